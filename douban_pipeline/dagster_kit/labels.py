@@ -1,4 +1,4 @@
-"""Labels of all assets of a location that come from the site's settings: owner and database."""
+"""Labels of all assets of a location: owner and database, which come from the settings, and their version."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,8 +8,17 @@ LIBRARY = "mysql"
 """Kind that marks an asset as stored in the CMS's database, which may be another than MySQL."""
 
 
+TABLES_VERSION = "1"
+"""Code version of all assets.
+
+An asset reads the current state of the tables, whichever run filled them last. Without a code version Dagster treats
+every further run of a shard as new data and marks all reports `Unsynced` as soon as it has ended. Raise the version
+when an upgrade requires that every asset is materialized again.
+"""
+
+
 def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: str = "") -> list[dg.AssetsDefinition]:
-    """Return ``assets`` with their owner, and with the kind mysql, mariadb or sqlite of the library's database.
+    """Return ``assets`` with owner and version, and with the kind mysql, mariadb or sqlite of the library's database.
 
     Args:
         assets: The assets to label; an asset that has an owner keeps it.
@@ -20,7 +29,8 @@ def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: 
 
     def label(spec: dg.AssetSpec) -> dg.AssetSpec:
         kinds = {backend if kind == LIBRARY else kind for kind in spec.kinds}
-        return spec.replace_attributes(owners=spec.owners or [owner], kinds=kinds)
+        version = spec.code_version or TABLES_VERSION
+        return spec.replace_attributes(owners=spec.owners or [owner], kinds=kinds, code_version=version)
 
     return [asset.map_asset_specs(label) for asset in assets]
 

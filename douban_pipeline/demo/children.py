@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from douban_pipeline.core.ui.language import said
+
 GRACE_SECONDS = 15.0
 """How long each signal is given to work, before the next, which is harder."""
 
@@ -51,7 +53,7 @@ class Children:
         for name, process in self._running.items():
             status = process.poll()
             if status is not None:
-                return f"{name} ended with the status {status}"
+                return said(f"{name} 已退出，状态 {status}", f"{name} ended with the status {status}")
         return ""
 
     def wait(self, end: threading.Event, pause: float = 0.5) -> None:

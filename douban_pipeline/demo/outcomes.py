@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.templates import render
 
 NOTHING = "nothing was due"
@@ -53,12 +54,16 @@ def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) 
 
 def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Console) -> None:
     """Print a row a system, with its seconds, then the address of each system's page."""
-    table = Table("system", "what was done", "seconds", "", title="The demo", title_justify="left")
+    heads = map(said, ("系统", "做了什么", "秒", ""), ("system", "what was done", "seconds", ""))
+    table = Table(*heads, title=said("演示", "The demo"), title_justify="left")
     for name, outcome, seconds in outcomes:
         table.add_row(
-            name, escape(outcome.done), f"{seconds:.0f}", "[green]ok[/]" if outcome.well else "[red]failed[/]"
+            name,
+            escape(outcome.done),
+            f"{seconds:.0f}",
+            f"[green]{said('正常', 'ok')}[/]" if outcome.well else f"[red]{said('失败', 'failed')}[/]",
         )
-    table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} seconds"
+    table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} {said('秒', 'seconds')}"
     console.print(table)
     for name, outcome, _ in outcomes:
         if outcome.page is not None:

@@ -12,6 +12,7 @@ import dagster as dg
 from dagster._core.instance import InstanceRef
 from rich.console import Console
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import Outcome, print_outcomes
 from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
@@ -37,7 +38,7 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
         console: Where to print.
     """
     home = demo_home()
-    console.print(f"home       {home}", highlight=False, soft_wrap=True)
+    console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     os.environ.update(demo_environment(home))
     outcomes = []
@@ -45,14 +46,21 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
         set_pool_limits(instance, pool_limits())
         chosen = [name for name in SYSTEMS if name in systems]
         for number, name in enumerate(chosen, 1):
-            console.rule(f"{number} of {len(chosen)}: {name}", align="left")
+            count = len(chosen)
+            console.rule(said(f"第 {number} 个，共 {count} 个：{name}", f"{number} of {count}: {name}"), align="left")
             began = time.monotonic()
             outcome = _run(name, home, instance, console)
             outcomes.append((name, outcome, time.monotonic() - began))
     console.rule()
     print_outcomes(outcomes, console)
-    console.print("Next: `make dev` shows these runs, and new ones, in Dagster's UI.")
-    console.print(f"Delete {home} to start afresh.", soft_wrap=True, highlight=False)
+    console.print(
+        said(
+            "接下来：`make dev` 在 Dagster 界面中显示这些运行和新的运行。",
+            "Next: `make dev` shows these runs, and new ones, in Dagster's UI.",
+        )
+    )
+    afresh = said(f"删除 {home} 即可重新开始。", f"Delete {home} to start afresh.")
+    console.print(afresh, soft_wrap=True, highlight=False)
     return all(outcome.well for _, outcome, _ in outcomes)
 
 
@@ -73,7 +81,11 @@ def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) 
         run = getattr(import_module(f"douban_pipeline.demo.{module}"), function)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(name, name)
-        return Outcome(True, f"left out: {error.name} is not installed (pip install 'douban_pipeline[{extra}]')")
+        install = f"pip install 'douban_pipeline[{extra}]'"
+        return Outcome(
+            True,
+            said(f"略过：没有安装 {error.name}（{install}）", f"left out: {error.name} is not installed ({install})"),
+        )
     outcome = run(home, instance, console)
     assert isinstance(outcome, Outcome)
     return outcome

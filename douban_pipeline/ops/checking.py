@@ -18,6 +18,7 @@ from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings, variable
 from douban_pipeline.douban.store import migrations
@@ -31,7 +32,23 @@ from douban_pipeline.ops.systems.registry import System
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
 """Free space under which HOME is low, and under which it counts as full; 10⁶ bytes."""
 _NAMED = 4
-_MEND = "mend the variable, in the environment or in .env"
+
+
+def _mend() -> str:
+    return said("在环境变量或 .env 中改正", "mend the variable, in the environment or in .env")
+
+
+def _run_upgrade() -> str:
+    return said("运行 `douban-pipeline upgrade`", "run `douban-pipeline upgrade`")
+
+
+def _keep_clocks() -> str:
+    return said("用 NTP 保持各机器时钟一致", "keep the clocks of all machines in step, with NTP")
+
+
+def _run_grants(option: str = "") -> str:
+    command = f"`douban-pipeline grants{option}`"
+    return said(f"由数据库管理员执行 {command} 打印的内容", f"run what {command} prints, as the database's owner")
 
 
 def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json: bool) -> bool:
@@ -90,7 +107,8 @@ def _douban_results(*, sources: bool) -> Iterator[CheckResult]:
     if isinstance(opened, list):
         yield from opened
         return
-    mode = "dry run: nothing is written to the CMS" if opened.settings.dry_run else "live"
+    dry = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
+    mode = dry if opened.settings.dry_run else said("正式运行", "live")
     yield CheckResult("settings", "ok", mode)
     results = list(database_results(opened))
     yield from results
@@ -112,17 +130,21 @@ def _questions(system: System) -> Iterator[CheckResult]:
     option = f" --system {system.name}"
     try:
         with registry.installed(system) as there:
-            yield CheckResult("settings", "ok", f"tables in {there.shown_url}")
+            yield CheckResult("settings", "ok", said(f"表在 {there.shown_url}", f"tables in {there.shown_url}"))
             engine, tree = there.engine, there.tree
             own = tree.metadata.sorted_tables
             questions: list[tuple[str, Callable[[], CheckResult], str]] = [
-                ("tables", lambda: tables_result(engine, tree, option), "check the address and that the server runs"),
+                (
+                    "tables",
+                    lambda: tables_result(engine, tree, option),
+                    said("检查地址，以及服务器是否在运行", "check the address and that the server runs"),
+                ),
                 (
                     "grants",
                     lambda: grants_result(engine, lambda: missing_table_grants(engine, own), option),
-                    f"run what `douban-pipeline grants{option}` prints, as the database's owner",
+                    _run_grants(option),
                 ),
-                ("clock", lambda: clock_result(engine, SystemClock()), "keep the clocks of all machines in step"),
+                ("clock", lambda: clock_result(engine, SystemClock()), _keep_clocks()),
             ]
             for name, question, advice in questions:
                 result = look(name, question, advice)
@@ -133,12 +155,12 @@ def _questions(system: System) -> Iterator[CheckResult]:
     except SettingsError as error:
         yield from settings_results(error)
     except DatabaseError as error:
-        yield CheckResult("database", "fail", error.problem, error.remedy or _MEND)
+        yield CheckResult("database", "fail", error.problem, error.remedy or _mend())
 
 
 def settings_results(error: SettingsError) -> list[CheckResult]:
     """Return what is wrong with settings, a result a mistake."""
-    return [CheckResult("settings", "fail", problem, _MEND) for problem in error.problems]
+    return [CheckResult("settings", "fail", problem, _mend()) for problem in error.problems]
 
 
 def open_checked() -> Services | list[CheckResult]:
@@ -148,7 +170,7 @@ def open_checked() -> Services | list[CheckResult]:
     except SettingsError as error:
         return settings_results(error)
     except DatabaseError as error:
-        return [CheckResult("database", "fail", error.problem, error.remedy or _MEND)]
+        return [CheckResult("database", "fail", error.problem, error.remedy or _mend())]
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
@@ -167,33 +189,37 @@ def database_results(services: Services) -> Iterator[CheckResult]:
     database = cms_result(services)
     yield database
     questions: list[tuple[str, Callable[[], CheckResult], str]] = [
-        ("tables", lambda: _version(services), "run `douban-pipeline upgrade`"),
-        ("profile", lambda: profile_result(services), "run `douban-pipeline upgrade`"),
-        ("grants", lambda: _grants(services), "run what `douban-pipeline grants` prints, as the database's owner"),
-        (
-            "clock",
-            lambda: clock_result(services.engine, services.clock),
-            "keep the clocks of all machines in step, with NTP",
-        ),
+        ("tables", lambda: _version(services), _run_upgrade()),
+        ("profile", lambda: profile_result(services), _run_upgrade()),
+        ("grants", lambda: _grants(services), _run_grants()),
+        ("clock", lambda: clock_result(services.engine, services.clock), _keep_clocks()),
     ]
     for name, question, remedy in questions if database.state != "fail" else ():
         result = look(name, question, remedy)
         yield result
         if result.state == "fail":
             break
-    yield look("home", lambda: _home(services.settings.home), "make DOUBAN_PIPELINE_HOME a folder that can be written")
+    writable = said("让 DOUBAN_PIPELINE_HOME 可写", "make DOUBAN_PIPELINE_HOME a folder that can be written")
+    yield look("home", lambda: _home(services.settings.home), writable)
 
 
 def cms_result(services: Services) -> CheckResult:
     """Look whether the CMS's database answers and holds the CMS's tables."""
-    remedy = "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"
+    remedy = said(
+        "检查 DOUBAN_PIPELINE_DATABASE_URL，以及服务器是否在运行",
+        "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
+    )
     return look("database", lambda: _cms(services), remedy)
 
 
 def _cms(services: Services) -> CheckResult:
     cms = services.cms
-    message = f"{services.settings.shown_library_url}: {cms.vod.name} and {cms.type.name}"
-    return CheckResult("database", "ok", f"{message}, {len(services.categories)} categories")
+    url, count = services.settings.shown_library_url, len(services.categories)
+    message = said(
+        f"{url}：{cms.vod.name} 和 {cms.type.name}，{count} 个分类",
+        f"{url}: {cms.vod.name} and {cms.type.name}, {count} categories",
+    )
+    return CheckResult("database", "ok", message)
 
 
 def _version(services: Services) -> CheckResult:
@@ -213,27 +239,44 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
     """
     found = tree.current(engine)
     if found == tree.head:
-        return CheckResult("tables", "ok", f"our tables are at version {found}")
+        return CheckResult("tables", "ok", said(f"自有的表为版本 {found}", f"our tables are at version {found}"))
     if found is None:
-        return CheckResult("tables", "fail", "our tables do not exist", f"run `douban-pipeline setup{option}`")
+        command = f"`douban-pipeline setup{option}`"
+        missing = said("自有的表不存在", "our tables do not exist")
+        return CheckResult("tables", "fail", missing, said(f"运行 {command}", f"run {command}"))
     tree.known(found)
-    message = f"our tables are at version {found}, this release needs {tree.head}"
-    return CheckResult("tables", "fail", message, f"stop Dagster and run `douban-pipeline upgrade{option}`")
+    message = said(
+        f"自有的表为版本 {found}，本版本需要 {tree.head}",
+        f"our tables are at version {found}, this release needs {tree.head}",
+    )
+    command = f"`douban-pipeline upgrade{option}`"
+    remedy = said(f"停止 Dagster，再运行 {command}", f"stop Dagster and run {command}")
+    return CheckResult("tables", "fail", message, remedy)
 
 
 def profile_result(services: Services) -> CheckResult:
     """Say which profile scores matches, and whether that is another than the one an installation began with unasked."""
     name, own = services.settings.match_profile, variable("match_profile")
     if "match_profile" in services.settings.model_fields_set:
-        return CheckResult("profile", "ok", f"matches are scored by the profile {name}, as {own} says")
-    message = f"matches are scored by the profile {name}, the default: {own} is not set"
+        set_by = said(f"按 {own} 使用评分方案 {name}", f"matches are scored by the profile {name}, as {own} says")
+        return CheckResult("profile", "ok", set_by)
+    message = said(
+        f"使用默认的评分方案 {name}：没有设置 {own}",
+        f"matches are scored by the profile {name}, the default: {own} is not set",
+    )
     verdict = services.tables.verdict
     with reading(services.engine) as connection:
         first = connection.execute(select(verdict.c.profile).order_by(verdict.c.verdict_id).limit(1)).scalar()
     if first in (None, name):
         return CheckResult("profile", "ok", message)
-    message += f"; this library was judged by {first} before, which was the default then"
-    remedy = f"set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes"
+    message += said(
+        f"；此片库之前按当时的默认方案 {first} 判定",
+        f"; this library was judged by {first} before, which was the default then",
+    )
+    remedy = said(
+        f"设 {own}={first} 沿用以前的，或设 {own}={name} 表示已选定；rescore_library 显示会有哪些变化",
+        f"set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes",
+    )
     return CheckResult("profile", "warn", message, remedy)
 
 
@@ -246,34 +289,51 @@ def _grants(services: Services) -> CheckResult:
 def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
     """Say what the account lacks; ``option`` as in `tables_result`."""
     if engine.dialect.name == "sqlite":
-        return CheckResult("grants", "ok", "SQLite knows no accounts")
+        return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite knows no accounts"))
     missing = missing_rights()
     if not missing:
-        return CheckResult("grants", "ok", "this account may do what it needs")
-    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    message = f"this account lacks {', '.join(missing[:_NAMED])}{more}"
-    remedy = f"run what `douban-pipeline grants{option}` prints, as the database's owner"
-    return CheckResult("grants", "fail", message, remedy)
+        return CheckResult("grants", "ok", said("此账号的权限足够", "this account may do what it needs"))
+    left = len(missing) - _NAMED
+    more = said(f" 等，另有 {left} 项", f" and {left} more") if left > 0 else ""
+    named = f"{', '.join(missing[:_NAMED])}{more}"
+    return CheckResult(
+        "grants", "fail", said(f"此账号缺少 {named}", f"this account lacks {named}"), _run_grants(option)
+    )
 
 
 def clock_result(engine: Engine, clock: Clock) -> CheckResult:
     """Hold the database's clock against this machine's."""
     if engine.dialect.name == "sqlite":
-        return CheckResult("clock", "ok", "SQLite has no clock of its own")
+        return CheckResult("clock", "ok", said("SQLite 没有自己的时钟", "SQLite has no clock of its own"))
     skew = clock_skew(engine, clock)
     if abs(skew) >= SLIGHT_SKEW:
-        message = f"this machine's clock is {skew_text(skew)}"
-        return CheckResult("clock", "warn", message, "keep the clocks of all machines in step, with NTP")
-    return CheckResult("clock", "ok", "the database's clock agrees with this machine's")
+        message = said(
+            f"本机时钟与数据库相差 {skew.total_seconds():+.1f} 秒", f"this machine's clock is {skew_text(skew)}"
+        )
+        return CheckResult("clock", "warn", message, _keep_clocks())
+    agrees = said("数据库的时钟与本机一致", "the database's clock agrees with this machine's")
+    return CheckResult("clock", "ok", agrees)
 
 
 def _home(home: Path) -> CheckResult:
     folder = home.absolute()
     if not folder.is_dir():
-        return CheckResult("home", "fail", f"{folder} is no folder", "make it, or set DOUBAN_PIPELINE_HOME to one")
+        return CheckResult(
+            "home",
+            "fail",
+            said(f"{folder} 不是文件夹", f"{folder} is no folder"),
+            said("建立它，或把 DOUBAN_PIPELINE_HOME 设为已有的文件夹", "make it, or set DOUBAN_PIPELINE_HOME to one"),
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
-        return CheckResult("home", "fail", f"{folder} cannot be written", "give it to the user that runs the pipeline")
+        return CheckResult(
+            "home",
+            "fail",
+            said(f"{folder} 不可写", f"{folder} cannot be written"),
+            said("把它交给运行本程序的用户", "give it to the user that runs the pipeline"),
+        )
     free = shutil.disk_usage(folder).free / 1e6
     state: State = "fail" if free < FULL_DISK_MB else "warn" if free < LOW_DISK_MB else "ok"
-    remedy = "" if state == "ok" else "make room: reports, backups and logs are written there"
-    return CheckResult("home", state, f"{folder}: {free / 1000:,.1f} GB free", remedy)
+    room = said("请腾出空间：报告、备份和日志写在这里", "make room: reports, backups and logs are written there")
+    left = f"{free / 1000:,.1f} GB"
+    message = said(f"{folder}：剩余 {left}", f"{folder}: {left} free")
+    return CheckResult("home", state, message, "" if state == "ok" else room)

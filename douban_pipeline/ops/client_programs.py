@@ -10,6 +10,8 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
+from douban_pipeline.core.ui.language import said
+
 DUMP = ("mariadb-dump", "mysqldump")
 CLIENT = ("mariadb", "mysql")
 _TLS = {"ssl_ca": "ssl-ca", "ssl_cert": "ssl-cert", "ssl_key": "ssl-key", "unix_socket": "socket"}
@@ -29,7 +31,12 @@ def program(names: tuple[str, ...]) -> str:
         found = shutil.which(name)
         if found:
             return found
-    raise OperatingError(f"neither {' nor '.join(names)} is installed: install the package mariadb-client")
+    raise OperatingError(
+        said(
+            f"没有安装 {'、'.join(names)} 中的任何一个：请安装软件包 mariadb-client",
+            f"neither {' nor '.join(names)} is installed: install the package mariadb-client",
+        )
+    )
 
 
 def require_server(url: URL) -> None:
@@ -40,7 +47,10 @@ def require_server(url: URL) -> None:
     """
     if url.get_backend_name() == "sqlite":
         raise OperatingError(
-            "this is for MariaDB and MySQL; the library of the demo is one SQLite file: copy it while nothing runs"
+            said(
+                "此命令用于 MariaDB 和 MySQL；演示片库是一个 SQLite 文件：在没有程序运行时复制它即可",
+                "this is for MariaDB and MySQL; the library of the demo is one SQLite file: copy it while nothing runs",
+            )
         )
 
 
@@ -72,5 +82,10 @@ def options_file(url: URL) -> Iterator[Path]:
 
 def _quoted(value: str) -> str:
     if "\n" in value or "\r" in value:
-        raise OperatingError("the database's password holds a line break, which its client programs cannot read")
+        raise OperatingError(
+            said(
+                "数据库密码含有换行，其客户端程序无法读取",
+                "the database's password holds a line break, which its client programs cannot read",
+            )
+        )
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -32,7 +32,9 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
     with_douban, others = registry.chosen(names)
     into = target.is_dir()
     if keep is not None and not into:
-        raise typer.BadParameter(f"--keep is for a folder, and {target} is none")
+        raise typer.BadParameter(
+            said(f"--keep 用于文件夹，而 {target} 不是", f"--keep is for a folder, and {target} is none")
+        )
     now = SystemClock().now()
     if with_douban:
         _save_douban(target, now, keep=keep)
@@ -41,7 +43,8 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
         with registry.installed(system) as there:
             header, rows = save_system(there, file, now)
         size = file.stat().st_size / 1e6
-        plain(f"{file}: {system.name}, {size:.1f} MB, version {header.version}, {rows} rows")
+        about = said(f"版本 {header.version}，{rows} 行", f"version {header.version}, {rows} rows")
+        plain(f"{file}: {system.name}, {size:.1f} MB, {about}")
         for old in backups.drop_old(target, f"{system.name}-", keep, ENDING) if keep is not None else []:
             plain(said(f"已删除 {old}", f"removed {old}"))
 
@@ -60,7 +63,9 @@ def _save_douban(target: Path, now: datetime, *, keep: int | None) -> None:
     path = backups.file_in(target, prefix, now) if target.is_dir() else target
     header = backups.back_up(services.engine, services.tables, prefix, path, now)
     size = path.stat().st_size / 1e6
-    plain(f"{path}: {size:.1f} MB, version {header.version}, newest write {_time(header.newest_write)}")
+    newest = _time(header.newest_write)
+    about = said(f"版本 {header.version}，最新的写入 {newest}", f"version {header.version}, newest write {newest}")
+    plain(f"{path}: {size:.1f} MB, {about}")
     for old in backups.drop_old(target, prefix, keep) if keep is not None else []:
         plain(said(f"已删除 {old}", f"removed {old}"))
     services.close()
@@ -92,16 +97,21 @@ def _restore_system(system: System, path: Path, *, dry_run: bool, replace: bool,
         plan = plan_system_restore(there, path, replace=replace)
         home: Path = getattr(there.settings, "home", Path())
         kept = home / "backups" / f"replaced-{system.name}-{now:%Y%m%dT%H%M%S%fZ}.{ENDING}.gz"
-        plain(f"backup     {path}, taken {_time(plan.header.taken_at)} by release {plan.header.release}")
-        plain(f"into       {there.shown_url}, tables of {system.name}")
-        plain(f"version    {plan.version or 'none'} → {plan.header.version}")
-        plain(f"rows now   {sum(plan.rows.values())}")
+        _print_backup(path, plan.header)
+        plain(
+            said(
+                f"恢复到     {there.shown_url}，{system.name} 的表",
+                f"into       {there.shown_url}, tables of {system.name}",
+            )
+        )
+        _print_versions(plan.version, plan.header.version)
+        plain(f"{said('现有行数   ', 'rows now   ')}{sum(plan.rows.values())}")
         if dry_run:
             _end_dry_run(plan.refusals)
         restore_system(there, path, now, replace=replace, keep_in=kept if keep else None)
-        plain(f"restored. What stood before: {kept if kept.exists() else 'nothing, or not kept'}")
+        _print_restored(kept)
         if plan.header.version != there.tree.head:
-            plain(f"Next: `douban-pipeline upgrade --system {system.name}`: these tables are an earlier release's.")
+            _print_upgrade(f" --system {system.name}")
 
 
 def _end_dry_run(refusals: Sequence[str]) -> NoReturn:
@@ -118,28 +128,73 @@ def _restore_douban(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> 
     given = (services.engine, services.tables, settings.table_prefix, path, now)
     plan = plan_restore(*given, replace=replace)
     kept = settings.home / "backups" / f"replaced-{settings.table_prefix}{now:%Y%m%dT%H%M%SZ}.sql.gz"
-    plain(f"backup     {path}, taken {_time(plan.header.taken_at)} by release {plan.header.release}")
-    plain(f"into       {settings.shown_library_url}, tables {settings.table_prefix}douban_*")
-    plain(f"version    {plan.tables.version or 'none'} → {plan.header.version or 'none'}")
+    _print_backup(path, plan.header)
+    url, own = settings.shown_library_url, f"{settings.table_prefix}douban_*"
+    plain(said(f"恢复到     {url}，表 {own}", f"into       {url}, tables {own}"))
+    _print_versions(plan.tables.version, plan.header.version)
     _print_what_is_lost(plan)
     if dry_run:
         services.close()
         _end_dry_run(plan.refusals)
     restore_from(*given, replace=replace, keep_in=kept if keep else None)
-    plain(f"restored. What stood before: {kept if kept.exists() else 'nothing, or not kept'}")
+    _print_restored(kept)
     if plan.header.version != migrations.head(settings.table_prefix):
-        plain("Next: `douban-pipeline upgrade`, for these tables are an earlier release's.")
-    plain("Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start Dagster, launch the")
-    plain("job initialise_library, read cms_drift, and record again what people decided or took back since.")
+        _print_upgrade("")
+    plain(
+        said(
+            "接下来：设 DOUBAN_PIPELINE_DRY_RUN=true 和 DOUBAN_PIPELINE_RESTORE_LOCKED=false，启动 Dagster，运行作业 "
+            "initialise_library，查看 cms_drift，再重新记录此后人工的决定和撤销。",
+            "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start Dagster, launch "
+            "the\njob initialise_library, read cms_drift, and record again what people decided or took back since.",
+        )
+    )
     services.close()
+
+
+def _print_backup(path: Path, header: backups.BackupHeader) -> None:
+    taken = _time(header.taken_at)
+    plain(
+        said(
+            f"备份       {path}，由版本 {header.release} 于 {taken} 建立",
+            f"backup     {path}, taken {taken} by release {header.release}",
+        )
+    )
+
+
+def _print_versions(before: str | None, after: str | None) -> None:
+    none = said("无", "none")
+    plain(f"{said('表的版本   ', 'version    ')}{before or none} → {after or none}")
+
+
+def _print_restored(kept: Path) -> None:
+    before = str(kept) if kept.exists() else said("没有，或未保存", "nothing, or not kept")
+    plain(said(f"已恢复。之前的内容：{before}", f"restored. What stood before: {before}"))
+
+
+def _print_upgrade(option: str) -> None:
+    command = f"`douban-pipeline upgrade{option}`"
+    plain(
+        said(f"接下来：{command}，这些表属于较早的版本。", f"Next: {command}: these tables are an earlier release's.")
+    )
 
 
 def _print_what_is_lost(plan: RestorePlan) -> None:
     newest, tables = _time(plan.header.newest_write), plan.tables
-    plain(f"log        its newest write is of {newest}; it will not know later ones, which stay in the CMS")
+    plain(
+        said(
+            f"日志       最新的写入为 {newest}；此后的写入它不知道，但仍在 CMS 中",
+            f"log        its newest write is of {newest}; it will not know later ones, which stay in the CMS",
+        )
+    )
     if tables.lost_changes:
-        plain(f"lost       {tables.lost_changes} changes to {tables.lost_videos} videos that the present log knows")
+        changes, videos = tables.lost_changes, tables.lost_videos
+        plain(
+            said(
+                f"将丢失     现有日志记着的 {videos} 部影片的 {changes} 次改动",
+                f"lost       {changes} changes to {videos} videos that the present log knows",
+            )
+        )
 
 
 def _time(moment: datetime | None) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else "never"
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else said("从未", "never")

@@ -14,6 +14,7 @@ import yaml
 from dagster._core.storage.runs import SqliteRunStorage
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached
@@ -58,12 +59,16 @@ def home_results() -> Iterator[CheckResult]:
     """Look at ``DAGSTER_HOME``, its dagster.yaml, the variables that this names, and the broker of runs, if any."""
     home = os.environ.get("DAGSTER_HOME", "")
     if not home:
-        remedy = "name the folder that holds Dagster's dagster.yaml, or say --no-dagster"
-        yield CheckResult("instance", "fail", "DAGSTER_HOME is not set", remedy)
+        remedy = said(
+            "设为 Dagster 的 dagster.yaml 所在的文件夹，或加 --no-dagster",
+            "name the folder that holds Dagster's dagster.yaml, or say --no-dagster",
+        )
+        yield CheckResult("instance", "fail", said("没有设置 DAGSTER_HOME", "DAGSTER_HOME is not set"), remedy)
         return
     if not Path(home).is_absolute() or not Path(home).is_dir():
-        problem = "is no folder" if Path(home).is_absolute() else "is no absolute path"
-        remedy = "name the folder that holds Dagster's dagster.yaml"
+        absolute = Path(home).is_absolute()
+        problem = said("不是文件夹", "is no folder") if absolute else said("不是绝对路径", "is no absolute path")
+        remedy = said("设为 Dagster 的 dagster.yaml 所在的文件夹", "name the folder that holds Dagster's dagster.yaml")
         yield CheckResult("instance", "fail", f"DAGSTER_HOME = {home} {problem}", remedy)
         return
     path = Path(home) / "dagster.yaml"
@@ -71,14 +76,18 @@ def home_results() -> Iterator[CheckResult]:
         config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, OSError, ValueError) as error:
         problem = " ".join(str(error).split())[:_MOST_SHOWN]
-        yield CheckResult(
-            "instance", "fail", f"{path} cannot be read ({problem})", "mend it, or take deploy/dagster.yaml"
-        )
+        unreadable = said(f"{path} 无法读取（{problem}）", f"{path} cannot be read ({problem})")
+        mend = said("改正它，或使用 deploy/dagster.yaml", "mend it, or take deploy/dagster.yaml")
+        yield CheckResult("instance", "fail", unreadable, mend)
         return
     for name in dict.fromkeys(_variables(config)):
         if name not in os.environ:  # an empty password may be meant
-            problem = f"{name} is not set, but {path} names it"
-            yield CheckResult("instance", "fail", problem, f"put {name} into the environment of every Dagster process")
+            problem = said(f"没有设置 {name}，而 {path} 用到它", f"{name} is not set, but {path} names it")
+            remedy = said(
+                f"把 {name} 放进每个 Dagster 进程的环境变量",
+                f"put {name} into the environment of every Dagster process",
+            )
+            yield CheckResult("instance", "fail", problem, remedy)
     for name in ("DAGSTER_CELERY_BROKER", "DAGSTER_CELERY_BACKEND"):
         url = os.environ.get(name, "")
         if name in _variables(config) and "://" in url:
@@ -96,11 +105,19 @@ def unopened(error: Exception) -> CheckResult:
         return CheckResult(
             "instance",
             "fail",
-            f"Dagster's database does not answer: DAGSTER_PG_… = {server} ({why})",
-            "check that PostgreSQL runs and the variables DAGSTER_PG_*",
+            said(
+                f"Dagster 的数据库没有应答：DAGSTER_PG_… = {server}（{why}）",
+                f"Dagster's database does not answer: DAGSTER_PG_… = {server} ({why})",
+            ),
+            said(
+                "检查 PostgreSQL 是否在运行，以及变量 DAGSTER_PG_*",
+                "check that PostgreSQL runs and the variables DAGSTER_PG_*",
+            ),
         )
     why = " ".join(str(error).split())[:_MOST_SHOWN]
-    return CheckResult("instance", "fail", f"it cannot be opened: {why}", "check DAGSTER_HOME and its dagster.yaml")
+    problem = said(f"无法打开：{why}", f"it cannot be opened: {why}")
+    remedy = said("检查 DAGSTER_HOME 及其 dagster.yaml", "check DAGSTER_HOME and its dagster.yaml")
+    return CheckResult("instance", "fail", problem, remedy)
 
 
 def _variables(config: object) -> Iterator[str]:
@@ -117,11 +134,14 @@ def _variables(config: object) -> Iterator[str]:
 
 def _instance(instance: dg.DagsterInstance) -> CheckResult:
     running = len(instance.get_run_ids(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])))
-    message = f"{instance.root_directory}, {running} runs under way"
+    root = instance.root_directory
+    message = said(f"{root}，{running} 个运行进行中", f"{root}, {running} runs under way")
     if isinstance(instance.run_storage, SqliteRunStorage):
-        return CheckResult(
-            "instance", "warn", f"{message}, on SQLite", "for months of use, take deploy/dagster.yaml (PostgreSQL)"
+        remedy = said(
+            "长期使用请改用 deploy/dagster.yaml（PostgreSQL）",
+            "for months of use, take deploy/dagster.yaml (PostgreSQL)",
         )
+        return CheckResult("instance", "warn", message + said("，使用 SQLite", ", on SQLite"), remedy)
     return CheckResult("instance", "ok", message)
 
 
@@ -132,27 +152,36 @@ def _daemons(instance: dg.DagsterInstance, now: datetime) -> CheckResult:
         for name in sorted(instance.get_required_daemon_types())
     }
     stale = [
-        f"{name} {'never' if age is None else f'{age:.0f} s ago'}"
+        f"{name} {said('从未', 'never') if age is None else said(f'{age:.0f} 秒前', f'{age:.0f} s ago')}"
         for name, age in ages.items()
         if age is None or age > HEARTBEAT_SECONDS
     ]
     if stale:
-        message = f"last heartbeat of {', '.join(stale)}"
-        return CheckResult(
-            "daemon", "fail", message, "start dagster-daemon, or read its log: nothing is launched without it"
+        message = said(f"最近的心跳：{', '.join(stale)}", f"last heartbeat of {', '.join(stale)}")
+        remedy = said(
+            "启动 dagster-daemon，或查看其日志：没有它什么也不会启动",
+            "start dagster-daemon, or read its log: nothing is launched without it",
         )
+        return CheckResult("daemon", "fail", message, remedy)
     ailing = [name for name in ages if heartbeats[name].errors]
     if ailing:
-        message = f"{', '.join(ailing)} reports errors"
-        return CheckResult(
-            "daemon", "warn", message, "read the log of dagster-daemon, or *Deployment* → *Daemons* in the UI"
+        message = said(f"{', '.join(ailing)} 报告了错误", f"{', '.join(ailing)} reports errors")
+        remedy = said(
+            "查看 dagster-daemon 的日志，或界面中的 *Deployment* → *Daemons*",
+            "read the log of dagster-daemon, or *Deployment* → *Daemons* in the UI",
         )
-    return CheckResult("daemon", "ok", f"{len(ages)} daemons, heartbeats of the last {HEARTBEAT_SECONDS} s")
+        return CheckResult("daemon", "warn", message, remedy)
+    count, seconds = len(ages), HEARTBEAT_SECONDS
+    alive = said(f"{count} 个守护进程，{seconds} 秒内有心跳", f"{count} daemons, heartbeats of the last {seconds} s")
+    return CheckResult("daemon", "ok", alive)
 
 
 def _pools(instance: dg.DagsterInstance, wanted: Mapping[str, int]) -> CheckResult:
     limits = {pool.name: pool.limit for pool in instance.event_log_storage.get_pool_limits() if not pool.from_default}
     missing = [pool for pool in wanted if pool not in limits]
     if missing:
-        return CheckResult("pools", "fail", f"no limit is set for {', '.join(missing)}", "run `douban-pipeline setup`")
+        named = ", ".join(missing)
+        unset = said(f"没有设置上限：{named}", f"no limit is set for {named}")
+        remedy = said("运行 `douban-pipeline setup`", "run `douban-pipeline setup`")
+        return CheckResult("pools", "fail", unset, remedy)
     return CheckResult("pools", "ok", ", ".join(f"{pool} {limits[pool]}" for pool in wanted))

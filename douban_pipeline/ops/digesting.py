@@ -13,6 +13,7 @@ from rich.table import Table
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
 from douban_pipeline.digest.running import EndedSlot, TooEarly, run_slot
@@ -47,8 +48,13 @@ def run(given: str, *, dry_run: bool) -> bool:
             with reading(services.engine) as connection:
                 row = slots.find(connection, key.run_date, key.slot)
                 waiting = items.counts_by_status(connection).get(AnalysedStatus.WAITING, 0)
-            state = "was never run" if row is None else row.status.value
-            console.print(f"{key} {state}; {waiting} articles wait. Nothing was done.")
+            state = said("从未运行", "was never run") if row is None else row.status.value
+            console.print(
+                said(
+                    f"{key} {state}；{waiting} 篇文章在等待。没有做任何事。",
+                    f"{key} {state}; {waiting} articles wait. Nothing was done.",
+                )
+            )
             return True
         try:
             ended = run_slot(services, key, f"terminal-{uuid.uuid4().hex[:8]}")
@@ -57,8 +63,12 @@ def run(given: str, *, dry_run: bool) -> bool:
     if not isinstance(ended, EndedSlot):
         console.print(f"{key}: {wording.CLAIMS[ended]}")
         return True
-    said = f"{key} {ended.status.value}: {len(ended.findings)} findings, {ended.messages} messages for the outbox"
-    console.print(said, highlight=False)
+    status, findings = ended.status.value, len(ended.findings)
+    line = said(
+        f"{key} {status}：{findings} 条发现，{ended.messages} 条消息放入发件箱",
+        f"{key} {status}: {findings} findings, {ended.messages} messages for the outbox",
+    )
+    console.print(line, highlight=False)
     for line in filter(None, (ended.error, ended.push_refusal)):
         console.print(escape(line), highlight=False)
     return ended.status.value == "success"
@@ -79,13 +89,15 @@ def list_slots(days: int, *, as_json: bool) -> None:
         ]
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
         return
-    table = Table("day", "slot", "status", "new", "analysed", "failed", "findings", "best", "problems")
+    heads = ("day", "slot", "status", "new", "analysed", "failed", "findings", "best", "problems")
+    chinese = ("日期", "时段", "状态", "新文章", "已分析", "失败", "发现", "最高分", "问题")
+    table = Table(*map(said, chinese, heads))
     for row in rows:
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
         status = wording.SLOT_STATUSES[row.status]
         table.add_row(str(row.run_date), row.slot, status, *numbers, escape(row.error[:80]))
     console.print(table)
-    console.print(f"{len(rows)} slots in {days} days")
+    console.print(said(f"{days} 天内 {len(rows)} 个时段", f"{len(rows)} slots in {days} days"))
 
 
 def explain(words: str) -> None:
@@ -99,8 +111,10 @@ def explain(words: str) -> None:
         with reading(services.engine) as connection:
             rows = items.by_title(connection, words, _MOST_SHOWN)
     if not rows:
-        raise ProblemsError([f"no article's title holds {words[:60]!r}"])
-    table = Table("article", "account", "published", "body", "analysis", "score", "title")
+        short = repr(words[:60])
+        raise ProblemsError([said(f"没有标题含有 {short} 的文章", f"no article's title holds {short}")])
+    heads = ("article", "account", "published", "body", "analysis", "score", "title")
+    table = Table(*map(said, ("文章", "公众号", "发布", "正文", "分析", "得分", "标题"), heads))
     for row in rows:
         body = wording.BODIES[BodyState(row.body_state)]
         status = wording.ANALYSED[AnalysedStatus(row.analyzed_status)]
@@ -120,8 +134,9 @@ def write_rubric() -> None:
     """Write the files of subject and rubric, for the operator to edit, and say which version is in force."""
     services = open_services(load_settings())
     for path in rubrics.write_defaults(services.rubric_folder):
-        console.print(f"wrote {path}", soft_wrap=True)
-    console.print(f"in force: {services.rubric.hash[:12]} ({services.rubric.origin})", soft_wrap=True)
+        console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
+    version = f"{services.rubric.hash[:12]} ({services.rubric.origin})"
+    console.print(said(f"当前使用：{version}", f"in force: {version}"), soft_wrap=True)
     services.close()
 
 
@@ -130,7 +145,8 @@ def log_in() -> None:
     with _opened() as services:
         services.werss_sessions.forget()
         accounts = services.werss.accounts()
-    console.print(f"logged in; WeRSS follows {len(accounts)} accounts")
+    count = len(accounts)
+    console.print(said(f"已登录；WeRSS 关注了 {count} 个公众号", f"logged in; WeRSS follows {count} accounts"))
 
 
 def _named(services: DigestServices, given: str) -> SlotKey:
@@ -139,7 +155,10 @@ def _named(services: DigestServices, given: str) -> SlotKey:
     except ValueError as error:
         raise ProblemsError([str(error)]) from error
     if key.slot not in services.settings.schedule_slots:
-        raise ProblemsError([f"there is no slot {key.slot}; slots: {', '.join(services.settings.schedule_slots)}"])
+        known = ", ".join(services.settings.schedule_slots)
+        raise ProblemsError(
+            [said(f"没有时段 {key.slot}；时段：{known}", f"there is no slot {key.slot}; slots: {known}")]
+        )
     return key
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.following import FollowReport, SourceRequest
@@ -50,9 +51,18 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         shown = [{name: row[name] for name in (*names, *more)} for row in found]
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
         return
-    table = Table("source", "kind", "cadence", "last look", "next look", "hits", "state")
+    table = Table(
+        said("来源", "source"),
+        said("类型", "kind"),
+        said("节奏", "cadence"),
+        said("上次抓取", "last look"),
+        said("下次抓取", "next look"),
+        said("有更新/次数", "hits"),
+        said("状态", "state"),
+    )
     for row in found:
-        state = row["state"] if row["state"] != "active" else (row["error_kind"] if row["fail_count"] else "ok")
+        well = said("正常", "ok")
+        state = row["state"] if row["state"] != "active" else (row["error_kind"] if row["fail_count"] else well)
         table.add_row(
             (row["title"] or row["url"])[:60],
             row["kind"],
@@ -63,7 +73,8 @@ def list_sources(*, due: bool, as_json: bool) -> None:
             state,
         )
     console.print(table)
-    console.print(f"{len(found)} sources" + (" due" if due else ""))
+    count = len(found)
+    console.print(said(f"{count} 个来源{'到期' if due else ''}", f"{count} sources{' due' if due else ''}"))
 
 
 def explain(given: str) -> None:
@@ -75,25 +86,39 @@ def explain(given: str) -> None:
         zone = services.settings.zone
     table = Table(show_header=False, title=source.title or source.url, title_justify="left")
     hours = "—" if row.avg_publish_hour is None else f"{row.avg_publish_hour:.1f} ± {row.std_publish_hour:.1f}"
-    gap = "—" if row.mean_gap is None else f"{row.mean_gap / 3600:.1f} h"
+    gap = "—" if row.mean_gap is None else said(f"{row.mean_gap / 3600:.1f} 小时", f"{row.mean_gap / 3600:.1f} h")
+    learned, by_hand = f"{row.cadence} ({row.frequency_type})", row.manual_cadence
     lines = {
         "id": source.source_id,
-        "address": source.url,
-        "state": f"{wording.STATES[row.state]} {row.state_reason}".strip(),
-        "next look": wording.moment_text(row.next_due_at, zone),
-        "why then": wording.reason_text(row.why, row._asdict()),
-        "learned cadence": f"{row.cadence} ({row.frequency_type}); by hand {row.manual_cadence}",
-        "publications known": f"{row.known_count}, mean gap {gap}, hour {hours}",
-        "last publication": wording.moment_text(row.last_article_at, zone),
-        "checks": f"{row.check_count}, {row.hit_count} found something, {row.fail_count} failed in a row",
-        "back-off until": wording.moment_text(row.backoff_until, zone),
-        "last error": row.last_error or "—",
+        said("地址", "address"): source.url,
+        said("状态", "state"): f"{wording.STATES[row.state]} {row.state_reason}".strip(),
+        said("下次抓取", "next look"): wording.moment_text(row.next_due_at, zone),
+        said("为何此时", "why then"): wording.reason_text(row.why, row._asdict()),
+        said("学到的节奏", "learned cadence"): said(f"{learned}；手工指定 {by_hand}", f"{learned}; by hand {by_hand}"),
+        said("已知的发布", "publications known"): said(
+            f"{row.known_count} 次，平均间隔 {gap}，时刻 {hours}", f"{row.known_count}, mean gap {gap}, hour {hours}"
+        ),
+        said("最近一次发布", "last publication"): wording.moment_text(row.last_article_at, zone),
+        said("抓取", "checks"): said(
+            f"{row.check_count} 次，{row.hit_count} 次有新内容，连续失败 {row.fail_count} 次",
+            f"{row.check_count}, {row.hit_count} found something, {row.fail_count} failed in a row",
+        ),
+        said("退避至", "back-off until"): wording.moment_text(row.backoff_until, zone),
+        said("最近的错误", "last error"): row.last_error or "—",
     }
     for label, value in lines.items():
         table.add_row(label, str(value))
     console.print(table)
     if last:
-        shown = Table("poll", "outcome", "new", "ms", "error", title="Last polls", title_justify="left")
+        shown = Table(
+            said("抓取", "poll"),
+            said("结果", "outcome"),
+            said("新条目", "new"),
+            said("毫秒", "ms"),
+            said("错误", "error"),
+            title=said("最近的抓取", "Last polls"),
+            title_justify="left",
+        )
         for each in last:
             moment = wording.moment_text(each["at"], zone)
             shown.add_row(moment, each["outcome"], str(each["new"]), str(each["duration_ms"]), each["error"])
@@ -114,7 +139,7 @@ def import_file(path: Path, *, dry_run: bool) -> None:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ProblemsError([f"{path} cannot be read: {error}"]) from error
+        raise ProblemsError([said(f"{path} 无法读取：{error}", f"{path} cannot be read: {error}")]) from error
     with _opened() as services:
         _print(following.import_opml(services, text, dry_run=dry_run), dry_run=dry_run)
 
@@ -127,7 +152,7 @@ def export(path: Path | None) -> None:
         plain(text.rstrip())
         return
     path.write_text(text, encoding="utf-8")
-    console.print(f"wrote {path}", soft_wrap=True)
+    console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
 
 
 def poll(given: Sequence[str]) -> None:
@@ -140,13 +165,24 @@ def poll(given: Sequence[str]) -> None:
         seconds = 60 * services.settings.run_minutes
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
-    console.print(f"{report.polled} sources polled ({outcomes or 'none was due'}), {report.new} new entries")
+    console.print(
+        said(
+            f"抓取了 {report.polled} 个来源（{outcomes or '没有到期的'}），新条目 {report.new} 个",
+            f"{report.polled} sources polled ({outcomes or 'none was due'}), {report.new} new entries",
+        )
+    )
     for problem, count in report.problems.most_common():
         console.print(f"  {problem}: {count}")
 
 
 def _print(report: FollowReport, *, dry_run: bool) -> None:
-    said = "would be " if dry_run else ""
-    for what, found in (("added", report.added), ("edited", report.edited), ("known already", report.known)):
+    before = said("将会", "would be ") if dry_run else ""
+    done = (
+        (said("新增", "added"), report.added),
+        (said("修改", "edited"), report.edited),
+        (said("保持已有", "known already"), report.known),
+    )
+    for what, found in done:
         for each in found:
-            console.print(f"{said}{what}: {each.title or each.url} ({each.kind.value})", highlight=False, markup=False)
+            line = f"{before}{what}{said('：', ': ')}{each.title or each.url} ({each.kind.value})"
+            console.print(line, highlight=False, markup=False)

@@ -226,6 +226,7 @@ HELP: Mapping[str, str] = {
     "Answer a question about films, series and people from TMDB; exit with 1 if TMDB gives no answer.": (
         "用 TMDB 回答关于影片、剧集和人物的问题；没有答案则以 1 退出。"
     ),
+    "As people ask: 《喜宴》的导演是谁？": "如人们所问：《喜宴》的导演是谁？",
     "What the question is about where it does not say: movie or tv.": "问题没有说明时指什么：movie 或 tv。",
     "Whose question it is; without it nothing is written down.": "谁的提问；不给则不记录。",
     "In which session; without it nothing is written down.": "所在的会话；不给则不记录。",

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.table import Table
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.known_subjects.archived import index_archived
 from douban_pipeline.douban.known_subjects.known_search import (
@@ -32,20 +33,30 @@ def load(files: Sequence[Path], *, dry_run: bool) -> None:
     path = loaded_index(load_settings().home)
     reports = {str(path): FileReport() for path in files}
     if len(reports) < len(files):
-        raise typer.BadParameter("a file is named twice")
+        raise typer.BadParameter(said("有一个文件给了两次", "a file is named twice"))
     counts: dict[str, int] = {}
     try:
         subjects = _each_once(reports, counts)
         total = sum(1 for _ in _some(subjects)) if dry_run else _build(path, subjects, counts)
     except (SubjectFileError, OSError, sqlite3.Error) as error:
-        plain(f"nothing was loaded: {error}")
+        plain(said(f"没有装入任何内容：{error}", f"nothing was loaded: {error}"))
         raise typer.Exit(1) from error
     _print_files(reports, counts)
     if dry_run:
-        plain(f"{total:,} subjects would be indexed: {path}; nothing was written")
+        plain(
+            said(
+                f"将会为 {total:,} 个条目建立索引：{path}；没有写入",
+                f"{total:,} subjects would be indexed: {path}; nothing was written",
+            )
+        )
     else:
         size = path.stat().st_size / 1e6
-        plain(f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that begin from now on use it.")
+        plain(
+            said(
+                f"{total:,} 个条目：{path}（{size:,.1f} MB）。此后开始的运行使用它。",
+                f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that begin from now on use it.",
+            )
+        )
 
 
 def _build(path: Path, subjects: Iterator[NamedSubject], counts: dict[str, int]) -> int:
@@ -56,7 +67,12 @@ def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
     """Yield what there is; an index of nothing is refused, so that a wrong file replaces no good one."""
     first = next(subjects, None)
     if first is None:
-        raise SubjectFileError("no row is a subject with an id and a title; the index that was loaded before stays")
+        raise SubjectFileError(
+            said(
+                "没有一行是带 ID 和片名的条目；之前装入的索引保留",
+                "no row is a subject with an id and a title; the index that was loaded before stays",
+            )
+        )
     yield first
     yield from subjects
 
@@ -72,12 +88,18 @@ def _each_once(reports: dict[str, FileReport], counts: dict[str, int]) -> Iterat
                 counts[name] += 1
                 yield subject
             if report.read % _EVERY == 0:
-                console.print(f"{name}: {report.read:,} subjects …", highlight=False)
+                count = f"{report.read:,}"
+                console.print(said(f"{name}：{count} 个条目…", f"{name}: {count} subjects …"), highlight=False)
 
 
 def _print_files(reports: dict[str, FileReport], counts: dict[str, int]) -> None:
     for name, report in reports.items():
-        plain(f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows passed over")
+        plain(
+            said(
+                f"{name}：{report.read:,} 个条目，其中新的 {counts[name]:,} 个，跳过 {report.refused:,} 行",
+                f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows passed over",
+            )
+        )
         for problem in report.problems:
             plain(f"  {problem}")
 
@@ -87,26 +109,32 @@ def index_archive() -> None:
     services = open_services(load_settings()).ready()
     path = archived_index(services.settings.home)
     contents = index_archived(services.archive, path)
-    plain(f"{contents.subjects:,} subjects with {contents.names:,} names: {path}")
+    subjects, names = f"{contents.subjects:,}", f"{contents.names:,}"
+    plain(said(f"{subjects} 个条目，{names} 个名称：{path}", f"{subjects} subjects with {names} names: {path}"))
     services.close()
 
 
 def show() -> None:
     """Print what the indexes hold."""
     settings = load_settings()
-    shown = Table("index", "subjects", "names", "made", "from")
-    for name, path in (("loaded", loaded_index(settings.home)), ("archive", archived_index(settings.home))):
+    heads = ("index", "subjects", "names", "made", "from")
+    shown = Table(*map(said, ("索引", "条目", "名称", "建立于", "来自"), heads))
+    indexes = (
+        (said("装入的", "loaded"), loaded_index(settings.home)),
+        (said("存档", "archive"), archived_index(settings.home)),
+    )
+    for name, path in indexes:
         known = open_known_subjects(path)
         contents = known.indexes[0].contents if known else None
         shown.add_row(name, *_columns(contents, settings.zone))
     console.print(shown)
     if not settings.known_subjects:
-        plain("not in use: DOUBAN_PIPELINE_KNOWN_SUBJECTS=false")
+        plain(said("未使用：", "not in use: ") + "DOUBAN_PIPELINE_KNOWN_SUBJECTS=false")
 
 
 def _columns(contents: IndexContents | None, zone: ZoneInfo) -> tuple[str, ...]:
     if contents is None:
-        return "—", "", "", "not made yet"
+        return "—", "", "", said("尚未建立", "not made yet")
     sources = ", ".join(f"{Path(name).name} ({count:,})" for name, count in contents.sources.items())
     return f"{contents.subjects:,}", f"{contents.names:,}", local_time(contents.built_at, zone), sources
 
@@ -116,13 +144,18 @@ def find(title: str, year: int | None) -> None:
     home = load_settings().home
     known = open_known_subjects(loaded_index(home), archived_index(home))
     if known is None:
-        plain("no index yet: douban-pipeline index load FILE, or index archive")
+        plain(
+            said(
+                "还没有索引：douban-pipeline index load FILE，或 index archive",
+                "no index yet: douban-pipeline index load FILE, or index archive",
+            )
+        )
         raise typer.Exit(1)
     _print_found(known, title, year)
 
 
 def _print_found(known: KnownSubjects, title: str, year: int | None) -> None:
-    shown = Table("id", "title", "year", "other names")
+    shown = Table("id", said("片名", "title"), said("年份", "year"), said("别名", "other names"))
     listed = {
         subject.douban_id: subject for index in known.indexes for subject in index.find([title], year=year, limit=20)
     }

@@ -131,7 +131,10 @@ def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
         settings = load_settings()
         if not settings.database_url.get_secret_value():
             raise typer.BadParameter(
-                "DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in"
+                said(
+                    "没有设置 DOUBAN_PIPELINE_DATABASE_URL：授权要知道是哪个数据库",
+                    "DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in",
+                )
             )
         database = make_url(settings.library_url).database or ""
         tables = own_tables(settings.table_prefix)

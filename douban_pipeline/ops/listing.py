@@ -45,11 +45,16 @@ class ListRequest:
 def show(name: str, asked: ListRequest, csv: Path | None) -> None:
     """Print a page of a list, or write all its rows to a CSV file (``-`` is the standard output)."""
     if name not in LISTS:
-        raise typer.BadParameter(f"there is no list {name!r}; lists: {', '.join(LISTS)}")
+        known = ", ".join(LISTS)
+        raise typer.BadParameter(
+            said(f"没有列表 {name!r}；列表：{known}", f"there is no list {name!r}; lists: {known}")
+        )
     services = open_services(load_settings()).ready()
     wanted = LISTS[name](services)
     if asked.sort and asked.sort not in wanted.rows.sorts:
-        raise typer.BadParameter(f"--sort {asked.sort}: {name} can be ordered by {', '.join(wanted.rows.sorts)}")
+        known = ", ".join(wanted.rows.sorts)
+        orders = said(f"{name} 可按 {known} 排序", f"{name} can be ordered by {known}")
+        raise typer.BadParameter(f"--sort {asked.sort}: {orders}")
     restricted = ListFilter(
         categories=asked.categories,
         since=_moment(services, "--since", asked.since),

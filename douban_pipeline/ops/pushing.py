@@ -11,6 +11,7 @@ from rich.table import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.messages.types import DeliveryError, Message
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest.push.outbox import Notification, select_notifications
 from douban_pipeline.digest.push.sender import Sender
@@ -38,7 +39,13 @@ def push(*, dry_run: bool) -> bool:
         if dry_run:
             report = sender.preview()
             _print(report.sent, services)
-            console.print(f"{len(report.sent)} would be sent, {len(report.held)} wait for the end of quiet hours")
+            sent, held = len(report.sent), len(report.held)
+            console.print(
+                said(
+                    f"将会发送 {sent} 条，{held} 条等待免打扰时段结束",
+                    f"{sent} would be sent, {held} wait for the end of quiet hours",
+                )
+            )
             return True
         report = sender.run()
         _print([*report.sent, *report.failed, *report.unknown, *report.dead], services)
@@ -55,8 +62,15 @@ def test(channel: str) -> bool:
     with _opened() as services:
         channels = services.push_channels
         if channel != _ALL and channel not in channels:
-            known = ", ".join(channels) or "none"
-            raise ProblemsError([f"{PREFIX}PUSH_CHANNELS names no channel {channel!r}; channels: {known}"])
+            known, setting = ", ".join(channels) or said("无", "none"), f"{PREFIX}PUSH_CHANNELS"
+            raise ProblemsError(
+                [
+                    said(
+                        f"{setting} 中没有渠道 {channel!r}；渠道：{known}",
+                        f"{setting} names no channel {channel!r}; channels: {known}",
+                    )
+                ]
+            )
         now = services.now()
         message = Message(
             "【测试】douban_pipeline 推送",
@@ -72,7 +86,7 @@ def test(channel: str) -> bool:
             try:
                 for part in found.parts(message):
                     found.send(part, now=services.now())
-                console.print(f"{name} ({found.kind}): taken", highlight=False)
+                console.print(f"{name} ({found.kind}): {said('已接收', 'taken')}", highlight=False)
             except DeliveryError as error:
                 good = False
                 console.print(f"{name} ({found.kind}): [red]{escape(str(error))}[/red]", highlight=False)
@@ -88,7 +102,8 @@ def show(limit: int) -> None:
 
 
 def _print(rows: Sequence[Notification], services: DigestServices) -> None:
-    table = Table("id", "slot", "channel", "state", "message")
+    heads = ("id", "slot", "channel", "state", "message")
+    table = Table(*map(said, ("ID", "时段", "渠道", "状态", "消息"), heads))
     for column in table.columns[:-1]:
         column.no_wrap = True
     for row in rows:
@@ -96,13 +111,15 @@ def _print(rows: Sequence[Notification], services: DigestServices) -> None:
             str(row.id),
             f"{row.report_date.isoformat()} {row.slot}",
             escape(row.channel),
-            row.state if row.attempts < 2 else f"{row.state}, {row.attempts} tries",
+            row.state + ("" if row.attempts < 2 else said(f"，试了 {row.attempts} 次", f", {row.attempts} tries")),
             "\n".join(
                 filter(
                     None,
                     (
                         escape(row.title),
-                        f"sent {local_time(row.sent_at, services.settings.zone)}" if row.sent_at else "",
+                        f"{said('发送于', 'sent')} {local_time(row.sent_at, services.settings.zone)}"
+                        if row.sent_at
+                        else "",
                         escape(row.error),
                     ),
                 )

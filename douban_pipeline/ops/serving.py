@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.console import console
 from douban_pipeline.serve.settings import load_settings
 
@@ -21,11 +22,16 @@ def serve(host: str | None, port: int | None, processes: int | None = None) -> N
         from douban_pipeline.serve.server import listen
         from douban_pipeline.serve.server import serve as run
     except ImportError as error:
-        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[service]'"]) from error
+        missing = said(f"没有安装 {error.name}", f"{error.name} is not installed")
+        raise ProblemsError([f"{missing}: pip install 'douban_pipeline[service]'"]) from error
     listener = listen(settings)
     address, number = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    guarded = "with a token" if settings.token.get_secret_value() else "without a login, for this machine alone"
-    by = f" by {settings.processes} processes" if settings.processes > 1 else ""
-    console.print(f"serving at http://{shown}:{number}/{by} {guarded}; Ctrl-C stops", highlight=False, soft_wrap=True)
+    alone = said("不需登录，仅限本机", "without a login, for this machine alone")
+    guarded = said("须用令牌", "with a token") if settings.token.get_secret_value() else alone
+    count = settings.processes
+    by = said(f"，{count} 个进程", f" by {count} processes") if count > 1 else ""
+    url = f"http://{shown}:{number}/"
+    line = said(f"服务于 {url} {by}，{guarded}；Ctrl-C 停止", f"serving at {url}{by} {guarded}; Ctrl-C stops")
+    console.print(line, highlight=False, soft_wrap=True)
     run(settings, listener)

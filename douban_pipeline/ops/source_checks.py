@@ -11,6 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
+from douban_pipeline.core.ui.language import said, terminal_language
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -30,7 +31,9 @@ def reached_results(services: Services) -> Iterator[CheckResult]:
     """Look whether somebody listens at the address of each source; nothing is asked."""
     for source, (setting, url) in _addresses(services).items():
         if _proxied(url):
-            yield CheckResult(source, "ok", f"{_shown(url)} is asked through the proxy of the environment")
+            shown = _shown(url)
+            through = said(f"{shown} 经环境变量中的代理访问", f"{shown} is asked through the proxy of the environment")
+            yield CheckResult(source, "ok", through)
         else:
             yield reached(source, setting, url)
 
@@ -38,16 +41,22 @@ def reached_results(services: Services) -> Iterator[CheckResult]:
 def reached(name: str, setting: str, url: str) -> CheckResult:
     """Look whether somebody listens at ``url``, which ``setting`` names; its password is not shown."""
     parts = urlsplit(url)
-    remedy = f"check {setting} and that its server runs"
+    shown = _shown(url)
+    remedy = said(f"检查 {setting}，以及它的服务器是否在运行", f"check {setting} and that its server runs")
     try:
         port = parts.port or _PORTS.get(parts.scheme, 0)
         with socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS):
-            return CheckResult(name, "ok", f"{_shown(url)} answers")
+            return CheckResult(name, "ok", said(f"{shown} 有应答", f"{shown} answers"))
     except TimeoutError:
-        return CheckResult(name, "warn", f"{setting} = {_shown(url)} does not answer in {CONNECT_SECONDS:g} s", remedy)
+        late = said(
+            f"{setting} = {shown} 在 {CONNECT_SECONDS:g} 秒内没有应答",
+            f"{setting} = {shown} does not answer in {CONNECT_SECONDS:g} s",
+        )
+        return CheckResult(name, "warn", late, remedy)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        return CheckResult(name, "fail", f"{setting} = {_shown(url)} cannot be reached ({why})", remedy)
+        unreached = said(f"{setting} = {shown} 无法连接（{why}）", f"{setting} = {shown} cannot be reached ({why})")
+        return CheckResult(name, "fail", unreached, remedy)
 
 
 def asked_results(services: Services) -> Iterator[CheckResult]:
@@ -59,12 +68,19 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
         if source == LLM:
             yield reached(source, setting, url)
             continue
-        remedy = f"check {setting}, open {_shown(url)} in a browser on this machine, and read its server's log"
+        shown = _shown(url)
+        remedy = said(
+            f"检查 {setting}，在本机浏览器中打开 {shown}，并查看其服务器的日志",
+            f"check {setting}, open {shown} in a browser on this machine, and read its server's log",
+        )
         try:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
             yield CheckResult(source, "ok", f"{_shown(url)}: {message}")
         except GateClosed as error:
-            yield CheckResult(source, "warn", f"its gate is closed: {error.reason}", "see source_gates, or set_gate")
+            closed = said(f"门禁已关闭：{error.reason}", f"its gate is closed: {error.reason}")
+            yield CheckResult(
+                source, "warn", closed, said("见 source_gates，或用 set_gate", "see source_gates, or set_gate")
+            )
         except SourceError as error:
             yield CheckResult(source, "fail", f"{setting} = {_shown(url)}: {error.reason}", remedy)
 
@@ -74,9 +90,15 @@ def _ask_douban(services: Services) -> str:
     try:
         record = services.douban.subject(douban_id, max_age=None).record
     except NotFound:
-        return f"answers, but does not know subject {douban_id}, which exists"
-    named = "" if record.id_confirmed else ", without naming the id"
-    return f"subject {douban_id} is 《{record.title}》 ({record.year}){named}"
+        return said(
+            f"有应答，但不知道确实存在的条目 {douban_id}",
+            f"answers, but does not know subject {douban_id}, which exists",
+        )
+    named = "" if record.id_confirmed else said("，没有写明 ID", ", without naming the id")
+    return said(
+        f"条目 {douban_id} 是《{record.title}》（{record.year}）{named}",
+        f"subject {douban_id} is 《{record.title}》 ({record.year}){named}",
+    )
 
 
 def _ask_search(services: Services, source: str) -> str:
@@ -84,9 +106,12 @@ def _ask_search(services: Services, source: str) -> str:
     known = KnownTitles(services.engine, services.tables, services.archive).choose(search)
     text = known.question.wording(titles_only=search.titles_only)
     answer = search.search(known.question, max_age=None)
-    right = "with" if known.douban_id in answer.ids else "without"
-    first = f", the first 《{answer.hits[0].title}》" if answer.hits else ""
-    return f"{len(answer.hits)} subjects for “{text}”, {right} {known.douban_id}{first}"
+    there, count, title = known.douban_id in answer.ids, len(answer.hits), answer.hits[0].title if answer.hits else ""
+    if terminal_language() == "zh":
+        first = f"，第一个《{title}》" if title else ""
+        return f"“{text}”得到 {count} 个条目，{'含' if there else '不含'} {known.douban_id}{first}"
+    first = f", the first 《{title}》" if title else ""
+    return f"{count} subjects for “{text}”, {'with' if there else 'without'} {known.douban_id}{first}"
 
 
 def _addresses(services: Services) -> Mapping[str, tuple[str, str]]:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
@@ -40,15 +41,23 @@ def set_up(*, dry_run: bool, graph: bool) -> None:
             engine = store.engine()
             plan = TREE.plan(engine)
             engine.dispose()
-            plain(plan.sql if plan.before != plan.after else f"-- nothing to do: at version {plan.after}")
+            done = said(f"-- 无事可做：版本 {plan.after}", f"-- nothing to do: at version {plan.after}")
+            plain(plan.sql if plan.before != plan.after else done)
             return
         before, after = store.upgrade()
         shown = store.url.render_as_string(hide_password=True)
-    console.print(f"schema tmdb in {shown}: version {before or 'none'} → {after}", highlight=False, soft_wrap=True)
+    line = said(
+        f"{shown} 的模式 tmdb：版本 {before or '无'} → {after}",
+        f"schema tmdb in {shown}: version {before or 'none'} → {after}",
+    )
+    console.print(line, highlight=False, soft_wrap=True)
     if graph:
         with open_graph(settings) as target:
             target.set_up()
-            console.print(f"graph at {target.uri}: constraints and indexes are there", highlight=False, soft_wrap=True)
+            line = said(
+                f"{target.uri} 的图：约束和索引已就绪", f"graph at {target.uri}: constraints and indexes are there"
+            )
+            console.print(line, highlight=False, soft_wrap=True)
 
 
 def check(*, graph: bool, as_json: bool) -> bool:
@@ -86,7 +95,10 @@ def load_files(files: Sequence[Path], *, as_json: bool) -> bool:
         shown = {"entities": entities, "others": others, "summary": report.summary}
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
     else:
-        console.print(", ".join(f"{count} {what}" for what, count in report.summary.items()) or "nothing to load")
+        console.print(
+            ", ".join(f"{count} {what}" for what, count in report.summary.items())
+            or said("没有可装入的", "nothing to load")
+        )
     return report.unreadable == 0
 
 
@@ -100,7 +112,7 @@ def _line(loaded: Loaded) -> str:
 def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
     """Take a list of ids in, from a file or as TMDB has it of a day."""
     if (file is None) == (day is None):
-        raise ProblemsError(["say either a file or --day"])
+        raise ProblemsError([said("请给出文件或 --day 之一", "say either a file or --day")])
     settings = load_settings()
     with ExitStack() as stack:
         store = stack.enter_context(open_store(settings)).ready()
@@ -113,14 +125,19 @@ def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
             report = store_export(store, entity, lines)
         except SourceError as error:
             raise ProblemsError([str(error)]) from error
-    console.print(f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable")
+    console.print(
+        said(
+            f"新占位行 {report.new} 个，已有 {report.known} 个，读不懂 {report.unreadable} 行",
+            f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable",
+        )
+    )
 
 
 def fetch(entities: Sequence[str], *, language: str) -> bool:
     """Ask TMDB for entities and store them; return whether all could be had."""
     keys = [_key(text) for text in entities]
     if language and language_of(language) is None:
-        raise ProblemsError([f"{language!r} is no language such as zh-CN"])
+        raise ProblemsError([said(f"{language!r} 不是 zh-CN 这样的语言", f"{language!r} is no language such as zh-CN")])
     settings, well = load_settings(), True
     with open_store(settings) as store, open_client(settings, store) as client:
         for key in keys:
@@ -128,13 +145,15 @@ def fetch(entities: Sequence[str], *, language: str) -> bool:
                 [stored] = store.persist_payloads([client.details(key, language=language or None)])
             except NotFound:
                 gone = store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
-                plain(f"{key}: TMDB does not have it" + (", noted" if gone else ""))
+                noted = said("，已记下", ", noted") if gone else ""
+                plain(said(f"{key}：TMDB 没有", f"{key}: TMDB does not have it") + noted)
                 well = False
             except SourceError as error:
                 plain(f"{key}: {error}")
                 well = False
             else:
-                plain(f"{key}: {stored.change.value}" + ("" if stored.full else "  (beside the base row)"))
+                beside = said("  （基本行之外）", "  (beside the base row)")
+                plain(f"{key}: {stored.change.value}" + ("" if stored.full else beside))
     return well
 
 
@@ -143,7 +162,15 @@ def _key(text: str) -> EntityKey:
     found = EntityType(kind) if kind in list(EntityType) else None
     tmdb_id = id_of(int(number)) if number.isascii() and number.isdecimal() and len(number) < 11 else None
     if found is None or tmdb_id is None:
-        raise ProblemsError([f"{text[:40]!r} is no entity; write it as movie/603, tv/1396 or person/62"])
+        short = repr(text[:40])
+        raise ProblemsError(
+            [
+                said(
+                    f"{short} 不是实体；写成 movie/603、tv/1396 或 person/62",
+                    f"{short} is no entity; write it as movie/603, tv/1396 or person/62",
+                )
+            ]
+        )
     return EntityKey(found, tmdb_id)
 
 
@@ -154,12 +181,24 @@ def replay(recorded: Path | None, port: int) -> None:
         with TmdbServer(known, port=port) as server:
             console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
             console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
-            console.print("DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops")
+            console.print(
+                said(
+                    "DOUBAN_PIPELINE_TMDB_API_KEY 可以随意填写；Ctrl-C 停止",
+                    "DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops",
+                )
+            )
             threading.Event().wait()
     except KeyboardInterrupt:
-        console.print("stopped")
+        console.print(said("已停止", "stopped"))
     except OSError as error:
-        raise ProblemsError([f"cannot listen on port {port} ({error.strerror}): choose another by --port"]) from None
+        raise ProblemsError(
+            [
+                said(
+                    f"无法监听端口 {port}（{error.strerror}）：用 --port 换一个",
+                    f"cannot listen on port {port} ({error.strerror}): choose another by --port",
+                )
+            ]
+        ) from None
 
 
 def sync(*, seconds: float | None) -> bool:
@@ -178,21 +217,28 @@ def sync(*, seconds: float | None) -> bool:
                 seconds=seconds,
             )
         except GraphUnavailableError as error:
-            raise ProblemsError([f"{error}; nothing is lost, run it again later"]) from error
+            later = said("；没有丢失任何内容，请稍后再运行", "; nothing is lost, run it again later")
+            raise ProblemsError([f"{error}{later}"]) from error
         left = store.run(outbox.counts)
     _print_sync(report)
-    console.print(f"{left.waiting} still queued, {left.dead} put aside")
+    console.print(
+        said(f"仍在排队 {left.waiting} 个，搁置 {left.dead} 个", f"{left.waiting} still queued, {left.dead} put aside")
+    )
     return not report.failed
 
 
 def _print_sync(report: SyncReport) -> None:
     written = report.written
     console.print(
-        f"{report.done} entities written: {written.merged} edges new or changed, {written.deleted} deleted, "
-        f"{written.nodes_deleted} nodes without edges deleted"
+        said(
+            f"写入 {report.done} 个实体：新增或改变的边 {written.merged} 条，删除 {written.deleted} 条，"
+            f"删除没有边的节点 {written.nodes_deleted} 个",
+            f"{report.done} entities written: {written.merged} edges new or changed, {written.deleted} deleted, "
+            f"{written.nodes_deleted} nodes without edges deleted",
+        )
     )
     for key, reason in report.failed.items():
-        plain(f"  {key} could not be written: {reason}")
+        plain(said(f"  {key} 写不进去：{reason}", f"  {key} could not be written: {reason}"))
 
 
 def rebuild(*, dry_run: bool) -> None:
@@ -202,19 +248,32 @@ def rebuild(*, dry_run: bool) -> None:
         store.ready()
         total = sum(found.full for found in store.row_counts().values())
         if dry_run:
-            console.print(f"would empty the graph and build it from {total} answers; --no-dry-run does it")
+            console.print(
+                said(
+                    f"将会清空图并用 {total} 份资料重建；加 --no-dry-run 执行",
+                    f"would empty the graph and build it from {total} answers; --no-dry-run does it",
+                )
+            )
             return
         with open_graph(settings) as target:
             done = rebuild_graph(store, target, batch=settings.graph_batch)
             counts = {name: count for name, count in target.counts().items() if count}
-    console.print(f"built from {done} answers: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    console.print(
+        said(f"已用 {done} 份资料重建：", f"built from {done} answers: ")
+        + ", ".join(f"{name} {count}" for name, count in counts.items())
+    )
 
 
 def requeue() -> None:
     """Queue again what was put aside."""
     with open_store(load_settings()) as store:
         done = store.ready().run(outbox.requeue_dead)
-    console.print(f"{done} queued again; `douban-pipeline tmdb sync` writes them")
+    console.print(
+        said(
+            f"重新排队 {done} 个；由 `douban-pipeline tmdb sync` 写入",
+            f"{done} queued again; `douban-pipeline tmdb sync` writes them",
+        )
+    )
 
 
 def prune(*, dry_run: bool) -> None:
@@ -226,17 +285,26 @@ def prune(*, dry_run: bool) -> None:
     )
     if dry_run:
         console.print(
-            f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, "
-            f"make stubs of answers fetched before {raw:%F}, and drop archived answers seen before {archived:%F} last; "
-            "--no-dry-run does it"
+            said(
+                f"将会删除 {requests:%F} 之前的提问、{done:%F} 之前完成的出站行，把 {raw:%F} 之前取得的资料变为占位行，"
+                f"并丢弃 {archived:%F} 之后没有再见到的存档；加 --no-dry-run 执行",
+                f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, make "
+                f"stubs of answers fetched before {raw:%F}, and drop archived answers seen before {archived:%F} last; "
+                "--no-dry-run does it",
+            )
         )
         return
     with open_store(settings) as store:
         store.ready()
+        questions_gone, rows_gone = store.delete_requests(requests), store.prune_outbox(done)
+        stubs, archived_gone = store.drop_raw(raw), prune_archive(settings, store, archived)
         console.print(
-            f"{store.delete_requests(requests)} questions and {store.prune_outbox(done)} rows of the outbox deleted, "
-            f"{store.drop_raw(raw)} answers became stubs, "
-            f"{prune_archive(settings, store, archived)} archived ones deleted"
+            said(
+                f"删除提问 {questions_gone} 个、出站行 {rows_gone} 行，{stubs} 份资料变为占位行，"
+                f"删除存档 {archived_gone} 份",
+                f"{questions_gone} questions and {rows_gone} rows of the outbox deleted, {stubs} answers became stubs, "
+                f"{archived_gone} archived ones deleted",
+            )
         )
 
 
@@ -244,7 +312,10 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
     """Ask the graph one of the questions, and print the answer."""
     found = questions.QUESTIONS.get(question)
     if found is None:
-        raise ProblemsError([f"no question {question!r}; there are {', '.join(questions.QUESTIONS)}"])
+        known = ", ".join(questions.QUESTIONS)
+        raise ProblemsError(
+            [said(f"没有问题 {question!r}；有 {known}", f"no question {question!r}; there are {known}")]
+        )
     with open_graph(load_settings()) as target:
         try:
             rows = questions.ask(target, found, names, most)
@@ -254,7 +325,12 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
         plain(json.dumps(rows, ensure_ascii=False, indent=1))
         return
     if not rows:
-        console.print("no answer: the graph does not know that, or `douban-pipeline tmdb sync` has not run")
+        console.print(
+            said(
+                "没有答案：图中没有，或还没有运行 `douban-pipeline tmdb sync`",
+                "no answer: the graph does not know that, or `douban-pipeline tmdb sync` has not run",
+            )
+        )
         return
     plain(found.asks.format(**dict(zip(found.names, names, strict=True))))
     table = Table(*rows[0])

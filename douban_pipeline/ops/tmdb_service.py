@@ -11,6 +11,7 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool
@@ -88,8 +89,8 @@ def _print(result: EnrichmentResult) -> None:
         kinds: dict[str, int] = {}
         for key in graph.nodes:
             kinds[LABEL_WORDS[key.label]] = kinds.get(LABEL_WORDS[key.label], 0) + 1
-        said = "、".join(f"{word} {count}" for word, count in kinds.items())
-        plain(f"临时图：{said}；边 {len(graph.edges)} 条" + ("，例如" if graph.edges else ""))
+        nodes = "、".join(f"{word} {count}" for word, count in kinds.items())
+        plain(f"临时图：{nodes}；边 {len(graph.edges)} 条" + ("，例如" if graph.edges else ""))
         for edge in list(graph.edges)[:_MOST_EDGES]:
             plain(f"  {graph.name(edge.start)} -[{edge.relation.value}]-> {graph.name(edge.end)}")
     plain(f"耗时 {result.duration_ms:.0f} 毫秒，其中 TMDB {result.tmdb_ms:.0f} 毫秒")
@@ -107,20 +108,26 @@ def replay_spool(*, dry_run: bool) -> bool:
                 metrics = Metrics()
                 writer = Writer(store.ready(), spool, metrics)
                 done = writer.replay()
-                console.print(f"{done} taken from the spool, {metrics.total('persisted_total')} of them written")
+                written = metrics.total("persisted_total")
+                console.print(
+                    said(
+                        f"从暂存取出 {done} 个，写入 {written} 个",
+                        f"{done} taken from the spool, {written} of them written",
+                    )
+                )
         waiting, rejected = spool.counts()
     except SpoolError as error:
         raise ProblemsError([str(error)]) from error
     finally:
         spool.close()
-    console.print(f"{waiting} waiting, {rejected} put aside")
+    console.print(said(f"等待 {waiting} 个，搁置 {rejected} 个", f"{waiting} waiting, {rejected} put aside"))
     return waiting == 0
 
 
 def forget(*, user: str, conversation: UUID | None) -> None:
     """Delete the questions of a user or a conversation."""
     if bool(user) == (conversation is not None):
-        raise ProblemsError(["say either --user or --conversation"])
+        raise ProblemsError([said("请给出 --user 或 --conversation 之一", "say either --user or --conversation")])
     settings = load_settings()
     spool = open_spool(settings, SystemClock())
     try:
@@ -133,4 +140,5 @@ def forget(*, user: str, conversation: UUID | None) -> None:
     with open_store(settings) as store:
         store.ready()
         done = store.delete_user(user) if user else store.delete_conversation(conversation or UUID(int=0))
-    console.print(f"{done} questions deleted" + (f", {spooled} more that waited in the spool" if spooled else ""))
+    more = said(f"，另有暂存中的 {spooled} 个", f", {spooled} more that waited in the spool") if spooled else ""
+    console.print(said(f"删除提问 {done} 个", f"{done} questions deleted") + more)

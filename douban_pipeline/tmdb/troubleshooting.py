@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
@@ -47,25 +48,34 @@ def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) 
             assert row is not None
             database, may_create, there = row
     except (Error, DatabaseError) as error:
-        remedy = f"start it, or mend {PREFIX}DATABASE_URL"
-        yield Finding("postgres", "fail", f"does not answer: {error}", remedy)
+        remedy = said(f"启动它，或改正 {PREFIX}DATABASE_URL", f"start it, or mend {PREFIX}DATABASE_URL")
+        yield Finding("postgres", "fail", said(f"没有应答：{error}", f"does not answer: {error}"), remedy)
         return
     if version < OLDEST_POSTGRES:
-        yield Finding(
-            "postgres", "fail", f"version {version}", f"{OLDEST_POSTGRES} or newer is needed (for gen_random_uuid)"
+        remedy = said(
+            f"需要 {OLDEST_POSTGRES} 或更新的版本（gen_random_uuid）",
+            f"{OLDEST_POSTGRES} or newer is needed (for gen_random_uuid)",
         )
+        yield Finding("postgres", "fail", said(f"版本 {version}", f"version {version}"), remedy)
         return
-    yield Finding("postgres", "ok", f"version {version}, database {database}")
+    yield Finding(
+        "postgres", "ok", said(f"版本 {version}，数据库 {database}", f"version {version}, database {database}")
+    )
     if not there and not may_create:
-        owner = f"have its owner run CREATE SCHEMA tmdb AUTHORIZATION …, or GRANT CREATE ON DATABASE {database}"
-        yield Finding("schema", "fail", "there is none, and this account may not create it", owner)
+        owner = said(
+            f"由其所有者执行 CREATE SCHEMA tmdb AUTHORIZATION …，或 GRANT CREATE ON DATABASE {database}",
+            f"have its owner run CREATE SCHEMA tmdb AUTHORIZATION …, or GRANT CREATE ON DATABASE {database}",
+        )
+        missing = said("不存在，而此账号不能建立它", "there is none, and this account may not create it")
+        yield Finding("schema", "fail", missing, owner)
         return
     try:
         store.ready()
     except (DatabaseError, SQLAlchemyError) as error:
-        yield Finding("schema", "fail", str(error), "run `douban-pipeline tmdb setup`")
+        remedy = said("运行 `douban-pipeline tmdb setup`", "run `douban-pipeline tmdb setup`")
+        yield Finding("schema", "fail", str(error), remedy)
         return
-    yield Finding("schema", "ok", f"at version {TREE.head}")
+    yield Finding("schema", "ok", said(f"版本 {TREE.head}", f"at version {TREE.head}"))
     yield _strangers(store)
     yield _rows(store)
     yield _age(store, settings, clock)
@@ -77,17 +87,24 @@ def _strangers(store: PostgresTmdbStore) -> Finding:
     with store.transaction() as connection:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'tmdb'").fetchall()
     if strangers := sorted({name for (name,) in rows} - own):
-        remedy = "relations belong into the graph: keep them elsewhere"
-        return Finding("tables", "warn", f"tables that are not ours in the schema: {', '.join(strangers)}", remedy)
-    return Finding("tables", "ok", "only our own; relations are in the graph alone")
+        remedy = said("关系属于图：请放到别处", "relations belong into the graph: keep them elsewhere")
+        named = ", ".join(strangers)
+        message = said(f"模式中有不属于我们的表：{named}", f"tables that are not ours in the schema: {named}")
+        return Finding("tables", "warn", message, remedy)
+    own_only = said("只有自有的表；关系只在图中", "only our own; relations are in the graph alone")
+    return Finding("tables", "ok", own_only)
 
 
 def _rows(store: PostgresTmdbStore) -> Finding:
     counts = store.row_counts()
-    said = ", ".join(
-        f"{entity.value} {found.full} full, {found.stubs} stubs, {found.gone} gone" for entity, found in counts.items()
-    )
-    return Finding("rows", "ok", said)
+    shown = [
+        said(
+            f"{entity.value} 完整 {found.full}、占位 {found.stubs}、已消失 {found.gone}",
+            f"{entity.value} {found.full} full, {found.stubs} stubs, {found.gone} gone",
+        )
+        for entity, found in counts.items()
+    ]
+    return Finding("rows", "ok", said("；", ", ").join(shown))
 
 
 def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Finding:
@@ -103,21 +120,37 @@ def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Find
         ).fetchone()
     assert row is not None
     if row[0]:
-        message = f"{row[0]} answers are older than {settings.raw_days} days, which TMDB's terms do not allow"
-        return Finding("age", "warn", message, "fetch them again, or run `douban-pipeline tmdb prune`")
-    return Finding("age", "ok", f"no answer is older than {settings.raw_days} days")
+        message = said(
+            f"{row[0]} 份资料超过 {settings.raw_days} 天，TMDB 的条款不允许",
+            f"{row[0]} answers are older than {settings.raw_days} days, which TMDB's terms do not allow",
+        )
+        remedy = said(
+            "重新获取，或运行 `douban-pipeline tmdb prune`", "fetch them again, or run `douban-pipeline tmdb prune`"
+        )
+        return Finding("age", "warn", message, remedy)
+    days = settings.raw_days
+    return Finding("age", "ok", said(f"没有超过 {days} 天的资料", f"no answer is older than {days} days"))
 
 
 def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:
     counts = store.run(outbox.counts)
-    said = f"{counts.waiting} waiting, {counts.failing} of them failed before, {counts.dead} put aside"
+    waiting, failing, put_aside = counts.waiting, counts.failing, counts.dead
+    shown = said(
+        f"等待 {waiting}，其中失败过 {failing}，搁置 {put_aside}",
+        f"{waiting} waiting, {failing} of them failed before, {put_aside} put aside",
+    )
     if counts.dead:
         [first, *_] = store.run(lambda connection: outbox.dead(connection, 1))
         reason = f"{first['entity_type']}/{first['tmdb_id']}: {first['last_error']}"
-        return Finding("outbox", "warn", f"{said}; {reason}", "mend the cause, then run `douban-pipeline tmdb requeue`")
+        remedy = said(
+            "排除原因后运行 `douban-pipeline tmdb requeue`", "mend the cause, then run `douban-pipeline tmdb requeue`"
+        )
+        return Finding("outbox", "warn", f"{shown}{said('；', '; ')}{reason}", remedy)
     if counts.oldest is not None and clock.now() - counts.oldest > _WAITING:
-        return Finding("outbox", "warn", f"{said}, the oldest since {counts.oldest:%F %H:%M}", "run `tmdb sync`")
-    return Finding("outbox", "ok", said)
+        since = f"{counts.oldest:%F %H:%M}"
+        late = said(f"{shown}，最早的始于 {since}", f"{shown}, the oldest since {since}")
+        return Finding("outbox", "warn", late, said("运行 `tmdb sync`", "run `tmdb sync`"))
+    return Finding("outbox", "ok", shown)
 
 
 def check_graph(target: GraphTarget) -> Iterator[Finding]:
@@ -125,7 +158,9 @@ def check_graph(target: GraphTarget) -> Iterator[Finding]:
     try:
         server, counts = target.server(), target.counts()
     except (DriverError, Neo4jError) as error:
-        yield Finding("graph", "fail", f"{target.uri} does not answer: {error}", f"start it, or mend {PREFIX}GRAPH_URI")
+        message = said(f"{target.uri} 没有应答：{error}", f"{target.uri} does not answer: {error}")
+        remedy = said(f"启动它，或改正 {PREFIX}GRAPH_URI", f"start it, or mend {PREFIX}GRAPH_URI")
+        yield Finding("graph", "fail", message, remedy)
         return
-    said = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    yield Finding("graph", "ok", f"{server}: {said or 'empty'}")
+    shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+    yield Finding("graph", "ok", f"{server}: {shown or said('空', 'empty')}")

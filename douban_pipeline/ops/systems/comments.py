@@ -16,6 +16,7 @@ from douban_pipeline.comments.store.shards import working
 from douban_pipeline.comments.store.tables import shard
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.grants import grant, server_grant
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached
@@ -24,7 +25,6 @@ from douban_pipeline.ops.systems.registry import MYSQL, System
 _BEAT = timedelta(seconds=10)
 """Age from which a worker's note counts for nothing."""
 _LONGEST_WAIT = timedelta(minutes=1)
-_START = "no worker runs: start `douban-pipeline comment-worker`"
 
 
 def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
@@ -34,9 +34,14 @@ def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
         workers = working(connection, now - _BEAT)
         since = oldest_pending(connection)
     age = (now - since).total_seconds() if since is not None else 0.0
-    message = f"{workers} at work, " + ("nothing waits" if since is None else f"the oldest event waits {age:.0f} s")
+    waits = said(f"最早的事件已等待 {age:.0f} 秒", f"the oldest event waits {age:.0f} s")
+    oldest = said("没有等待的", "nothing waits") if since is None else waits
+    message = said(f"{workers} 个工作进程，", f"{workers} at work, ") + oldest
     if age > _LONGEST_WAIT.total_seconds():
-        remedy = "start `douban-pipeline comment-worker`, or one more of them" if workers else _START
+        command = "`douban-pipeline comment-worker`"
+        more = said(f"启动 {command}，或再加一个", f"start {command}, or one more of them")
+        none = said(f"没有工作进程：启动 {command}", f"no worker runs: start {command}")
+        remedy = more if workers else none
         yield CheckResult("worker", "warn", message, remedy)
     else:
         yield CheckResult("worker", "ok", message)
@@ -44,18 +49,21 @@ def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
     if url and not url.startswith("unix:"):
         yield reached("redis", settings.variable("redis_url"), url)
     elif not url:
-        yield CheckResult("redis", "ok", f"{settings.variable('redis_url')} names none: the database answers")
+        variable = settings.variable("redis_url")
+        none = said(f"{variable} 为空：由数据库应答", f"{variable} names none: the database answers")
+        yield CheckResult("redis", "ok", none)
     ways = {
-        "tokens": bool(settings.token_secret.get_secret_value()),
-        "the CMS's login": settings.cms_login,
-        "guests": settings.guests,
+        said("令牌", "tokens"): bool(settings.token_secret.get_secret_value()),
+        said("CMS 的登录", "the CMS's login"): settings.cms_login,
+        said("访客", "guests"): settings.guests,
     }
     known = ", ".join(name for name, there in ways.items() if there)
     if known:
-        yield CheckResult("visitors", "ok", f"who writes is told by: {known}")
+        yield CheckResult("visitors", "ok", said(f"识别发言者的方式：{known}", f"who writes is told by: {known}"))
     else:
-        remedy = f"set one of {', '.join(map(settings.variable, ('token_secret', 'cms_login', 'guests')))}"
-        yield CheckResult("visitors", "warn", "nobody may write", remedy)
+        variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
+        remedy = said(f"设置其中之一：{variables}", f"set one of {variables}")
+        yield CheckResult("visitors", "warn", said("没有人可以发言", "nobody may write"), remedy)
 
 
 def _grants(settings: CommentsSettings, user: str, host: str) -> Iterator[str]:

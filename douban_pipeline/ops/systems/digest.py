@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from sqlalchemy import Connection, Engine, select
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import slot_run
@@ -27,20 +28,30 @@ def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
     if settings.werss_url:
         yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():
-            remedy = f"set {settings.variable('werss_password')} or {settings.variable('werss_access_key')}"
-            yield CheckResult("werss login", "fail", "WeRSS is named, but no way to log in", remedy)
+            password, key = settings.variable("werss_password"), settings.variable("werss_access_key")
+            message = said("给了 WeRSS，但没有登录方式", "WeRSS is named, but no way to log in")
+            yield CheckResult(
+                "werss login", "fail", message, said(f"设置 {password} 或 {key}", f"set {password} or {key}")
+            )
     elif not settings.feed_sources:
-        names = f"{settings.variable('werss_url')} or {settings.variable('feed_sources')}"
-        yield CheckResult("sources", "fail", "there is nothing to digest", f"set {names}")
+        url, sources = settings.variable("werss_url"), settings.variable("feed_sources")
+        message = said("没有可摘要的来源", "there is nothing to digest")
+        yield CheckResult("sources", "fail", message, said(f"设置 {url} 或 {sources}", f"set {url} or {sources}"))
     if settings.deepseek_api_key.get_secret_value():
-        yield CheckResult("model", "ok", f"{settings.deepseek_model} at {settings.deepseek_url}")
+        model, url = settings.deepseek_model, settings.deepseek_url
+        yield CheckResult("model", "ok", said(f"{url} 的 {model}", f"{model} at {url}"))
     else:
-        yield CheckResult("model", "warn", "no key of the model", f"set {settings.variable('deepseek_api_key')}")
+        key = settings.variable("deepseek_api_key")
+        yield CheckResult(
+            "model", "warn", said("没有模型的密钥", "no key of the model"), said(f"设置 {key}", f"set {key}")
+        )
     if settings.channels:
-        yield CheckResult("channels", "ok", f"messages go to {', '.join(settings.channels)}")
+        named = ", ".join(settings.channels)
+        yield CheckResult("channels", "ok", said(f"消息发往 {named}", f"messages go to {named}"))
     else:
-        remedy = f"set {settings.variable('push_channels')}"
-        yield CheckResult("channels", "warn", "no channel: reports are pages only, no message is sent", remedy)
+        variable = settings.variable("push_channels")
+        message = said("没有推送渠道：报告只有网页，不发消息", "no channel: reports are pages only, no message is sent")
+        yield CheckResult("channels", "warn", message, said(f"设置 {variable}", f"set {variable}"))
 
 
 def _leased_by(connection: Connection) -> list[str]:

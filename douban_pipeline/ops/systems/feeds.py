@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import source, stats
@@ -29,13 +30,17 @@ def _checks(settings: FeedsSettings, engine: Engine) -> Iterator[CheckResult]:
         query = select(source.c.kind, func.count().label("sources")).group_by(source.c.kind)
         kinds = connection.execute(query).all()
     counts = {row.kind: row.sources for row in kinds}
-    shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "none yet"
-    yield CheckResult("sources", "ok", f"followed: {shown}")
+    shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or said("还没有", "none yet")
+    yield CheckResult("sources", "ok", said(f"关注：{shown}", f"followed: {shown}"))
     if settings.werss_url:
         yield reached("werss", settings.variable("werss_url"), settings.werss_url)
     elif counts.get(SourceKind.WERSS):
-        message = f"public accounts are followed, but {settings.variable('werss_url')} is not set"
-        yield CheckResult("werss", "fail", message, "set it to the address of WeRSS")
+        variable = settings.variable("werss_url")
+        message = said(
+            f"关注了公众号，但没有设置 {variable}", f"public accounts are followed, but {variable} is not set"
+        )
+        remedy = said("设为 WeRSS 的地址", "set it to the address of WeRSS")
+        yield CheckResult("werss", "fail", message, remedy)
 
 
 def _leased_by(connection: Connection) -> list[str]:

@@ -14,6 +14,7 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.settings_base import SystemSettings
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.results import CheckResult
 
 DOUBAN = "douban"
@@ -136,7 +137,10 @@ def system_named(name: str) -> System:
         ProblemsError: There is none of that name.
     """
     if name not in MODULES:
-        raise ProblemsError([f"there is no system {name!r}; systems: {', '.join((DOUBAN, *MODULES))}"])
+        known = ", ".join((DOUBAN, *MODULES))
+        raise ProblemsError(
+            [said(f"没有系统 {name!r}；系统：{known}", f"there is no system {name!r}; systems: {known}")]
+        )
     system = import_module(MODULES[name]).SYSTEM
     assert isinstance(system, System)
     return system

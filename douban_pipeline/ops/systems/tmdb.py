@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine, func, select
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.systems.registry import System
 from douban_pipeline.tmdb.graph.target import GraphTarget
@@ -37,19 +38,26 @@ def _checks(settings: TmdbSettings, engine: Engine) -> Iterator[CheckResult]:
     with PostgresTmdbStore(engine.url.render_as_string(hide_password=False), 0) as store:
         found = [each for each in check_store(store, settings, SystemClock()) if each.name not in _LOOKED_AT]
     if settings.api_key.get_secret_value() or settings.api_token.get_secret_value():
-        yield CheckResult(
-            "api", "ok", f"{settings.api_url}, at most {settings.requests_per_second:g} requests a second"
-        )
+        url, rate = settings.api_url, f"{settings.requests_per_second:g}"
+        message = said(f"{url}，每秒最多 {rate} 个请求", f"{url}, at most {rate} requests a second")
+        yield CheckResult("api", "ok", message)
     else:
-        remedy = f"set {PREFIX}API_KEY or {PREFIX}API_TOKEN; without one, runs that ask TMDB have nothing to do"
-        yield CheckResult("api", "warn", "no key of TMDB", remedy)
+        remedy = said(
+            f"设置 {PREFIX}API_KEY 或 {PREFIX}API_TOKEN；没有它，请求 TMDB 的运行无事可做",
+            f"set {PREFIX}API_KEY or {PREFIX}API_TOKEN; without one, runs that ask TMDB have nothing to do",
+        )
+        yield CheckResult("api", "warn", said("没有 TMDB 的密钥", "no key of TMDB"), remedy)
     if settings.graph_uri:
         password = settings.graph_password.get_secret_value()
         with GraphTarget(settings.graph_uri, settings.graph_user, password, settings.graph_database) as target:
             found += check_graph(target)
     yield from (CheckResult(each.name, each.state, each.message, each.remedy) for each in found)
     if not settings.graph_uri:
-        yield CheckResult("graph", "ok", f"{PREFIX}GRAPH_URI names none: an ArcadeDB in HOME, for trying")
+        message = said(
+            f"{PREFIX}GRAPH_URI 为空：使用 HOME 中的 ArcadeDB 试用",
+            f"{PREFIX}GRAPH_URI names none: an ArcadeDB in HOME, for trying",
+        )
+        yield CheckResult("graph", "ok", message)
 
 
 def _pool_limits() -> Mapping[str, int]:

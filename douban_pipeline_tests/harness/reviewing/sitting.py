@@ -11,20 +11,32 @@ from playwright.sync_api import Page
 
 REVIEWER = "小王"
 _MOST_WAITED = 120_000.0
+_MOST_KEYS_EACH = 4
 
 _WATCH = """() => {
   window.took = [];
+  window.scripts = [];
+  let began = 0;
   addEventListener("keydown", () => {
-    const began = performance.now();
+    const at = (began = performance.now());
     // After the frame with the next card: what a person waits for.
-    requestAnimationFrame(() => setTimeout(() => window.took.push(performance.now() - began), 0));
+    requestAnimationFrame(() => setTimeout(() => window.took.push(performance.now() - at), 0));
   }, true);
+  // Behind the page's own: what of it was the page's work.
+  addEventListener("keydown", () => window.scripts.push(performance.now() - began));
 }"""
+_FIRST = "() => document.querySelector('article.current.filled')"
 _READY = """() => {
   const card = document.querySelector("article.current.filled:not(.done)");
   if (!card) return document.querySelector("#empty:not([hidden])")?.textContent.startsWith("没有") ? { vod: 0 } : null;
-  const heads = [...card.querySelectorAll("th.candidate a.id")].map((each) => parseInt(each.textContent, 10));
-  return { vod: Number(card.dataset.vod), heads, held: Boolean(card.querySelector("button.duplicate")) };
+  const heads = [...card.querySelectorAll("th.candidate")];
+  const held = (head) => [...head.querySelectorAll(".flag.bad")].some((flag) => flag.textContent.startsWith("已关联"));
+  return {
+    vod: Number(card.dataset.vod),
+    heads: heads.map((head) => parseInt(head.querySelector("a.id").textContent, 10)),
+    held: heads.map(held),
+    chosen: Boolean(card.querySelector(".warnings li")) && Boolean(card.querySelector("th.picked")),
+  };
 }"""
 
 
@@ -36,11 +48,13 @@ class Sitting:
         chosen: When each video was decided, by unix seconds.
         keys: Keys pressed.
         milliseconds: From each key to the frame that follows.
+        scripts: Of these, what the page's own scripts took before the browser drew.
     """
 
     chosen: dict[int, float] = field(default_factory=dict)
     keys: int = 0
     milliseconds: list[float] = field(default_factory=list)
+    scripts: list[float] = field(default_factory=list)
 
     @property
     def keys_each(self) -> float:
@@ -56,18 +70,21 @@ def review(
     pace: float,
     between: Callable[[int], None] = lambda _: None,
 ) -> Sitting:
-    """Decide about the cards as they come: the right candidate by its number, none by `r`, conflicts by `a`.
+    """Decide about the cards as they come: the right candidate by its number, with Shift if it is linked; none by `r`.
+
+    A card that stays and warns is meant nevertheless: `d`.
 
     Args:
         page: The sheet, signed, as it opens.
         truth: The right subject of each video.
         count: About how many videos.
         pace: Least seconds from one choice to the next.
-        between: Called after each choice with how many there were.
+        between: Called after each video with how many there were.
     """
     sitting = Sitting()
+    page.wait_for_function(_FIRST, timeout=_MOST_WAITED)
     page.evaluate(_WATCH)
-    for number in range(1, count + 1):
+    while len(sitting.chosen) < count and sitting.keys < _MOST_KEYS_EACH * count:
         began = time.monotonic()
         card = page.wait_for_function(_READY, timeout=_MOST_WAITED).json_value()
         vod = card["vod"]
@@ -75,19 +92,21 @@ def review(
             break
         right = truth.get(vod, 0)
         rank = card["heads"].index(right) + 1 if right in card["heads"] else 0
-        # Of a duplicate the conflict is accepted before it is chosen: the choice goes on to the next card.
-        keys = [*("a" if rank and card["held"] else ""), str(rank) if rank else "r"]
+        shifted = "Shift+Digit" if rank and card["held"][rank - 1] else ""
+        key = "d" if card["chosen"] else f"{shifted}{rank}" if rank else "r"
         sitting.chosen[vod] = time.time()
-        for each in keys:
-            page.keyboard.press(each)
-        sitting.keys += len(keys)
-        between(number)
+        page.keyboard.press(key)
+        sitting.keys += 1
+        if not card["chosen"]:
+            between(len(sitting.chosen))
         time.sleep(max(0.0, pace - (time.monotonic() - began)))
-    sitting.milliseconds = list(page.evaluate("() => window.took"))
+    sitting.milliseconds, sitting.scripts = page.evaluate("() => [window.took, window.scripts]")
     return sitting
 
 
 def shares(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median, the value that 95 % do not exceed (nearest rank), and the largest."""
+    """Return the median, the value that 95 % do not exceed (nearest rank), and the largest; zeros of nothing."""
+    if not values:
+        return 0.0, 0.0, 0.0
     ordered = sorted(values)
     return statistics.median(ordered), ordered[-(-len(ordered) * 95 // 100) - 1], ordered[-1]

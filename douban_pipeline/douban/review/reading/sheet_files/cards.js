@@ -108,6 +108,13 @@ class Card {
     this.choose({ pick: again ? "" : name }, !again);
   }
 
+  /** Chooses a candidate although something speaks against it; pressed again, it is not chosen any more. */
+  accept(name) {
+    const { pick, accept } = this.choice;
+    const again = pick === name && accept;
+    this.choose(again ? { pick: "", accept: false } : { pick: name, accept: true }, !again);
+  }
+
   ignore() {
     const { pick, days } = this.choice;
     const next = pick === "ignore" ? IGNORED_DAYS.indexOf(days) + 1 : 0;

@@ -87,7 +87,19 @@ function wordsOf(card, choice, ids) {
   return told + (decision.lock ? "，并锁定 ID" : "") + meant + (intro ? `；${intro}` : "");
 }
 
-/** Returns what a reviewer should know of a choice before launching it; `others` are cards given the same subject. */
+/** Returns for what a choice would be refused unless conflicts are accepted; `others` are cards given the same subject. */
+function conflictsOf(card, choice, ids, others) {
+  const decision = decisionOf(card, choice, ids);
+  if (!decision?.douban_id || choice.accept) return [];
+  const candidate = card.candidates.find((each) => each.id === decision.douban_id);
+  const against = [];
+  if (candidate?.labels.length && decision.action !== "choose") against.push("与影片有硬性冲突");
+  if (candidate?.holders) against.push(`已关联影片 ${candidate.held.map((held) => held[0]).join("、")}`);
+  if (others.length) against.push(`在本页也选给了影片 ${others.map((other) => other.vod).join("、")}`);
+  return against;
+}
+
+/** Returns what a reviewer should know of a choice before launching it. */
 function warningsOf(card, choice, ids, others) {
   const decision = decisionOf(card, choice, ids);
   if (!decision) {
@@ -104,13 +116,9 @@ function warningsOf(card, choice, ids, others) {
   if (card.stale) told.push("判定之后影片资料已改变：记录时会重新核对此条目");
   if (decision.action === "replace_and_lock") told.push(`ID ${card.id || "为空，"}已锁定：将被替换并锁定新的 ID`);
   if (choice.accept) return told;
-  const rejected = candidate && candidate.labels.length;
-  if (rejected && decision.action === "choose") told.push("此条目与影片有硬性冲突，请再核对");
-  const against = [];
-  if (rejected && decision.action !== "choose") against.push("与影片有硬性冲突");
-  if (candidate && candidate.holders) against.push(`已关联影片 ${candidate.held.map((held) => held[0]).join("、")}`);
-  if (others.length) against.push(`在本页也选给了影片 ${others.map((other) => other.vod).join("、")}`);
-  if (against.length) told.push(`此条目${against.join("，")}：记录时会被拒绝；确认无误请打开「接受冲突」`);
+  if (candidate?.labels.length && decision.action === "choose") told.push("此条目与影片有硬性冲突，请再核对");
+  const against = conflictsOf(card, choice, ids, others);
+  if (against.length) told.push(`此条目${against.join("，")}：记录时会被拒绝；确认无误请按 d 或打开「接受冲突」`);
   return told;
 }
 

@@ -36,7 +36,10 @@ class Live {
     const sent = app.choices.read(`${app.choices.place}:sent`).all;
     this.sent = Array.isArray(sent) ? sent.filter((each) => each && each.key && each.run) : [];
     this.states = new Map(this.sent.map((each) => [each.key, each]));
+    // Of thousands few were touched: the others need not be looked up by their key.
+    this.touched = new Set([...this.sent, ...this.outbox.values(), ...(this.batch?.entries || [])].map((each) => each.vod));
     this.wait = 0;
+    this.asked = false; // until then nobody knows whether anything waits
     this.trouble = "";
     this.busy = { send: false, look: false, load: null };
   }
@@ -91,6 +94,7 @@ class Live {
       const reviewer = this.app.choices.who.reviewer.slice(0, 64);
       const found = await this.ask("open", { page: this.page, reviewer, most: FIRST });
       const cards = new Map(found.cards.map((card) => [card.vod, card]));
+      this.asked = true;
       const items = found.items.map((item) => Object.assign(item, cards.get(item.vod), { group: item.group }));
       this.app.replace({ ...found, items });
       items.forEach(retarget);
@@ -104,6 +108,7 @@ class Live {
     try {
       const queue = await this.ask(`queue?page=${this.page}`);
       this.version = queue.version;
+      this.asked = true;
       this.app.whole = true;
       this.app.replace(queue);
       this.report("");
@@ -137,6 +142,7 @@ class Live {
 
   /** Notes that a choice is new, another one, or none any more. */
   chosen(item) {
+    this.touched.add(item.vod);
     const key = this.app.choices.key(item);
     const row = this.app.choices.row(item);
     const before = this.states.get(key);
@@ -152,6 +158,7 @@ class Live {
 
   /** Returns how far a choice has come: its state and the sentence that belongs to it. */
   stateOf(item) {
+    if (!this.touched.has(item.vod)) return undefined;
     const key = this.app.choices.key(item);
     if (this.outbox.has(key)) return { state: "waiting", reason: "" };
     if (this.batch?.entries.some((entry) => entry.key === key)) return { state: "waiting", reason: "" };

@@ -16,6 +16,7 @@ const app = {
 };
 const { choices } = app;
 const PREVIEWED = 500;
+const READING = "正在读取…";
 
 /** Returns the card of an item, made when it is first looked at. */
 function cardOf(item) {
@@ -47,12 +48,16 @@ function retarget(item) {
   return others;
 }
 
-/** Shows anew what was chosen for items; `whole`: nothing more is to be pressed for the current one. */
+/** Shows anew what was chosen for items; `whole`: nothing more is to be pressed for the current one.
+
+   A choice that would be refused is not left: its card says why, and which key means it nevertheless. */
 app.changed = (items, whole = false) => {
   const around = new Set(items.flatMap((item) => [item, ...retarget(item)]));
   for (const item of items) app.live?.chosen(item);
   for (const item of around) app.cards.get(item.vod)?.show();
-  if (whole && app.view.advance && choices.row(items[0])) next();
+  const [first] = items;
+  const refused = () => conflictsOf(first, choices.of(first), sheet.ids, app.rivalsOf(first)).length;
+  if (whole && app.view.advance && choices.row(first) && !refused()) next();
   else if (app.view.hide && items.length > 1) list();
   tell();
 };
@@ -158,7 +163,7 @@ function list() {
   }
   const empty = !app.listed.length;
   byId("empty").hidden = !empty;
-  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? "正在读取…" : "没有符合条件的影片。") : "没有待审核的影片。";
+  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : "没有待审核的影片。";
   app.live?.fill();
 }
 

@@ -85,11 +85,16 @@ function press(event) {
   }
   if (event.key === " " && event.target.matches("button, a, summary, input")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (key in KEYS) KEYS[key]();
-  else if (key in CARD_KEYS || /^[1-9]$/.test(key)) {
+  // With Shift a digit key writes a sign, another one on every keyboard; where it writes a digit, it is that.
+  const shifted = event.shiftKey && !/^\d$/.test(key) ? /^Digit([1-9])$/.exec(event.code)?.[1] : "";
+  const rank = shifted || (/^[1-9]$/.test(key) ? key : "");
+  if (rank) {
     const card = inSight();
-    if (card && key in CARD_KEYS) CARD_KEYS[key](card);
-    else if (card?.data.candidates.some((candidate) => candidate.rank === Number(key))) card.pick(`c${key}`);
+    if (card?.data.candidates.some((candidate) => candidate.rank === Number(rank))) card[shifted ? "accept" : "pick"](`c${rank}`);
+  } else if (key in KEYS) KEYS[key]();
+  else if (key in CARD_KEYS) {
+    const card = inSight();
+    if (card) CARD_KEYS[key](card);
   } else return;
   event.preventDefault();
 }
