@@ -62,6 +62,16 @@ def test_many_are_reviewed_by_a_key_each(page: Page, library: Library):
         assert {row["reviewer"] for row in found} == {"小王"}
 
 
+def test_nothing_is_said_of_the_queue_before_it_is_known(page: Page, library: Library):
+    stock = stocked(library, films(2))
+    with served(stock) as (service, _):
+        page.route("**/review/open", lambda route: route.abort())
+        page.route("**/review/queue?*", lambda route: route.abort())
+        page.goto(service.url)
+        expect(page.locator("#trouble")).to_contain_text("队列此刻无法读取")
+        expect(page.locator("#empty")).to_have_text("正在读取…")
+
+
 def test_two_reviewers_never_see_the_same_card(page: Page, browser: Browser, library: Library):
     stock = stocked(library, films(60))
     with served(stock) as (service, _):
@@ -126,6 +136,24 @@ def test_what_becomes_of_a_choice_is_said_on_its_card(page: Page, library: Libra
         other = {"vod_id": 2, "shard": 2, "action": "rematch", "reviewer": "小李", "state": "pending", "run_id": "r"}
         stock.insert(decision, [{**other, "created_at": stock.clock.now()}])
         expect(taken).to_have_count(0)
+
+
+def test_a_conflict_is_accepted_by_the_same_key_with_shift(page: Page, library: Library):
+    stock = stocked(library, films(6))
+    stock.set_state(6, vod_douban_id=90_000_001, douban_review_status="CONFIRMED")
+    stock.execute("UPDATE mac_vod SET vod_douban_id = 90000001 WHERE vod_id = 6")
+    with served(stock) as (service, _):
+        open_page(page, service)
+        # Another video has it: the page does not go on from what would be refused, and says what is meant nevertheless.
+        press(page, "1")
+        expect(page.locator("article.current")).to_have_attribute("data-vod", "1")
+        expect(page.locator("article.current .warnings")).to_contain_text("已关联影片 6")
+        press(page, "1")
+        page.keyboard.press("Shift+Digit1")
+        expect(page.locator("article.current")).to_have_attribute("data-vod", "2")
+        expect(page.locator("#count")).to_contain_text("等待执行 1")
+        [row] = decisions(stock)
+        assert (row["vod_id"], row["action"], row["accept_conflicts"]) == (1, "choose", True)
 
 
 def test_a_choice_that_was_recorded_is_taken_back(page: Page, library: Library):
