@@ -28,6 +28,7 @@ _LABELS = {
     Attribute.BY_OWNER: "by_owner",
     Attribute.FEATURED: "featured",
     Attribute.PINNED: "pinned",
+    Attribute.PROMOTED: "promoted",
 }
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 MOST_FRIENDS = 500
 """Friends of one person whose likes are looked for; the first ones."""
 _MOST_BYTES = 262_144
+_PICTURE = r"^((https://|/[^/\\\s])[^\s<>\"'()\\]+)?$"
 
 
 class PlugError(RuntimeError):
@@ -49,10 +50,14 @@ class Decoration(_Answer):
     Attributes:
         badge: A few letters beside the name.
         color: Of the badge, ``#rrggbb``; empty for the page's own.
+        avatar: Address of a picture, ``https://…`` or a path of the site; empty for none.
+        frame: The same, of what is laid around it.
     """
 
     badge: str = Field("", max_length=20)
     color: str = Field("", pattern=r"^(#[0-9a-fA-F]{6})?$")
+    avatar: str = Field("", pattern=_PICTURE, max_length=500)
+    frame: str = Field("", pattern=_PICTURE, max_length=500)
 
 
 class _Decorations(_Answer):
@@ -76,7 +81,8 @@ class SitePlugs:
 
     Args:
         friends_url: ``GET …?user=12`` answers ``{"friends": [13, 14]}``.
-        decorations_url: ``POST {"users": [12]}`` answers ``{"users": {"12": {"badge": "VIP", "color": "#c00000"}}}``.
+        decorations_url: ``POST {"users": [12]}`` answers ``{"users": {"12": {"badge": "VIP", "color": "#c00000"}}}``,
+            with what `Decoration` has.
         review_url: ``POST {"id": "…", "text": "…"}`` answers ``{"verdict": "pass|review|reject", "reason": "…"}``.
         token: Sent to all of them as a bearer; empty sends none.
         seconds: How long an answer may take.

@@ -65,6 +65,8 @@ class Attribute(IntFlag):
     BY_OWNER = 32
     MASKED = 64
     """Words of it were replaced by asterisks."""
+    PROMOTED = 128
+    """An advertisement, or paid for: pages say so."""
 
 
 class EventKind(StrEnum):
@@ -78,6 +80,7 @@ class EventKind(StrEnum):
     UNDO_STATUS = "undo_status"
     PIN = "pin"
     FEATURE = "feature"
+    PROMOTE = "promote"
     SET_SECTION = "set_section"
 
 

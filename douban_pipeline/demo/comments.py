@@ -17,7 +17,7 @@ import dagster as dg
 import httpx
 from pydantic import SecretStr
 from rich.console import Console
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, inspect
 
 from douban_pipeline.demo.comment_sample import make_comments
 from douban_pipeline.demo.outcomes import Outcome
@@ -109,6 +109,36 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
     return Outcome(talked.well and well, done, talked.page)
 
 
+def prepare_section(settings: Any) -> None:
+    """Give the library 5,000 of the CMS's own comments on its first film, taken in for a worker to apply.
+
+    Args:
+        settings: Of the comments; where the library has comments already, nothing is done.
+    """
+    from douban_pipeline.comments.importing import take_in
+    from douban_pipeline.comments.services import open_services
+    from douban_pipeline.comments.store.sections import ensure_section
+
+    services, video = open_services(settings, "demo").ready(), load_videos()[0]
+    library = create_engine(settings.library_url.get_secret_value())
+    try:
+        if not inspect(library).has_table("mac_comment"):
+            now = services.clock.now()
+            with library.begin() as connection:
+                make_comments(connection, COMMENTS, film(), now)
+            with services.engine.begin() as connection:
+                ensure_section(connection, _TYPE, film(), now, owner_id=1, title=str(video["vod_name"]))
+        take_in(services, 2 * COMMENTS)
+    finally:
+        library.dispose()
+        services.close()
+
+
+def film() -> int:
+    """Return the CMS's number of the film that the 5,000 comments are on."""
+    return int(load_videos()[0]["vod_id"])
+
+
 def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comments: int = COMMENTS) -> bool:
     """Take comments in, order them, try a rule, delete a comment and bring it back; return whether all went well.
 
@@ -158,7 +188,7 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
         app = create_app(ServeSettings(token=SecretStr("")), [Mount("comments", router, public=PUBLIC)])
         base = stack.enter_context(_served(app))
         client = stack.enter_context(httpx.Client(base_url=base, timeout=30, trust_env=False))
-        yield _Stage(services, instance, client, admin, key, int(load_videos()[0]["vod_id"]))
+        yield _Stage(services, instance, client, admin, key, film())
 
 
 @contextmanager
@@ -201,7 +231,7 @@ def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
     checks = "passed" if passed else f"failed: {', '.join(scored['failed checks'])}"
     console.print(
         f"comments   {taken.get('taken', 0)} of the CMS's own on 《{title}》 taken in and applied in {seconds:.1f} s, "
-        f"{scored.get('scores_written', 0)} ordered by heat; checks {checks}",
+        f"sections ordered by heat: {scored.get('sections', 0)}; checks {checks}",
         soft_wrap=True,
     )
     begun = time.perf_counter()

@@ -162,6 +162,11 @@ def _prepare_library() -> None:
     apply_states(services)
     spread_visits(services, DEMO_SPREAD)
     services.close()
+    if find_spec("ahocorasick"):
+        from douban_pipeline.comments.settings import load_settings as load_comments
+        from douban_pipeline.demo.comments import prepare_section
+
+        prepare_section(load_comments())
 
 
 def unready_dagster(address: str) -> str:
@@ -243,14 +248,14 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
     )
     console.print(answers, soft_wrap=True)
     if service:
-        from douban_pipeline.demo.talk import OBJECT_ID
+        from douban_pipeline.demo.comments import film
 
         say("reports", f"{service}/")
         say("review", f"{service}/review/")
         if (home / "reports" / "digest").exists():
             say("digest", f"{service}/digest/")
         if find_spec("ahocorasick"):
-            say("comments", f"{service}/demo?type=1&id={OBJECT_ID}")
+            say("comments", f"{service}/demo?type=1&id={film()}")
             token = environment[f"{BASE_PREFIX}{_ADMIN}"]
             say("comments, admin", f"{service}/demo/admin with the token {token}")
     minutes = DEMO_SPREAD.seconds // 60

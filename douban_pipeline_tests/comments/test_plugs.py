@@ -55,7 +55,13 @@ def plug(answer: Answer) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 def answers(path: str, given: dict[str, Any]) -> Any:
     if path.startswith("/friends"):
         return {"friends": [3, 5, 7]}
-    return {"users": {str(user): {"badge": f"VIP{user}", "color": "#c00000"} for user in given["users"] if user == 2}}
+    return {
+        "users": {
+            str(user): {"badge": f"VIP{user}", "color": "#c00000", "avatar": "/a/2.webp"}
+            for user in given["users"]
+            if user == 2
+        }
+    }
 
 
 def test_friends_likes_and_badges_are_laid_over_a_page(tmp_path):
@@ -70,8 +76,15 @@ def test_friends_likes_and_badges_are_laid_over_a_page(tmp_path):
             place.work()
             mine = place.page(film, 6)
             assert mine["liked_by_friends"] == {root: {"count": 2, "users": ["3", "5"]}}
-            assert mine["decorations"] == {"2": {"badge": "VIP2", "color": "#c00000"}}
+            assert mine["decorations"] == {"2": {"badge": "VIP2", "color": "#c00000", "avatar": "/a/2.webp"}}
             assert mine["degraded"] == []
+            answer = place.publish(4, film, "回复", parent=root)
+            place.work()
+            below = place.call("GET", f"/comments/{root}/replies").json()
+            assert below["decorations"] == mine["decorations"], "the root's author is shown as well"
+            assert place.publish(2, film, "再回复", parent=answer)
+            place.work()
+            assert place.call("GET", f"/comments/{answer}/dialog").json()["decorations"] == mine["decorations"]
             everybody = place.page(film)
             assert everybody["decorations"] == mine["decorations"]
             assert "liked_by_friends" not in everybody
@@ -79,7 +92,17 @@ def test_friends_likes_and_badges_are_laid_over_a_page(tmp_path):
             assert {bearer for _, bearer in asked} == {"Bearer of-the-site"}
 
 
-@pytest.mark.parametrize("answer", [None, b"no json", {"friends": ["x"]}, {"users": {"2": {"badge": "x" * 21}}}, {}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        b"no json",
+        {"friends": ["x"]},
+        {"users": {"2": {"badge": "x" * 21}}},
+        {"users": {"2": {"avatar": "javascript:alert(1)"}}},
+        {},
+    ],
+)
 def test_without_a_usable_answer_a_page_says_what_it_lacks(tmp_path, answer):
     with (
         plug(lambda *_: answer) as (url, _),

@@ -113,6 +113,7 @@ def test_every_column_is_read_as_it_is_stored(any_engine):
         "owner_liked": [False, True, False, False, False],
         "owner_replied": [False] * 5,
         "featured": [False, True, False, False, False],
+        "promoted": [False] * 5,
         "guest": [False, False, True, False, False],
         "content": ["这一集的配乐真好，值得再看一遍", "好看", "加群领取", "好看", "好看"],
     }

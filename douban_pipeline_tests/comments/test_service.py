@@ -128,6 +128,46 @@ def test_owners_manage_their_section(place):
     assert answer.status_code == 409
 
 
+def test_advertisements_are_the_site_s_alone_and_say_so(place):
+    film = place.section(owner_id=1)
+    plain = place.publish(2, film, "根")
+    ad = {"title": "正版片源", "link": "https://shop.example/a"}
+    path, body = f"/sections/1/{film}/comments", {"content": "看这里", "ad": ad}
+    assert place.call("POST", path, 1, json=body).status_code == 403
+    assert place.call("POST", path, ADMIN, json={**body, "ad": {**ad, "link": "javascript:1"}}).status_code == 400
+    advert = place.call("POST", path, ADMIN, json=body).json()["id"]
+    place.work()
+    shown = {item["id"]: (item["labels"], item["ad"]) for item in place.page(film)["items"]}
+    assert shown == {plain: ([], None), advert: (["promoted"], ad)}
+    assert place.call("PUT", f"/comments/{plain}/promote", 1, json={"on": True}).status_code == 401
+    assert place.call("PUT", f"/comments/{plain}/promote", ADMIN, json={"on": True}).status_code == 202
+    place.work()
+    assert {item["id"]: item["labels"] for item in place.page(film)["items"]}[plain] == ["promoted"]
+
+
+def test_a_section_is_ranked_once_for_all_questions_until_something_happens_in_it(place, monkeypatch):
+    film = place.section()
+    roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
+    place.work()
+    ranked = []
+    original = explanations.rank
+    monkeypatch.setattr(explanations, "rank", lambda *given: ranked.append(1) or original(*given))
+
+    def why(number: str) -> list[str]:
+        return list(place.call("GET", f"/admin/comments/{number}", ADMIN).json()["why"])
+
+    first = [why(number) for number in roots]
+    assert len(ranked) == 1
+    assert {said[0].partition("；")[0] for said in first} == {"第 1 名，共 2 条", "第 2 名，共 2 条"}
+    place.call("PUT", f"/comments/{roots[0]}/vote", 9, json={"value": 1})
+    place.work()
+    assert any("1 赞" in said for said in why(roots[0]))
+    assert len(ranked) == 2
+    place.clock.advance(minutes=2)
+    why(roots[0])
+    assert len(ranked) == 3, "ages go on"
+
+
 def test_what_waits_for_a_person_is_seen_by_its_author_alone(place):
     film = place.section()
     waits = place.publish(2, film, "看 https://a.example https://b.example")

@@ -5,9 +5,14 @@ from __future__ import annotations
 import dagster as dg
 import numpy as np
 import pytest
+from pydantic import SecretStr
 from rich.console import Console
 
 from douban_pipeline.comments import embedded
+from douban_pipeline.comments.services import open_services
+from douban_pipeline.comments.settings import CommentsSettings
+from douban_pipeline.comments.store.sections import find_section
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo import comments
 from douban_pipeline.demo.comment_shape import WITHOUT_LIKE, generate
 
@@ -25,6 +30,22 @@ def test_comments_are_ordered_a_rule_moves_one_and_a_deleted_one_is_gone_everywh
     assert "第 3 名，共" in said
     assert "in force as revision 1" in said
     assert "now in 0 of them" in said
+
+
+def test_what_is_prepared_for_dev_waits_for_its_worker_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(comments, "COMMENTS", 50)
+    url = SecretStr(f"sqlite:///{tmp_path / 'library.sqlite'}")
+    settings = CommentsSettings(_env_file=None, home=tmp_path, library_url=url)
+    for _ in range(2):
+        comments.prepare_section(settings)
+    services = open_services(settings, "test").ready()
+    with reading(services.engine) as connection:
+        section = find_section(connection, 1, comments.film())
+        waiting = connection.exec_driver_sql("SELECT count(*) FROM cmt_event").scalar()
+    services.close()
+    assert section is not None
+    assert section["title"]
+    assert 40 <= waiting <= 50, "comments without a text are left out"
 
 
 def test_the_sample_has_the_shape_that_was_measured():

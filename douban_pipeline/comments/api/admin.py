@@ -48,7 +48,7 @@ class Undo(BaseModel):
 def admin_router(context: Context) -> APIRouter:
     """Return the paths below ``/v1/admin``."""
     router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
-    engine = context.services.engine
+    engine, ranked = context.services.engine, explanations.RankedSections()
 
     async def in_database(work: Any) -> Any:
         def read() -> Any:
@@ -69,7 +69,7 @@ def admin_router(context: Context) -> APIRouter:
         def read() -> list[str]:
             section_id, comment_id = int(found["section"]), int(found["id"])
             with reading(engine) as connection:
-                said = explanations.explain_comment(connection, section_id, comment_id, weights, now)
+                said = explanations.explain_comment(connection, section_id, comment_id, weights, now, ranked)
             return said or ["未显示的评论不在热度列表中。"]
 
         call = partial(context.in_thread, read)

@@ -1,4 +1,4 @@
-"""What is laid over a page: badges of its authors for everybody; own votes and friends' likes for one person.
+"""What is laid over a page: how its authors are shown for everybody; own votes and friends' likes for one person.
 
 In levels: votes and the list of friends are asked for at once, what friends liked comes after. All of it is weak.
 """
@@ -30,14 +30,15 @@ async def decorations(context: Context, body: dict[str, Any], degraded: list[str
     plugs = context.services.plugs
     if not plugs.has_decorations:
         return {}
-    authors = sorted({int(item["author"]["id"]) for item in items_of(body) if item["author"]["id"]})
+    shown = [*items_of(body), *([body["root"]] if "root" in body else [])]
+    authors = sorted({int(item["author"]["id"]) for item in shown if item["author"]["id"]})
     unknown = [user for user in authors if context.badges.get(user) is None]
     if unknown:
         ask = partial(plugs.decorations, unknown)
         found = await context.dependencies.try_call("decorations", lambda: context.in_thread(ask), degraded)
         for user in unknown if found is not None else ():
             known = (found or {}).get(str(user))
-            context.badges.put(user, known.model_dump() if known is not None else {})
+            context.badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
     return {str(user): badge for user in authors if (badge := context.badges.get(user))}
 
 

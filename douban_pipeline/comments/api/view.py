@@ -25,12 +25,20 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Advert(_Body):
+    """What an advertisement leads to."""
+
+    title: str = Field(min_length=1, max_length=60)
+    link: str = Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500)
+
+
 class NewComment(_Body):
     """A comment that is to be published."""
 
     content: str = Field(min_length=1, max_length=16_000)
     parent: str | None = Field(None, pattern=r"^\d{1,19}$")
     name: str = Field("", max_length=60, description="Of a guest.")
+    ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
 
 
 class Opinion(_Body):
@@ -108,8 +116,11 @@ def view_router(context: Context) -> APIRouter:
     async def dialog(request: Request, comment_id: int, cursor: _Cursor = None, size: _Size = 20) -> Response:
         """The dialog that a reply belongs to."""
         after = _place(cursor)
-        found = await context.read("page", lambda site: pages.read_dialog(site, comment_id, after, size))
-        shared = SharedPage(*found)
+        shared = await context.shared_page(
+            ("dialog", comment_id, cursor, size),
+            comment_id,
+            lambda site: pages.read_dialog(site, comment_id, after, size),
+        )
         return await _answer(context, request, shared)
 
     @router.get("/counts")
@@ -123,8 +134,8 @@ def view_router(context: Context) -> APIRouter:
     async def publish(request: Request, kind: SectionType, object_id: int, body: NewComment) -> Response:
         """Publish a comment; what is needed to show it at once comes back, the rest follows within a second."""
         actor = await context.writer(request)
-        target = Target(kind, object_id)
-        return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name))
+        target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
+        return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: int, body: Opinion) -> Response:
@@ -169,6 +180,12 @@ def view_router(context: Context) -> APIRouter:
         """Mark a comment as featured, or not."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
+
+    @router.put("/comments/{comment_id}/promote", status_code=202)
+    async def promote(request: Request, comment_id: int, body: Switch) -> Response:
+        """Mark a comment as an advertisement, or not; of operators alone."""
+        actor = context.operator(request)
+        return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
     @router.patch("/sections/{kind}/{object_id}", status_code=202)
     async def change_section(request: Request, kind: SectionType, object_id: int, body: SectionChange) -> Response:

@@ -58,7 +58,14 @@ class Writing:
         self._gathering: Gathering[_Wanted, int] = Gathering(self._write_in_thread)
 
     async def publish(
-        self, request: Request, actor: Actor, target: Target, content: str, parent: str | None, name: str
+        self,
+        request: Request,
+        actor: Actor,
+        target: Target,
+        content: str,
+        parent: str | None,
+        name: str,
+        ad: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Write the event of a new comment, and return what shows it.
 
@@ -69,6 +76,8 @@ class Writing:
         settings = self._context.settings
         if not content:
             raise Problem(400, "内容为空")
+        if ad is not None and actor.rank < Rank.OPERATOR:
+            raise Problem(403, "只有管理员可以发布推广")
         if len(content) > settings.max_length:
             raise Problem(413, f"评论最多 {settings.max_length} 字")
         limit = settings.publish_per_minute
@@ -81,6 +90,7 @@ class Writing:
             "ip": address_of(request),
             "mentions": mentions(content),
             "parent_id": int(parent) if parent else 0,
+            **({"ads": dict(ad)} if ad is not None else {}),
         }
         key = _request_key(request, actor, "publish")
         comment_id = await self._write(
@@ -93,6 +103,7 @@ class Writing:
             "author": {"id": str(actor.user_id) if actor.user_id else None, "name": payload["name"] or "游客"},
             "at": self._services.clock.now().isoformat(),
             "pieces": pieces(content),
+            "ad": ad,
         }
 
     async def about(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from douban_pipeline.comments.applying.managing import GONE, feature, owner_refusal, pin, promote, set_section
 from douban_pipeline.comments.applying.priority import rank_after, status_refusal, undo_refusal
 from douban_pipeline.comments.applying.state import (
     BatchState,
@@ -25,7 +26,6 @@ from douban_pipeline.comments.applying.state import (
 from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind, Rank, SectionStatus
 
 _CLOSED = "评论区已关闭"
-_GONE = "评论不存在"
 
 
 def apply_events(batch: BatchState, events: Sequence[PendingEvent]) -> None:
@@ -80,7 +80,9 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
         status=CommentStatus.REVIEW if waits else CommentStatus.NORMAL,
         status_rank=Rank.AUTOMATION if waits else Rank.USER,
         status_actor="auto" if waits else event.actor,
-        attributes=(Attribute.BY_OWNER if by_owner else 0) | (Attribute.MASKED if found.masked else 0),
+        attributes=(Attribute.BY_OWNER if by_owner else 0)
+        | (Attribute.MASKED if found.masked else 0)
+        | (Attribute.PROMOTED if "ads" in meta else 0),
         length=len(found.text),
         level=int(payload.get("level", 0)),
         source_key=payload.get("source_key"),
@@ -161,9 +163,9 @@ def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
     comment = batch.comments.get(event.comment_id)
     value = int(event.payload["value"])
     if comment is None:
-        return _GONE
+        return GONE
     if value and not batch.is_shown(comment):
-        return _GONE
+        return GONE
     if value and section.status != SectionStatus.ACTIVE:
         return _CLOSED
     key = (event.comment_id, event.actor)
@@ -189,7 +191,7 @@ def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
 def _report(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
     comment = batch.comments.get(event.comment_id)
     if comment is None or not batch.is_shown(comment):
-        return _GONE
+        return GONE
     key = (event.comment_id, event.actor)
     before = batch.reports.get(key)
     if before is not None and not before.withdrawn:
@@ -223,10 +225,10 @@ def _withdraw_report(batch: BatchState, section: SectionState, event: PendingEve
 def _set_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
     comment = batch.comments.get(event.comment_id)
     if comment is None or comment.section_id != section.section_id:
-        return _GONE
+        return GONE
     wanted = CommentStatus(int(event.payload["status"]))
     own = bool(event.user_id) and event.user_id == comment.publisher_id
-    refusal = _owner_refusal(section, event) or status_refusal(
+    refusal = owner_refusal(section, event) or status_refusal(
         comment.status, comment.status_rank, wanted, event.actor_rank, own=own
     )
     if refusal is not None:
@@ -241,12 +243,6 @@ def _set_status(batch: BatchState, section: SectionState, event: PendingEvent) -
         comment.mark(Attribute.REVIEWED, True)
         if not own:
             _tell(batch, event, comment.publisher_id, "status")
-    return None
-
-
-def _owner_refusal(section: SectionState, event: PendingEvent) -> str | None:
-    if event.actor_rank == Rank.OWNER and (not event.user_id or event.user_id != section.owner_id):
-        return "不是本评论区的楼主"
     return None
 
 
@@ -302,11 +298,11 @@ def _become(
 def _undo_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
     comment = batch.comments.get(event.comment_id)
     if comment is None or comment.section_id != section.section_id:
-        return _GONE
+        return GONE
     last = next((entry for entry in reversed(batch.moderation.get(comment.comment_id, [])) if not entry.undone), None)
     if last is None:
         return "没有可撤销的操作"
-    refusal = _owner_refusal(section, event) or undo_refusal(
+    refusal = owner_refusal(section, event) or undo_refusal(
         comment.status_rank, last.actor, event.actor, event.actor_rank
     )
     if refusal is not None:
@@ -333,59 +329,6 @@ def _undo_status(batch: BatchState, section: SectionState, event: PendingEvent) 
     return None
 
 
-def _pin(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    comment = batch.comments.get(event.comment_id)
-    if event.actor_rank < Rank.OWNER:
-        return "没有权限"
-    if refusal := _owner_refusal(section, event):
-        return refusal
-    if comment is None or comment.section_id != section.section_id or not comment.is_root:
-        return "只能置顶本评论区的主楼评论"
-    wanted = bool(event.payload["on"])
-    if wanted == (comment.comment_id in section.pinned):
-        return "没有变化"
-    if wanted and len(section.pinned) >= batch.pinned_most:
-        return f"最多置顶 {batch.pinned_most} 条"
-    others = [pinned for pinned in section.pinned if pinned != comment.comment_id]
-    section.pinned = [comment.comment_id, *others] if wanted else others
-    comment.mark(Attribute.PINNED, wanted)
-    batch.change(comment)
-    event.touched |= {comment.comment_id}
-    return None
-
-
-def _feature(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    comment = batch.comments.get(event.comment_id)
-    if event.actor_rank < Rank.OWNER:
-        return "没有权限"
-    if refusal := _owner_refusal(section, event):
-        return refusal
-    if comment is None or comment.section_id != section.section_id:
-        return _GONE
-    wanted = bool(event.payload["on"])
-    if wanted == bool(comment.attributes & Attribute.FEATURED):
-        return "没有变化"
-    comment.mark(Attribute.FEATURED, wanted)
-    batch.change(comment)
-    event.touched |= {comment.comment_id}
-    return None
-
-
-def _set_section(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    if event.actor_rank < Rank.OWNER:
-        return "没有权限"
-    if refusal := _owner_refusal(section, event):
-        return refusal
-    if "status" in event.payload:
-        wanted = SectionStatus(int(event.payload["status"]))
-        if event.actor_rank == Rank.OWNER and SectionStatus.HIDDEN in (wanted, section.status):
-            return "楼主只能开放或关闭评论区"
-        section.status = wanted
-    if "settings" in event.payload:
-        section.settings = {**section.settings, **dict(event.payload["settings"])}
-    return None
-
-
 _STEPS: Mapping[EventKind, Callable[[BatchState, SectionState, PendingEvent], str | None]] = {
     EventKind.PUBLISH: _publish,
     EventKind.VOTE: _vote,
@@ -393,7 +336,8 @@ _STEPS: Mapping[EventKind, Callable[[BatchState, SectionState, PendingEvent], st
     EventKind.WITHDRAW_REPORT: _withdraw_report,
     EventKind.SET_STATUS: _set_status,
     EventKind.UNDO_STATUS: _undo_status,
-    EventKind.PIN: _pin,
-    EventKind.FEATURE: _feature,
-    EventKind.SET_SECTION: _set_section,
+    EventKind.PIN: pin,
+    EventKind.FEATURE: feature,
+    EventKind.PROMOTE: promote,
+    EventKind.SET_SECTION: set_section,
 }

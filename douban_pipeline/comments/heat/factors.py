@@ -25,6 +25,7 @@ READ = [
     Factor("owner_liked", Kind.FLAG, "UP 主点过赞"),
     Factor("owner_replied", Kind.FLAG, "UP 主回复过"),
     Factor("featured", Kind.FLAG, "被设为精选"),
+    Factor("promoted", Kind.FLAG, "推广（广告或商业合作）"),
     Factor("guest", Kind.FLAG, "由游客发布"),
     Factor("content", Kind.TEXT, "正文"),
 ]

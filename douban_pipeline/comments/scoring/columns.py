@@ -56,6 +56,7 @@ _FLAGS = {
     "owner_liked": Attribute.OWNER_LIKED,
     "owner_replied": Attribute.OWNER_REPLIED,
     "featured": Attribute.FEATURED,
+    "promoted": Attribute.PROMOTED,
 }
 
 

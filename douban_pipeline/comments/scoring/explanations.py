@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,60 @@ from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline.core.errors import ProblemsError
+
+_KEPT = timedelta(minutes=1)
+_MOST_ROWS = 1_000_000
+"""Roots of all kept sections together; a larger one is ranked for each question."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A section as it was ranked.
+
+    Attributes:
+        ranking: Its roots, the hottest first.
+        read: The columns that they were ranked by.
+        policy: What they were ranked by.
+        version: Changes with every event and rule.
+        at: When it was read; ages and windows are as of then.
+    """
+
+    ranking: Ranking
+    read: Columns
+    policy: Policy
+    version: tuple[Any, ...]
+    at: datetime
+
+
+class RankedSections:
+    """Sections as they were ranked a moment ago, for who asks about one comment after another; threads share it.
+
+    A section is ranked again once something happened in it, a rule changed, or a minute is over.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, _Ranked] = {}
+        self._lock = threading.Lock()
+
+    def get(self, connection: Connection, section_id: int, weights: Mapping[str, Any], now: datetime) -> _Ranked:
+        """Return a section as it is ranked now.
+
+        Raises:
+            ProblemsError: There is no such section, or a rule cannot be applied.
+        """
+        policy = policy_of(connection, section_id, weights)
+        applied = connection.execute(select(section.c.event_seq).where(section.c.section_id == section_id)).scalar()
+        version = (applied, policy.weights, policy.variant, tuple(policy.rules.rules))
+        known = self._kept.get(section_id)
+        if known is not None and known.version == version and now - known.at < _KEPT:
+            return known
+        found = _Ranked(*_rank(connection, section_id, policy, now), policy, version, now)
+        with self._lock:
+            self._kept.pop(section_id, None)
+            self._kept = {number: each for number, each in self._kept.items() if now - each.at < _KEPT}
+            if sum(len(each.ranking) for each in (*self._kept.values(), found)) <= _MOST_ROWS:
+                self._kept[section_id] = found
+        return found
 
 
 def policy_of(connection: Connection, section_id: int, weights: Mapping[str, Any]) -> Policy:
@@ -39,7 +95,8 @@ def explain_places(
     Raises:
         ProblemsError: There is no such section or place, or a rule cannot be applied.
     """
-    ranking, read, policy = _ranked(connection, section_id, weights, now)
+    policy = policy_of(connection, section_id, weights)
+    ranking, read = _rank(connection, section_id, policy, now)
     wrong = [place for place in places if not 1 <= place <= len(ranking)]
     if wrong:
         raise ProblemsError([f"评论区 {section_id} 有 {len(ranking)} 条评论，没有第 {place} 名" for place in wrong])
@@ -47,23 +104,25 @@ def explain_places(
 
 
 def explain_comment(
-    connection: Connection, section_id: int, comment_id: int, weights: Mapping[str, Any], now: datetime
+    connection: Connection,
+    section_id: int,
+    comment_id: int,
+    weights: Mapping[str, Any],
+    now: datetime,
+    sections: RankedSections,
 ) -> list[str]:
     """Return why a root stands where it stands, in Chinese sentences; none for a comment that is in no list.
 
     Raises:
         ProblemsError: There is no such section, or a rule cannot be applied.
     """
-    ranking, read, policy = _ranked(connection, section_id, weights, now)
-    found = np.flatnonzero(ranking.ids == comment_id)
-    return explain(ranking, int(found[0]) + 1, read, policy) if len(found) else []
+    found = sections.get(connection, section_id, weights, now)
+    place = np.flatnonzero(found.ranking.ids == comment_id)
+    return explain(found.ranking, int(place[0]) + 1, found.read, found.policy) if len(place) else []
 
 
-def _ranked(
-    connection: Connection, section_id: int, weights: Mapping[str, Any], now: datetime
-) -> tuple[Ranking, Columns, Policy]:
-    """Return the roots of a section that are shown, ranked as they are now."""
-    policy = policy_of(connection, section_id, weights)
+def _rank(connection: Connection, section_id: int, policy: Policy, now: datetime) -> tuple[Ranking, Columns]:
+    """Return the roots of a section that are shown, ranked as they are now, and what they were ranked by."""
     found = read_columns(connection, section_id, columns_to_read(policy), now)
     read = {name: column[found.shown] for name, column in found.read.items()}
-    return rank(found.ids[found.shown], read, policy), read, policy
+    return rank(found.ids[found.shown], read, policy), read

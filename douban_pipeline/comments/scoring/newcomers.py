@@ -82,6 +82,7 @@ def _columns(roots: Sequence[CommentState], wanted: Collection[str], now: dateti
         "owner_liked": [bool(root.attributes & Attribute.OWNER_LIKED) for root in roots],
         "owner_replied": [bool(root.attributes & Attribute.OWNER_REPLIED) for root in roots],
         "featured": [bool(root.attributes & Attribute.FEATURED) for root in roots],
+        "promoted": [bool(root.attributes & Attribute.PROMOTED) for root in roots],
         "guest": [not root.publisher_id for root in roots],
     }
     found = {name: np.array(values) for name, values in columns.items() if name in wanted}

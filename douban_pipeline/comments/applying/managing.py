@@ -1,0 +1,81 @@
+"""What owners and operators do with a section: pin, feature, promote, close. Pure, as `applying.steps`."""
+
+from __future__ import annotations
+
+from douban_pipeline.comments.applying.state import BatchState, PendingEvent, SectionState
+from douban_pipeline.comments.types import Attribute, Rank, SectionStatus
+
+GONE = "评论不存在"
+
+
+def owner_refusal(section: SectionState, event: PendingEvent) -> str | None:
+    if event.actor_rank == Rank.OWNER and (not event.user_id or event.user_id != section.owner_id):
+        return "不是本评论区的楼主"
+    return None
+
+
+def pin(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    """Pin a root to the top of its section, or not; return why that changes nothing."""
+    comment = batch.comments.get(event.comment_id)
+    if event.actor_rank < Rank.OWNER:
+        return "没有权限"
+    if refusal := owner_refusal(section, event):
+        return refusal
+    if comment is None or comment.section_id != section.section_id or not comment.is_root:
+        return "只能置顶本评论区的主楼评论"
+    wanted = bool(event.payload["on"])
+    if wanted == (comment.comment_id in section.pinned):
+        return "没有变化"
+    if wanted and len(section.pinned) >= batch.pinned_most:
+        return f"最多置顶 {batch.pinned_most} 条"
+    others = [pinned for pinned in section.pinned if pinned != comment.comment_id]
+    section.pinned = [comment.comment_id, *others] if wanted else others
+    comment.mark(Attribute.PINNED, wanted)
+    batch.change(comment)
+    event.touched |= {comment.comment_id}
+    return None
+
+
+def feature(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    """Mark a comment as featured, or not; return why that changes nothing."""
+    return _mark(batch, section, event, Attribute.FEATURED, Rank.OWNER)
+
+
+def promote(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    """Mark a comment as an advertisement, or not, which the site alone may; return why that changes nothing."""
+    return _mark(batch, section, event, Attribute.PROMOTED, Rank.OPERATOR)
+
+
+def _mark(
+    batch: BatchState, section: SectionState, event: PendingEvent, attribute: Attribute, least: Rank
+) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    if event.actor_rank < least:
+        return "没有权限"
+    if refusal := owner_refusal(section, event):
+        return refusal
+    if comment is None or comment.section_id != section.section_id:
+        return GONE
+    wanted = bool(event.payload["on"])
+    if wanted == bool(comment.attributes & attribute):
+        return "没有变化"
+    comment.mark(attribute, wanted)
+    batch.change(comment)
+    event.touched |= {comment.comment_id}
+    return None
+
+
+def set_section(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    """Change who may do what in a section; return why that changes nothing."""
+    if event.actor_rank < Rank.OWNER:
+        return "没有权限"
+    if refusal := owner_refusal(section, event):
+        return refusal
+    if "status" in event.payload:
+        wanted = SectionStatus(int(event.payload["status"]))
+        if event.actor_rank == Rank.OWNER and SectionStatus.HIDDEN in (wanted, section.status):
+            return "楼主只能开放或关闭评论区"
+        section.status = wanted
+    if "settings" in event.payload:
+        section.settings = {**section.settings, **dict(event.payload["settings"])}
+    return None
