@@ -10,7 +10,7 @@
 #   make bench-tmdb BENCH_ARGS="--movies 2000"
 #   make bench-review BENCH_ARGS="--videos 900 --waiting 60 --opened 0"
 #   make bench-comments BENCH_ARGS="--comments 20000 --seconds 5"
-#   make soak MINUTES=5
+#   make soak MINUTES=5 SYSTEMS=feeds,comments
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -44,7 +44,7 @@ help:
 	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
 	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"
 	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"
-	@echo "make soak      let a library live for MINUTES ($(MINUTES)) while everything goes wrong, and audit it"
+	@echo "make soak      let all systems, or SYSTEMS, live for MINUTES ($(MINUTES)) while everything goes wrong, and audit them"
 	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    correct what the style check can correct"
 	@echo "make validate  load the definitions as Dagster does"
@@ -105,7 +105,7 @@ bench-comments: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.comments $(BENCH_ARGS)
 
 soak: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) $(SOAK_ARGS)
+	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) --systems '$(SYSTEMS)' $(SOAK_ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

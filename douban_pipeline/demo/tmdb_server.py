@@ -117,7 +117,7 @@ class TmdbServer(LoopbackStandIn):
         self._known: dict[str, dict[int, dict[str, Any]]] = {kind: {} for kind in _TYPES}
         self._details: dict[str, set[int]] = {kind: set() for kind in _TYPES}
         for item in self.recordings or bundled():
-            self._learn(item)
+            self.learn(item)
 
     def _bind(self) -> LoopbackServer:
         return LoopbackServer(("127.0.0.1", self.port), self.respond)
@@ -235,7 +235,8 @@ class TmdbServer(LoopbackStandIn):
 
     # --- finding among what is known ----------------------------------------------------------------------------------
 
-    def _learn(self, item: Mapping[str, Any]) -> None:
+    def learn(self, item: Mapping[str, Any]) -> None:
+        """Take in an exchange; of one request the last counts, so that what is there can be changed while it serves."""
         path = "/" + urlsplit(str(item["path"])).path.strip("/").removeprefix("3/")
         body, status = item["body"], int(item.get("status", 200))
         self._by_path.setdefault(path, []).append(_Recording(path, dict(item.get("query") or {}), status, body))

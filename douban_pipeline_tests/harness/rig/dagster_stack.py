@@ -8,8 +8,10 @@ import re
 import shutil
 import socket
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -26,16 +28,20 @@ from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
-START_SECONDS = 90.0
+START_SECONDS = 300.0
+"""How long a part may take to start: a crowded machine takes its time."""
 HOST = "127.0.0.1"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
 _UNDER_WAY = ("REQUESTED", "CANCELING", "FAILING")
 LOCATION = "douban_pipeline"
+_DOUBAN = {LOCATION: "douban_pipeline.definitions"}
 REPOSITORY = "__repository__"
 PROJECT = Path(__file__).resolve().parents[3]
 """The checkout: the rig runs from one, as the demo does."""
 
 Storage = Literal["sqlite", "postgres"]
+_OPENING = threading.Lock()
+"""Held while an instance is opened: where it stores is read from this process's environment."""
 
 
 def free_port() -> int:
@@ -51,7 +57,9 @@ class DagsterStack(Part):
     Attributes:
         home: Its `DAGSTER_HOME`.
         environment: What every process of it gets as its environment.
-        code, daemon, webserver: Its processes; one that is not wanted is never started.
+        codes: Its code servers, by location.
+        code, daemon, webserver: Its processes; one that is not wanted is never started. ``code`` is the first of
+            ``codes``.
 
     Args:
         home: Folder for its instance and logs; `dagster.yaml` and `workspace.yaml` are written there.
@@ -60,6 +68,8 @@ class DagsterStack(Part):
             own, dropped at the end.
         changes: Top-level keys of `dagster.yaml` to put in place of the file's.
         daemon, webserver: Whether these are wanted.
+        locations: The module of each code location; Douban's alone if not given.
+        pools: Limits of the locations' pools.
     """
 
     def __init__(
@@ -71,8 +81,10 @@ class DagsterStack(Part):
         changes: Mapping[str, Any] | None = None,
         daemon: bool = True,
         webserver: bool = True,
+        locations: Mapping[str, str] = _DOUBAN,
+        pools: Mapping[str, int] = POOL_LIMITS,
     ) -> None:
-        self.home, self.storage = home, storage
+        self.home, self.storage, self._pools = home, storage, pools
         self._changes = dict(changes or {})
         self._wanted = (daemon, webserver)
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -83,10 +95,15 @@ class DagsterStack(Part):
             "PYTHONWARNINGS": "ignore:Parameter,ignore:Function",
             **settings,
         }
-        self.port, self._code_port = free_port(), free_port()
+        self.port = free_port()
+        self._code_ports = {name: free_port() for name in locations}
         self._closing = ExitStack()
-        code = ["code-server", "start", "-m", "douban_pipeline.definitions", "--location-name", LOCATION]
-        self.code = self._process("code", "dagster", *code, "-h", HOST, "-p", str(self._code_port))
+        self.codes: dict[str, Process] = {}
+        for name, module in locations.items():
+            code = ["code-server", "start", "-m", module, "--location-name", name]
+            called = "code" if name == LOCATION else f"code-{name}"
+            self.codes[name] = self._process(called, "dagster", *code, "-h", HOST, "-p", str(self._code_ports[name]))
+        self.code = next(iter(self.codes.values()))
         workspace = ["-w", str(home / "workspace.yaml")]
         self.daemon = self._process("daemon", "dagster._daemon", "run", *workspace)
         self.webserver = self._process("webserver", "dagster_webserver", "-h", HOST, "-p", str(self.port), *workspace)
@@ -117,13 +134,15 @@ class DagsterStack(Part):
             self._use_postgres(self._closing.enter_context(scratch_database(POSTGRES, "dagster")))
         self._write_configuration()
         with self.instance() as instance:
-            set_pool_limits(instance, POOL_LIMITS)
+            set_pool_limits(instance, self._pools)
         daemon, webserver = self._wanted
-        for process, wanted in ((self.code, True), (self.webserver, webserver), (self.daemon, daemon)):
+        codes = [(code, True) for code in self.codes.values()]
+        for process, wanted in (*codes, (self.webserver, webserver), (self.daemon, daemon)):
             if wanted:
                 self._closing.callback(process.stop)
                 process.start()
-        self.code.wait_until(lambda: _listens(self._code_port), seconds=START_SECONDS)
+        for name, code in self.codes.items():
+            code.wait_until(partial(_listens, self._code_ports[name]), seconds=START_SECONDS)
         if webserver:
             self.webserver.wait_until(self._answers, seconds=START_SECONDS)
         return self
@@ -136,7 +155,7 @@ class DagsterStack(Part):
             "DAGSTER_PG_USERNAME": url.username or "",
             "DAGSTER_PG_PASSWORD": url.password or "",
         }
-        for process in (self.code, self.daemon, self.webserver):
+        for process in (*self.codes.values(), self.daemon, self.webserver):
             process.give(self.environment)
 
     def _write_configuration(self) -> None:
@@ -146,21 +165,25 @@ class DagsterStack(Part):
             (self.home / "dagster.yaml").write_text(yaml.safe_dump(merged, allow_unicode=True))
         else:
             shutil.copyfile(source, self.home / "dagster.yaml")
-        server = {"host": HOST, "port": self._code_port, "location_name": LOCATION}
-        (self.home / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}))
+        servers = [
+            {"grpc_server": {"host": HOST, "port": port, "location_name": name}}
+            for name, port in self._code_ports.items()
+        ]
+        (self.home / "workspace.yaml").write_text(yaml.safe_dump({"load_from": servers}))
 
     def instance(self) -> AbstractContextManager[dg.DagsterInstance]:
         """Open its instance in this process. The variables of its storage are put into this process's environment."""
         names = [name for name in self.environment if name.startswith("DAGSTER_")]
-        os.environ.update({name: self.environment[name] for name in names})
-        return dg.DagsterInstance.from_config(str(self.home))
+        with _OPENING:
+            os.environ.update({name: self.environment[name] for name in names})
+            return dg.DagsterInstance.from_config(str(self.home))
 
     def _answers(self) -> bool:
         try:
             found = self.ask("{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }")
         except (httpx.HTTPError, RigError):
             return False
-        return bool(found["repositoriesOrError"].get("nodes"))
+        return len(found["repositoriesOrError"].get("nodes") or ()) == len(self.codes)
 
     def ask(self, query: str, variables: Mapping[str, Any] | None = None, *, seconds: float = 60) -> dict[str, Any]:
         """Ask the webserver by GraphQL and return its ``data``.
@@ -178,14 +201,20 @@ class DagsterStack(Part):
         return dict(found["data"])
 
     def launch(
-        self, job: str, *, config: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None
+        self,
+        job: str,
+        *,
+        config: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        location: str | None = None,
     ) -> str:
-        """Launch a job as the UI does; return the run's id.
+        """Launch a job of a location, the first if none is named, as the UI does; return the run's id.
 
         Raises:
             RigError: It was refused.
         """
-        selector = {"repositoryLocationName": LOCATION, "repositoryName": REPOSITORY, "jobName": job}
+        where = location or next(iter(self.codes))
+        selector = {"repositoryLocationName": where, "repositoryName": REPOSITORY, "jobName": job}
         query = """
             mutation Launch($params: ExecutionParams!) {
               launchPipelineExecution(executionParams: $params) {
@@ -242,13 +271,18 @@ class DagsterStack(Part):
             raise RigError(f"backfill {backfill_id} goes on after {seconds:.0f} s")
         return status
 
-    def run_workers(self) -> dict[str, psutil.Process]:
-        """Return the processes that are at work on runs now, by run id (those of Dagster's own launcher)."""
+    def run_workers(self, location: str | None = None, *, starting: bool = False) -> dict[str, psutil.Process]:
+        """Return the processes at work on runs of a location, the first if none is named, by run id.
+
+        Those of Dagster's own launcher alone are found; with ``starting``, also those that load their code still.
+        """
+        statuses = [dg.DagsterRunStatus.STARTED, *([dg.DagsterRunStatus.STARTING] if starting else [])]
         found: dict[str, psutil.Process] = {}
         with self.instance() as instance:
-            runs = instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            runs = instance.get_runs(filters=dg.RunsFilter(statuses=statuses))
             pids = {run.run_id: _pid_of(instance, run.run_id) for run in runs}
-        family = {process.pid: process for process in self.code.family()}
+        code = self.codes[location] if location else self.code
+        family = {process.pid: process for process in code.family()}
         for run_id, pid in pids.items():
             if pid in family:
                 found[run_id] = family[pid]

@@ -7,7 +7,9 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,11 +24,16 @@ from douban_pipeline_tests.harness.soak.audit import audit
 from douban_pipeline_tests.harness.soak.course import Course, StopRequests, happened, live_through
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.report import Report
+from douban_pipeline_tests.harness.soak.systems.course import Systems
+from douban_pipeline_tests.harness.soak.systems.lives import LIVES
 from douban_pipeline_tests.harness.soak.watching import disk_growth
 from douban_pipeline_tests.harness.soak.world import Scale, World
 
 console = Console()
 OUT = Path(".douban_pipeline") / "soak"
+DOUBAN = "douban"
+ALL = (DOUBAN, *LIVES)
+"""The systems that can live in a soak."""
 HELD, VIOLATED, BROKEN, STARVED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit status: all invariants held; one was violated; the rig did not work; work still waited for its turn in the end
 and nothing was violated; it was stopped before it was audited."""
@@ -38,21 +45,22 @@ def run(
     ] = 30,
     videos: Annotated[int, typer.Option(min=64, help="Videos in the library at the beginning.")] = 3_000,
     seed: Annotated[int, typer.Option(help="What the library, life and troubles come from.")] = 1,
+    systems: Annotated[str, typer.Option(help=f"Which systems live, of {','.join(ALL)}; empty for all.")] = "",
     out: Annotated[Path, typer.Option(help="Folder for the report, the journal and the samples.")] = OUT,
     keep: Annotated[bool, typer.Option(help="Keep the database's data and all logs for a look afterwards.")] = False,
 ) -> None:
-    """Let a library live while everything goes wrong, and prove that every invariant held.
+    """Let all systems live while everything goes wrong, and prove that every invariant held.
 
     Ctrl-C ends life and troubles early: what waits is done, and all is audited. A second Ctrl-C leaves the drain, and
     audits what there is. A third stops at once.
     """
-    scale = Scale(minutes, videos, seed)
+    scale, chosen = Scale(minutes, videos, seed), chosen_systems(systems)
     scratch = Path(tempfile.mkdtemp(prefix="douban-soak-"))
     out = out.absolute()
     stamina.set_active(True)
     stamina.instrumentation.set_on_retry_hooks([])
     try:
-        report = soak(scale, scratch, out)
+        report = soak(scale, chosen, scratch, out)
     except RigError as error:
         console.print(f"[red]the rig does not work:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(BROKEN) from error
@@ -73,7 +81,20 @@ def run(
     raise typer.Exit(VIOLATED if report.violated else STARVED if report.starved else HELD)
 
 
-def soak(scale: Scale, scratch: Path, out: Path) -> Report:
+def chosen_systems(given: str) -> tuple[str, ...]:
+    """Return the systems that are named, separated by commas; all where none is.
+
+    Raises:
+        typer.BadParameter: One is none.
+    """
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        raise typer.BadParameter(f"no system: {', '.join(unknown)}; use some of {', '.join(ALL)}")
+    return tuple(name for name in ALL if name in names or not names)
+
+
+def soak(scale: Scale, systems: Sequence[str], scratch: Path, out: Path) -> Report:
     """Do all of it; return what was found.
 
     Raises:
@@ -93,18 +114,42 @@ def soak(scale: Scale, scratch: Path, out: Path) -> Report:
     if warning:
         say(warning)
     stop_requests = StopRequests()
-    with _signals(stop_requests, say), World(scale, scratch, say) as world:
+    about = {"systems": ", ".join(systems), "minutes": f"{scale.minutes:g}", "seed": str(scale.seed)}
+    with _signals(stop_requests, say), ExitStack() as stack:
+        others: Systems | None = None
+        if set(systems) - {DOUBAN}:
+            others = stack.enter_context(Systems(systems, scale, scratch / "systems", say))
+        if DOUBAN not in systems:
+            assert others is not None
+            others.live(stop_requests.end, stop_requests.hurry)
+            others.wait()
+            return _with_systems(Report(about, [], {}, {}, drained=True), others)
+        world = stack.enter_context(World(scale, scratch, say))
         say(f"Dagster's UI: {world.stack.url}; seed {scale.seed}")
-        about = {
-            "minutes": f"{scale.minutes:g}",
-            "videos": f"{scale.videos:,}",
-            "seed": str(scale.seed),
-            **describe(world.server.url),
-        }
+        about |= {"videos": f"{scale.videos:,}", **describe(world.server.url)}
+        if others is not None:
+            others.live(stop_requests.end, stop_requests.hurry)
         course = live_through(world, out, stop_requests, say)
         say(f"drained: {'yes' if course.drained else 'NO'}; the audit")
         findings = [*audit(course.evidence(world)), *_of_the_soak(course)]
-        return _report(about, findings, course, world)
+        report = _report(about, findings, course, world)
+        if others is None:
+            return report
+        others.wait()
+        return _with_systems(report, others)
+
+
+def _with_systems(report: Report, others: Systems) -> Report:
+    """Return a report with what became of the systems beside Douban's."""
+    undrained = [name for name, well in others.drained.items() if not well]
+    notes = [f"{name}: what waited was not done in the end" for name in undrained]
+    return replace(
+        report,
+        findings=[*report.findings, *others.audit()],
+        happened={**report.happened, **others.happened()},
+        drained=report.drained and not undrained,
+        notes=[*report.notes, *notes],
+    )
 
 
 def _of_the_soak(course: Course) -> Iterator[Finding]:

@@ -116,6 +116,7 @@ class Finding:
         examples: The first of these, in plain words.
         note: What else is worth telling, of an invariant that held too.
         waiting: How many things may only have waited for their turn when the drain was left.
+        system: Whose invariant it is.
     """
 
     invariant: str
@@ -125,6 +126,7 @@ class Finding:
     examples: tuple[str, ...] = ()
     note: str = ""
     waiting: int = 0
+    system: str = "douban"
 
     @property
     def starved(self) -> bool:

@@ -59,6 +59,17 @@ class Report:
                 parts.append(f"{outcome}: {'; '.join(finding.invariant for finding in findings)}")
         return "; ".join(parts)
 
+    def _by_system(self) -> list[tuple[str, list[Finding]]]:
+        """Return the invariants of each system under its heading; of one system alone it is not named."""
+        systems = list(dict.fromkeys(finding.system for finding in self.findings)) or [""]
+        return [
+            (
+                f"invariants of {system}" if len(systems) > 1 else "invariants",
+                [finding for finding in self.findings if finding.system == system],
+            )
+            for system in systems
+        ]
+
     def as_json(self) -> str:
         """Return all of it as JSON."""
         return json.dumps({**asdict(self), "verdict": self.verdict}, ensure_ascii=False, indent=1, default=str)
@@ -66,13 +77,15 @@ class Report:
     def as_markdown(self) -> str:
         """Return it as a page."""
         about = " · ".join(f"{name} {value}" for name, value in self.about.items())
-        lines = ["# Soak", "", about, "", f"**{self.verdict}**", "", "## Invariants", ""]
-        lines += ["| invariant | held | looked at | violations | waited |", "|--|--|--|--|--|"]
-        lines += [
-            f"| {_cell(finding.invariant)} | {_outcome(finding, '**NO**')} | {finding.checked:,} "
-            f"| {finding.violations:,} | {finding.waiting:,} |"
-            for finding in self.findings
-        ]
+        lines = ["# Soak", "", about, "", f"**{self.verdict}**"]
+        for title, findings in self._by_system():
+            lines += ["", f"## {title.capitalize()}", ""]
+            lines += ["| invariant | held | looked at | violations | waited |", "|--|--|--|--|--|"]
+            lines += [
+                f"| {_cell(finding.invariant)} | {_outcome(finding, '**NO**')} | {finding.checked:,} "
+                f"| {finding.violations:,} | {finding.waiting:,} |"
+                for finding in findings
+            ]
         for finding in self.findings:
             if finding.examples or finding.note:
                 lines += ["", f"### {finding.invariant}", ""]
@@ -81,7 +94,8 @@ class Report:
         for heading, counts in self.happened.items():
             lines += ["", f"## {heading.capitalize()}", "", "| what | how much |", "|--|--|"]
             lines += [f"| {_cell(name)} | {_cell(_shown(value))} |" for name, value in counts.items()]
-        lines += ["", "## What the services hold", "", "| what | how it went |", "|--|--|"]
+        if self.growth:
+            lines += ["", "## What the services hold", "", "| what | how it went |", "|--|--|"]
         lines += [f"| {_cell(name)} | {_cell(line)} |" for name, line in self.growth.items()]
         if self.notes:
             lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
@@ -102,22 +116,22 @@ class Report:
             for name, value in counts.items():
                 happened.add_row(escape(name), escape(_shown(value)))
             console.print(happened)
-        growth = Table(title="what the services hold, runs left out", title_justify="left", show_header=False)
-        for name, line in self.growth.items():
-            growth.add_row(name, line)
-        console.print(growth)
-        table = Table(
-            "invariant", "held", "looked at", "violations", "waited", title="invariants", title_justify="left"
-        )
-        for finding in self.findings:
-            table.add_row(
-                escape(finding.invariant),
-                _outcome(finding, "[red]NO[/red]"),
-                f"{finding.checked:,}",
-                f"{finding.violations:,}",
-                f"{finding.waiting:,}",
-            )
-        console.print(table)
+        if self.growth:
+            growth = Table(title="what the services hold, runs left out", title_justify="left", show_header=False)
+            for name, line in self.growth.items():
+                growth.add_row(name, line)
+            console.print(growth)
+        for title, findings in self._by_system():
+            table = Table("invariant", "held", "looked at", "violations", "waited", title=title, title_justify="left")
+            for finding in findings:
+                table.add_row(
+                    escape(finding.invariant),
+                    _outcome(finding, "[red]NO[/red]"),
+                    f"{finding.checked:,}",
+                    f"{finding.violations:,}",
+                    f"{finding.waiting:,}",
+                )
+            console.print(table)
         for finding in [*self.violated, *self.starved]:
             console.print(
                 f"{_outcome(finding, '[red]violated[/red]')}: {escape(finding.invariant)} {escape(finding.note)}"

@@ -69,3 +69,12 @@ def test_files_hold_the_same(tmp_path: Path):
     assert "| no task is lost | **NO** | 300 | 2 | 0 |" in text
     assert "- task 17 of video 4" in text
     assert "note [a]" in text
+
+
+def test_each_system_has_a_heading_of_its_own_where_there_are_several():
+    of_feeds = Finding("every item that a source published is stored", True, 9, 0, system="feeds")
+    assert "## Invariants\n" in report(HELD, BROKEN).as_markdown()
+    page = report(HELD, of_feeds).as_markdown()
+    assert page.index("## Invariants of douban\n") < page.index(HELD.invariant)
+    assert page.index("## Invariants of feeds\n") < page.index(of_feeds.invariant)
+    assert "invariants of feeds" in shown(report(HELD, of_feeds))

@@ -1,0 +1,184 @@
+"""The life of followed sources: of every kind on loopback, publishing all the time, ill for a while one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import func, select
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, SHOWN, Channel, FeedServer
+from douban_pipeline.feeds.following import SourceRequest, follow
+from douban_pipeline.feeds.services import FeedsServices, open_services
+from douban_pipeline.feeds.settings import FeedsSettings
+from douban_pipeline.feeds.store.migrations import TREE
+from douban_pipeline.feeds.store.tables import stats
+from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.systems.audits.feeds import FeedsNotes, audit_feeds
+from douban_pipeline_tests.harness.soak.systems.ground import variables
+from douban_pipeline_tests.harness.soak.systems.life import SystemLife
+
+PER_MINUTE = 40
+_FORMS = ("rss", "atom", "jsonfeed", "json", "maccms", "werss")
+_CHANNELS_OF_FORM = 3
+_HOSTS = 3
+_FAULTS = ("failing", "broken", "page", "empty", "throttled", "hanging")
+_ILL_SECONDS = (10.0, 40.0)
+_LIST = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time": "at"}
+_ASK_AGAIN_SECONDS = 20.0
+
+
+class FeedsLife(SystemLife):
+    """Sources of six kinds at three hosts; an operator has some of them polled beside what is due."""
+
+    name = "feeds"
+    rhythm = (4.0, 12.0)
+
+    def prepare(self) -> Mapping[str, str]:
+        """Serve the sources, make the tables and follow all sources."""
+        self._closing = ExitStack()
+        began, length = time.time(), self.ground.scale.minutes * 60
+        # A source shows its last items: all that it publishes in a soak fit in, so that nothing can be missed by right.
+        gap = max(length / (SHOWN - 4), 5.0)
+        self.servers: list[FeedServer] = []
+        names = [f"{form}{number}" for number in range(_CHANNELS_OF_FORM) for form in _FORMS]
+        for host in range(_HOSTS):
+            mine = {
+                name: Channel(
+                    name.rstrip("0123456789"),
+                    [began + gap * (each + self.rng.random()) for each in range(-2, int(length / gap))],
+                    name,
+                    retry_after=10,
+                )
+                for name in names
+                if _host_of(name) == host
+            }
+            self.servers.append(self._closing.enter_context(FeedServer(time.time, mine)))
+        self.settings = FeedsSettings.load(
+            home=self.ground.home,
+            database_url=self.ground.database("feeds"),
+            profile="budget",
+            max_gap=900,
+            allow_private=True,
+            requests_per_minute=PER_MINUTE,
+            host_concurrency=3,
+            request_timeout_seconds=4.0,
+            lease_seconds=30,
+            run_minutes=1,
+            werss_url=self.servers[0].base,
+            werss_username=ACCOUNT,
+            werss_password=PASSWORD,
+        )
+        self.services: FeedsServices = open_services(self.settings)
+        TREE.upgrade(self.services.engine)
+        asked = [_request(server, name, each) for server in self.servers for name, each in server.channels.items()]
+        follow(self.services, asked, dry_run=False)
+        self._ill: dict[tuple[int, str], float] = {}
+        self._well_since = self._asked_at = 0.0
+        given = ("database_url", "profile", "max_gap", "allow_private", "requests_per_minute", "host_concurrency")
+        more = ("request_timeout_seconds", "lease_seconds", "run_minutes", "werss_url", "werss_username")
+        return variables(self.settings, *given, *more, "werss_password")
+
+    def step(self) -> str:
+        """Have sources polled, let one fall ill, or let those recover whose time is over."""
+        for place, until in list(self._ill.items()):
+            if until <= time.monotonic():
+                self._set(place, "")
+        if self.rng.random() < 0.5:
+            host = self.rng.randrange(_HOSTS)
+            name, fault = self.rng.choice(sorted(self.servers[host].channels)), self.rng.choice(_FAULTS)
+            self._set((host, name), fault)
+            self._ill[host, name] = time.monotonic() + self.rng.uniform(*_ILL_SECONDS)
+            return f"a source was ill: {fault}"
+        names = [name for server in self.servers for name in server.channels]
+        return self._poll(self.rng.sample(names, 6))
+
+    def _poll(self, names: list[str]) -> str:
+        done = self.ground.launch(self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"sources": names}}}})
+        return "sources polled by hand" if done else "a launch that failed"
+
+    def _set(self, place: tuple[int, str], fault: str) -> None:
+        host, name = place
+        if not fault:
+            self._ill.pop(place, None)
+        channels = self.servers[host].channels
+        channels[name] = replace(channels[name], fault=fault)
+
+    def heal(self) -> None:
+        """Every source is well, and publishes nothing any more."""
+        for host, server in enumerate(self.servers):
+            for name, channel in list(server.channels.items()):
+                self._set((host, name), "")
+                past = [at for at in channel.times if at <= time.time()]
+                server.channels[name] = replace(server.channels[name], times=past)
+        self._well_since = time.time()
+
+    def settled(self) -> bool:
+        """Have all polled until each was since all is well: one whose host's gate is open is asked again later."""
+        late = select(func.count()).where(
+            (stats.c.last_check_at < int(self._well_since) + 1) | (stats.c.fail_count > 0) | (stats.c.lease_token != "")
+        )
+        with reading(self.services.engine) as connection:
+            left = connection.execute(late).scalar_one()
+        if not left:
+            return not self.ground.under_way(self.name)
+        if time.monotonic() - self._asked_at > _ASK_AGAIN_SECONDS and not self.ground.under_way(
+            self.name, "poll_sources_now"
+        ):
+            self._asked_at = time.monotonic()
+            self._poll([name for server in self.servers for name in server.channels])
+        return False
+
+    def audit(self) -> list[Finding]:
+        """Return what became of each invariant."""
+        published = {
+            name: _guids(name, channel) for server in self.servers for name, channel in server.channels.items()
+        }
+        requests: dict[str, list[float]] = {}
+        for number, server in enumerate(self.servers):
+            for each in list(server.seen):
+                werss = each.channel.startswith("werss")
+                requests.setdefault("WeRSS" if werss else f"host {number + 1}", []).append(each.at)
+        notes = FeedsNotes(published, requests, PER_MINUTE, self._well_since)
+        return audit_feeds(self.services.engine, notes)
+
+    def summary(self) -> dict[str, Any]:
+        """Return how often the sources were asked, and how often one was ill then."""
+        seen = [each for server in self.servers for each in server.seen]
+        return {
+            "requests": len(seen),
+            "requests not answered well": sum(each.status not in (200, 304) for each in seen),
+        }
+
+    def close(self) -> None:
+        """Stop serving."""
+        if hasattr(self, "services"):
+            self.services.close()
+        if hasattr(self, "_closing"):
+            self._closing.close()
+
+
+def _host_of(name: str) -> int:
+    """Return which host serves a source; there is one WeRSS."""
+    return 0 if name.startswith("werss") else int(name[-1]) % _HOSTS
+
+
+def _request(server: FeedServer, name: str, channel: Channel) -> SourceRequest:
+    if channel.form == "werss":
+        return SourceRequest("werss", title=name, mp_id=name, cadence="P0")
+    kind = channel.form if channel.form in ("maccms", "json") else "rss"
+    options = _LIST if kind == "json" else {}
+    return SourceRequest(kind, server.url(name), name, cadence="P0", options=options)
+
+
+def _guids(name: str, channel: Channel) -> frozenset[str]:
+    """Return the guids of what a channel has published, as its form writes them."""
+    numbers = range(len(channel.times))
+    forms = {"rss": "item-{}", "atom": "tag:demo,{}", "werss": f"{name}-{{}}"}
+    if channel.form == "maccms":  # every second publication is another episode of the first video
+        return frozenset(str(1 if number % 2 else number + 2) for number in numbers)
+    return frozenset(forms.get(channel.form, "{}").format(number) for number in numbers)

@@ -1,0 +1,103 @@
+"""What goes wrong with the systems beside Douban's, and when: a plan that a seed decides, and doing it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from douban_pipeline_tests.harness.soak.systems.life import OUTAGES, Harm
+from douban_pipeline_tests.harness.soak.troubles import QUIET_SHARE
+
+EVERY_MINUTES = 4.0
+"""Each harm is done so often, and at least once."""
+HUNT_SECONDS = 45.0
+"""How long is waited for what is to be harmed, such as a run."""
+_FIRST_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PlannedHarm:
+    """One harm: so many seconds after the beginning, and which."""
+
+    at: float
+    what: str
+
+
+def plan(kinds: Sequence[str], minutes: float, seed: int) -> tuple[PlannedHarm, ...]:
+    """Return what goes wrong in a soak of ``minutes``, in order: every kind at least once, none in its last part."""
+    rng = Random(f"harms {seed}")
+    end = max(minutes * 60 * (1 - QUIET_SHARE), _FIRST_SECONDS + 1)
+    count = max(1, round(minutes / EVERY_MINUTES))
+    slices = (end - _FIRST_SECONDS) / count
+    found = [
+        PlannedHarm(_FIRST_SECONDS + (number + rng.random()) * slices, kind)
+        for kind in kinds
+        for number in range(count)
+    ]
+    return tuple(sorted(found))
+
+
+class Harms:
+    """Does what a plan says, step by step; `step` is called often, by one thread.
+
+    Attributes:
+        done: How often each harm was done.
+        missed: How often there was nothing to be harmed.
+
+    Args:
+        harms: How each is done.
+        plan: What is done when.
+        say: Told what happens.
+    """
+
+    def __init__(
+        self,
+        harms: Mapping[str, Harm],
+        plan: Sequence[PlannedHarm],
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._harms, self._left, self._say, self._clock = harms, list(plan), say, clock
+        self._waiting: list[PlannedHarm] = []
+        self._began = clock()
+        self.done: Counter[str] = Counter()
+        self.missed: Counter[str] = Counter()
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._began
+
+    def begin(self) -> None:
+        """The plan's time begins now."""
+        self._began = self._clock()
+
+    def step(self) -> None:
+        """Do what is due, and try again what could not be done yet."""
+        while self._left and self._left[0].at <= self.passed:
+            self._waiting.append(self._left.pop(0))
+        still = []
+        for each in self._waiting:
+            if self._do(each.what):
+                self.done[each.what] += 1
+                self._say(each.what)
+            elif self.passed < each.at + HUNT_SECONDS:
+                still.append(each)
+            else:
+                self.missed[each.what] += 1
+                self._say(f"not done within {HUNT_SECONDS:.0f} s: {each.what}")
+        self._waiting = still
+
+    def end(self) -> None:
+        """Nothing is harmed any more; what was still waited for is missed."""
+        self.missed.update(each.what for each in (*self._waiting, *self._left))
+        self._waiting, self._left = [], []
+
+    def _do(self, what: str) -> bool:
+        try:
+            return self._harms[what]()
+        except OUTAGES:
+            return False

@@ -1,0 +1,114 @@
+"""What every further system has in a soak: a life, harms that can be done to it, a drain, and an audit."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, ClassVar
+
+import httpx
+import psutil
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.soak.background import Background
+from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.systems.ground import Ground
+
+OUTAGES = (RigError, httpx.HTTPError, SQLAlchemyError, DatabaseError, RedisError)
+"""Errors of this process's own calls while something is down on purpose; nothing is wrong with the soak by them."""
+DOWN = "could not: something was down"
+
+Harm = Callable[[], bool]
+"""Does harm once; False where there is nothing to be harmed yet, so that it is tried again."""
+
+
+class SystemLife(Background):
+    """One system in a soak: `prepare` before Dagster is started, `begin` after it, then `step` again and again.
+
+    Attributes:
+        name: The system's, which is its location's too.
+        rhythm: Least and most seconds between two steps.
+        acts: How often what was done.
+        errors: What broke in the soak's own code; there should be nothing.
+
+    Args:
+        ground: What it stands on.
+        rng: What chance there is.
+    """
+
+    name: ClassVar[str]
+    rhythm: ClassVar[tuple[float, float]]
+
+    def __init__(self, ground: Ground, rng: Random) -> None:
+        super().__init__(f"life of {self.name}", patience=90)
+        self.ground, self.rng = ground, rng
+        self.acts: Counter[str] = Counter()
+        self.errors: list[str] = []
+
+    @abstractmethod
+    def prepare(self) -> Mapping[str, str]:
+        """Start what is outside of the system, make its tables, and return the variables of its processes."""
+
+    def begin(self) -> None:
+        """Start the processes that it has beside Dagster's."""
+
+    @abstractmethod
+    def step(self) -> str:
+        """Do something, and return what, in words."""
+
+    def go_on(self) -> None:
+        """Act, and rest, until the end."""
+        while not self.ended.wait(self.rng.uniform(*self.rhythm)):
+            try:
+                self.acts[self.step()] += 1
+            except OUTAGES:
+                self.acts[DOWN] += 1
+            except Exception as error:  # noqa: BLE001 (told in the report: a soak that broke proves nothing)
+                self.errors.append(f"{self.name}: {type(error).__name__}: {error}")
+
+    def harms(self) -> Mapping[str, Harm]:
+        """Return what can be done to it, by what it is called; every one happens at least once."""
+        return {f"run of {self.name} killed": self._kill_run, f"code server of {self.name} killed": self._kill_code}
+
+    def _kill_run(self) -> bool:
+        workers = self.ground.stack.run_workers(self.name, starting=True)
+        if not workers:
+            return False
+        try:
+            workers[self.rng.choice(sorted(workers))].kill()
+        except psutil.NoSuchProcess:
+            return False
+        return True
+
+    def _kill_code(self) -> bool:
+        restart(self.ground.stack.codes[self.name])
+        return True
+
+    def heal(self) -> None:
+        """From now on nothing ails any more."""
+
+    @abstractmethod
+    def settled(self) -> bool:
+        """Do what is left to do, and return whether nothing waits any more; asked again every few seconds."""
+
+    @abstractmethod
+    def audit(self) -> list[Finding]:
+        """Return what became of each of its invariants."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the report says of it beside its acts."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of everything but what the ground keeps; safe to repeat."""
+
+
+def restart(process: Process) -> None:
+    """Kill a process with -9, and start it again, as what watches over it would."""
+    process.kill()
+    process.start()

@@ -1,0 +1,241 @@
+"""The life of TMDB: people ask about films whose roles change all the time; what is stored goes on to a graph."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import SecretStr
+
+from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer, bundled
+from douban_pipeline.tmdb.embedded import embedded_graph
+from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
+from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
+from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.waiting import wait_for
+from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
+from douban_pipeline_tests.harness.soak.systems.ground import variables
+from douban_pipeline_tests.harness.soak.systems.life import DOWN, Harm, SystemLife, restart
+
+_FILMS = {9261: "喜宴", 10451: "饮食男女", 146: "卧虎藏龙", 90_000_035: "推手"}
+_FAULTS = ("throttled", "failing", "cut", "page", "empty", "schema")
+_ILL_SECONDS = (5.0, 15.0)
+_KEY = "soak"
+_MEMORY_MB = 256
+_START_SECONDS = 300.0
+_GRAPH_DOWN = (1.0, 4.0)
+
+
+class TmdbLife(SystemLife):
+    """Users of the question service; TMDB renames roles, and answers badly for a while."""
+
+    name = "tmdb"
+    rhythm = (0.5, 2.5)
+
+    def prepare(self) -> Mapping[str, str]:
+        """Start a stand-in of TMDB, a graph and a database of its own.
+
+        Raises:
+            RigError: The wheel of the graph is not installed.
+        """
+        if find_spec("arcadedb_embedded") is None:
+            raise RigError("tmdb: pip install 'douban_pipeline[tmdb-embedded]', or leave it out with --systems")
+        self._closing = ExitStack()
+        enter = self._closing.enter_context
+        recordings = [*bundled()]
+        self._films = {
+            number: next(each for each in recordings if each["path"] == f"/3/movie/{number}") for number in _FILMS
+        }
+        self.roles = {number: str(_first(each)["character"]) for number, each in self._films.items()}
+        self.seen = {number: {role} for number, role in self.roles.items()}
+        self.server = enter(TmdbServer(recordings, key=_KEY))
+        self._folder = self.ground.scratch / "graph"
+        graph = enter(embedded_graph(self._folder, memory_mb=_MEMORY_MB))
+        url = enter(scratch_database(POSTGRES, "tmdb")).set(drivername="postgresql")
+        self._graph_port = int(graph.uri.rpartition(":")[2])
+        self._graph: Process | None = None
+        self.settings = TmdbSettings.load(
+            home=self.ground.home,
+            library_url=SecretStr(""),
+            database_url=SecretStr(url.render_as_string(hide_password=False)),
+            graph_uri=graph.uri,
+            graph_user=graph.user,
+            graph_password=SecretStr(graph.password),
+            graph_database=graph.database,
+            api_url=self.server.api_url,
+            exports_url=self.server.exports_url,
+            api_key=SecretStr(_KEY),
+            api_token=SecretStr(""),
+            outbox_lease_seconds=20,
+            outbox_attempts=100,
+            questions_per_minute=100_000,
+        )
+        self.services: TmdbServices = open_services(self.settings)
+        self.services.store.upgrade()
+        self._http = httpx.Client(timeout=20, trust_env=False)
+        self._changes = 0
+        self._ill_until = 0.0
+        self._killing = threading.Lock()
+        names = ("database_url", "graph_uri", "graph_user", "graph_password", "graph_database", "api_url", "api_key")
+        more = ("exports_url", "outbox_lease_seconds", "outbox_attempts", "questions_per_minute")
+        return variables(self.settings, *names, *more)
+
+    def begin(self) -> None:
+        """Start the service that answers questions."""
+        port = free_port()
+        self._base = f"http://{HOST}:{port}"
+        own = [sys.executable, "-m", "douban_pipeline", "serve", "--host", HOST, "--port", str(port)]
+        self._service = self.ground.service("service-tmdb", *own)
+        self.ground.keep(self._service)
+        self._service.wait_until(self._answers, seconds=_START_SECONDS)
+
+    def _answers(self) -> bool:
+        try:
+            return self._http.get(f"{self._base}/healthz").status_code in (200, 503)
+        except httpx.TransportError:
+            return False
+
+    def step(self) -> str:
+        """Ask a question, or have TMDB rename a role, or fail for a while."""
+        self._look_after()
+        if self.server.faults and time.monotonic() >= self._ill_until:
+            self.server.faults.clear()
+        kind = self.rng.random()
+        number = self.rng.choice([*_FILMS])
+        if kind < 0.2:
+            self._rename(number)
+            return "a role renamed at TMDB"
+        if kind < 0.25 and not self.server.faults:
+            fault = self.rng.choice(_FAULTS)
+            self._ill_until = time.monotonic() + self.rng.uniform(*_ILL_SECONDS)
+            self.server.faults.append(TmdbFault(fault, retry_after=3.0 if fault == "throttled" else None))
+            return f"TMDB was ill: {fault}"
+        return f"a question {self._question(number)}"
+
+    def _look_after(self) -> None:
+        """Start the service again if it ended by itself; what is being killed is its killer's."""
+        with self._killing:
+            if self.ground.watch_over((self._service,)):
+                self.acts["services that ended by themselves, started again"] += 1
+
+    def _rename(self, number: int) -> None:
+        self._changes += 1
+        role = f"第 {self._changes} 个译名"
+        changed = json.loads(json.dumps(self._films[number]))
+        _first(changed)["character"] = role
+        self.server.learn(changed)
+        self.roles[number] = role
+        self.seen[number].add(role)
+
+    def _question(self, number: int) -> str:
+        body = {
+            "message": f"《{_FILMS[number]}》的导演是谁？",
+            "user_id": f"user{self.rng.randint(1, 9)}",
+            "session_id": "soak",
+            "choice": {"media_type": "movie", "tmdb_id": number},
+        }
+        try:
+            answer = self._http.post(f"{self._base}/tmdb/enrich", json=body)
+        except httpx.TransportError:
+            return DOWN
+        return str(answer.json().get("state")) if answer.is_success else f"refused with {answer.status_code}"
+
+    def harms(self) -> Mapping[str, Harm]:
+        """Return what can be done to it."""
+        return {
+            **super().harms(),
+            "the service of TMDB killed": self._kill_service,
+            "the graph server killed": self._kill_graph,
+        }
+
+    def _kill_run(self) -> bool:
+        if not self.ground.under_way(self.name):
+            self.ground.launch(self.name, "sync_tmdb_graph")
+        return super()._kill_run()
+
+    def _kill_service(self) -> bool:
+        with self._killing:
+            restart(self._service)
+        return True
+
+    def _kill_graph(self) -> bool:
+        """Kill the graph with -9, and start it again on its data after a while, at the same port."""
+        if self._graph is None:
+            pid = int((self._folder / "pid").read_text(encoding="ascii"))
+            command = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+            os.kill(pid, signal.SIGKILL)
+            self._graph = self.ground.program("graph", *command)
+            self._closing.callback(self._graph.stop)
+        else:
+            self._graph.kill()
+        time.sleep(self.rng.uniform(*_GRAPH_DOWN))
+        self._graph.start()
+        if not wait_for(partial(_listens, self._graph_port), seconds=_START_SECONDS):
+            raise RigError(f"the graph does not start again: {shlex.join(self._graph.command)}")
+        return True
+
+    def heal(self) -> None:
+        """TMDB is well."""
+        self.server.faults.clear()
+
+    def settled(self) -> bool:
+        """Ask about every film until the newest role is stored, then have the outbox written to the graph."""
+        self._look_after()
+        with self.services.store.transaction() as connection:
+            query = "SELECT tmdb_id, raw->'credits'->'cast'->0->>'character' FROM tmdb.movies WHERE data_state = 'full'"
+            found = dict(connection.execute(query).fetchall())
+        old = [number for number, role in self.roles.items() if found.get(number) != role]
+        for number in old:
+            self._question(number)
+        if old or self.ground.under_way(self.name):
+            return False
+        counts = self.services.store.run(outbox.counts)
+        if counts.waiting:
+            self.ground.launch(self.name, "sync_tmdb_graph")
+        return not counts.waiting
+
+    def audit(self) -> list[Finding]:
+        """Return what became of each invariant."""
+        return audit_tmdb(self.services, self.roles, self.seen)
+
+    def summary(self) -> dict[str, Any]:
+        """Return how often TMDB was asked."""
+        return {"requests": self.server.count()}
+
+    def close(self) -> None:
+        """Stop what is outside of the system."""
+        if hasattr(self, "services"):
+            self.services.close()
+            self._http.close()
+        if hasattr(self, "_closing"):
+            self._closing.close()
+
+
+def _first(film: Mapping[str, Any]) -> dict[str, Any]:
+    credit: dict[str, Any] = film["body"]["credits"]["cast"][0]
+    return credit
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
