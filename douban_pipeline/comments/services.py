@@ -15,7 +15,8 @@ from sqlalchemy import Engine
 from douban_pipeline.comments.caching.following import ListFollower
 from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
-from douban_pipeline.comments.model_review import ModelReviewer
+from douban_pipeline.comments.language_review import LanguageReviewer
+from douban_pipeline.comments.model_review import ModelReviewer, TextModel
 from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
@@ -118,13 +119,17 @@ class CommentsServices:
     def model_reviewer(self) -> ModelReviewer | None:
         """Return what has a model judge comments beside a worker of the same owner; None where no model is named."""
         settings = self.settings
-        if not settings.review_url:
+        model: TextModel
+        if settings.review_url:
+            model = SitePlugs(
+                review_url=settings.review_url,
+                token=settings.plug_token.get_secret_value(),
+                seconds=settings.review_seconds,
+            )
+        elif settings.review_by_llm:
+            model = LanguageReviewer(settings, self.clock)
+        else:
             return None
-        model = SitePlugs(
-            review_url=settings.review_url,
-            token=settings.plug_token.get_secret_value(),
-            seconds=settings.review_seconds,
-        )
         return ModelReviewer(self.engine, self.clock, self.owner, model, settings.review_minutes)
 
     def worker(self) -> Worker:

@@ -100,6 +100,29 @@ class CommentsSettings(LocatedSettings):
     plug_seconds: float = Field(1.0, gt=0, le=10, description="How long an answer of friends or badges may take.")
     review_seconds: float = Field(5.0, gt=0, le=60, description="How long the model's answer may take.")
     review_minutes: int = Field(60, ge=1, le=10_080, description="Comments older than this are not sent to the model.")
+    review_by_llm: bool = Field(
+        False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL goes before it."
+    )
+    openrouter_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
+    )
+    llm_url: str = Field(
+        "https://openrouter.ai/api/v1/chat/completions",
+        validation_alias=f"{BASE_PREFIX}LLM_URL",
+        description="Address of the language model's provider.",
+    )
+    llm_model: str = Field(
+        "deepseek/deepseek-v3.2",
+        min_length=1,
+        validation_alias=f"{BASE_PREFIX}LLM_MODEL",
+        description="Language model.",
+    )
+    review_per_minute: int = Field(
+        60, ge=1, le=6_000, description="Comments a minute that one worker asks the language model about."
+    )
+    review_tokens_per_day: int = Field(
+        1_000_000, ge=2_000, description="Tokens a day of that, asked and answered, of one worker since it started."
+    )
     worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
     worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker works on at once.")
     worker_poll_ms: int = Field(
@@ -156,6 +179,12 @@ class CommentsSettings(LocatedSettings):
         names = read_sites(self.read_sites.get_secret_value())
         if self.read_site and self.read_site not in names:
             raise self.mistake("read_site", self.read_site, f"a name of {PREFIX}READ_SITES")
+        return self
+
+    @model_validator(mode="after")
+    def _llm(self) -> Self:
+        if self.review_by_llm and not self.openrouter_api_key.get_secret_value():
+            raise self.mistake("review_by_llm", "true", "false, unless OPENROUTER_API_KEY is set")
         return self
 
     @field_validator("redis_url")
