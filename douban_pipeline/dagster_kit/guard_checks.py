@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.platform import Platform
-from douban_pipeline.core.ui.presentation import table
+from douban_pipeline.dagster_kit.metadata import shown_table
 
 _MOST_SHOWN = 20
 
@@ -71,7 +71,7 @@ class BreachTable(Generic[B]):
         metadata: dict[str, Any] = {"violations": len(breaches)}
         if breaches:
             metadata[self.partitions] = ", ".join(sorted(set(map(self.partition_of, breaches))))
-            metadata[self.things] = dg.MetadataValue.md(table([*map(self.row, breaches)], most=_MOST_SHOWN))
+            metadata[self.things] = shown_table([*map(self.row, breaches)], most=_MOST_SHOWN)
         return metadata
 
 

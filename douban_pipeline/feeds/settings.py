@@ -28,6 +28,11 @@ class FeedsSettings(LocatedSettings):
     reports_url: str = Field(
         "", validation_alias=f"{BASE_PREFIX}REPORTS_URL", description="Address of the folder reports in HOME."
     )
+    ui_url: str = Field(
+        "http://127.0.0.1:3000",
+        validation_alias=f"{BASE_PREFIX}UI_URL",
+        description="Address of Dagster's UI, for links on the page of sources.",
+    )
     alert_webhook_url: SecretStr = Field(
         SecretStr(""),
         validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL",
@@ -81,7 +86,7 @@ class FeedsSettings(LocatedSettings):
         SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password."
     )
 
-    @field_validator("werss_url")
+    @field_validator("werss_url", "ui_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value) if value else value

@@ -101,3 +101,27 @@ def test_an_empty_queue_is_reported(page: Page, library: Library, tmp_path: Path
     expect(page.locator("main")).to_have_text("没有待审核的影片。")
     press(page, "j1gu?")
     expect(page.get_by_role("dialog")).to_contain_text("选候选")
+
+
+def test_a_screen_reader_is_told_what_is_what_and_what_was_chosen(page: Page, verdicts: dict[int, int]):
+    assert list(verdicts)[:2] == [5, 6]
+    shown = card(page, 5)
+    expect(page.get_by_role("article", name="影片 5《乙》")).to_have_attribute("aria-current", "true")
+    expect(shown.get_by_role("columnheader")).to_have_count(7)
+    expect(shown.get_by_role("rowheader").first).to_be_attached()
+    expect(shown.get_by_role("region", name="《乙》与候选的比较")).to_be_attached()
+    # The key is told apart from the name, and a button says whether it is pressed.
+    choose = shown.get_by_role("button", name="选候选 1", exact=True)
+    expect(choose).to_have_attribute("aria-keyshortcuts", "1")
+    expect(choose).to_have_attribute("aria-pressed", "false")
+    press(page, "1")
+    expect(choose).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("status")).to_have_text("《乙》：候选 1《条目5》90000005")
+    press(page, "j")
+    expect(page.locator("[aria-current]")).to_have_count(1)
+    expect(page.get_by_role("article", name="影片 6《丙》")).to_have_attribute("aria-current", "true")
+    for control in page.locator("button:visible, input:visible, select:visible").all():
+        name = control.evaluate(
+            "each => each.getAttribute('aria-label') || each.closest('label')?.innerText || each.innerText"
+        )
+        assert name.strip(), control.evaluate("each => each.outerHTML")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+import yaml
 from sqlalchemy import select, update
 
 from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
@@ -303,6 +305,14 @@ def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: s
         view = page.look(at.services)
         assert all("新闻 😀" in each["title"] for each in at.entries(news))
         assert ">news<" in page.page(view, at.services)
+        # What can be done stands on each row, filled in.
+        [line] = [each for each in view.lines if each.title == "news"]
+        assert [text for text, _ in line.actions] == ["立即抓取", "暂停"]
+        for _, address in line.actions:
+            assert (
+                news
+                in yaml.safe_load(unquote(address.partition("?config=")[2]))["ops"].popitem()[1]["config"]["sources"]
+            )
         assert view.figures["hits"] == 3
         with at.services.engine.connect() as connection:
             for find in (guards.starved, guards.over_limit, guards.unexplained, guards.odd_hit_rate):

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection, Row, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config
 from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tables_script
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
@@ -45,6 +46,7 @@ class SourceLine:
     found: str
     why: str
     error: str
+    actions: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,18 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         found=f"{row.hit_count} / {row.check_count}",
         why=wording.reason_text(row.why, row._asdict()),
         error=(row.last_error or "")[:200] if row.fail_count else "",
+        actions=_actions(services, row.source_id, active=active),
     )
+
+
+def _actions(services: FeedsServices, source_id: str, *, active: bool) -> list[tuple[str, str]]:
+    """Return the actions on a source: text and address of a launchpad filled in."""
+    polled = Launchpad("poll_sources_now", op_config("poll_now", {"sources": [source_id]}))
+    change: dict[str, Any] = {"dry_run": False, "sources": [source_id]}
+    change |= {"reason": "在来源页面上暂停"} if active else {"resume": True}
+    changed = Launchpad("pause_sources", op_config("change_states", change))
+    launches = [("立即抓取", polled), ("暂停", changed)] if active else [("恢复", changed)]
+    return [(text, services.settings.ui_url.rstrip("/") + each.path(services.location)) for text, each in launches]
 
 
 def page(view: FeedsView, services: FeedsServices) -> str:

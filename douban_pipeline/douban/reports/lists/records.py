@@ -11,9 +11,19 @@ from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, List
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of
-from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NAME, NUMBER, TIME, VOD_ID, category_names
+from douban_pipeline.douban.reports.lists.videos import (
+    ACTIONS,
+    LABEL,
+    NAME,
+    NUMBER,
+    PICTURE,
+    TIME,
+    VOD_ID,
+    category_names,
+)
 from douban_pipeline.douban.reports.pages.changes import logged_change
 from douban_pipeline.douban.reports.pages.lookup import names_of
+from douban_pipeline.douban.reports.video_site import posters_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
@@ -71,6 +81,7 @@ def _reader(
         records = connection.execute(select(table).where(table.c[key].in_(keys))).mappings().all()
         vod_ids = {record["vod_id"] for record in records}
         names, categories = names_of(services, connection, list(vod_ids)), category_names(services)
+        posters = posters_of(services, connection, vod_ids)
         query = select(video.c.vod_id, video.c.type_id).where(video.c.vod_id.in_(vod_ids))
         types = dict(connection.execute(query).tuples().all())
         found = {}
@@ -78,8 +89,8 @@ def _reader(
             vod_id = record["vod_id"]
             type_id = types.get(vod_id)
             category = None if type_id is None else categories.get(type_id, str(type_id))
-            first = {"video": names[vod_id], "vod_id": vod_id, "category": category, key: record[key]}
-            found[record[key]] = {**first, **cells(record)}
+            first = {"video": names[vod_id], "picture": posters.get(vod_id) or None, "vod_id": vod_id}
+            found[record[key]] = {**first, "category": category, key: record[key], **cells(record)}
         return found
 
     return read
@@ -94,6 +105,7 @@ def tasks_list(services: Services) -> NamedList:
     task, location = services.tables.task, services.location
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         _CATEGORY,
         ListColumn("task_id", "任务", ColumnKind.ID),
@@ -154,6 +166,7 @@ def decisions_list(services: Services) -> NamedList:
     decision, location = services.tables.decision, services.location
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         _CATEGORY,
         ListColumn("decision_id", "决定编号", ColumnKind.ID),
@@ -204,6 +217,7 @@ def log_list(services: Services) -> NamedList:
     log, location = services.tables.log, services.location
     columns = (
         NAME,
+        PICTURE,
         VOD_ID,
         _CATEGORY,
         ListColumn("change_id", "变更", ColumnKind.ID),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
-from douban_pipeline.core.ui.presentation import Markdown, escaped, subject_link, table
+from douban_pipeline.core.ui.presentation import Markdown, escaped, panel, subject_link, table
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain, shown_rating
@@ -182,7 +182,7 @@ def candidates_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders]) 
     rows = [
         _candidate(entry, each, holders) for entry in queue.first[:SHOWN] for each in entry.candidates[:_CANDIDATES]
     ]
-    return table(rows, most=_CANDIDATES * SHOWN)
+    return panel(rows, most=_CANDIDATES * SHOWN)
 
 
 def _candidate(

@@ -232,6 +232,17 @@ def test_an_empty_library_has_empty_lists(library: Library) -> None:
         assert "没有" in page
 
 
+@pytest.mark.parametrize("name", ["tasks", "decisions", "log"])
+def test_records_have_the_posters_of_their_videos(name: str, populated: Library) -> None:
+    populated.set_cms(5, vod_pic="upload/5.jpg")
+    populated.set_cms(3, vod_pic="upload/3.jpg")
+    populated.options = {**populated.options, "site_url": "https://site.example.org/"}
+    rows = [*rows_of(populated.services, LISTS[name](populated.services), ListFilter())]
+    wanted = {5: "https://site.example.org/upload/5.jpg", 3: "https://site.example.org/upload/3.jpg"}
+    assert rows
+    assert {row["vod_id"]: row["picture"] for row in rows} == {row["vod_id"]: wanted.get(row["vod_id"]) for row in rows}
+
+
 def test_a_name_that_is_none_is_refused(library: Library) -> None:
     with pytest.raises(dg.Failure, match="没有列表 gone"):
         function_of(lists)(

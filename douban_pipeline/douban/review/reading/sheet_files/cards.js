@@ -69,11 +69,12 @@ class Card {
     this.input = el("input", "");
     Object.assign(this.input, { type: "text", inputMode: "url", autocomplete: "off", placeholder: "豆瓣 ID 或网址" });
     this.input.setAttribute("aria-label", `为影片 ${this.data.vod} 指定豆瓣 ID 或条目网址`);
+    this.input.setAttribute("aria-keyshortcuts", "e");
     this.input.addEventListener("input", () => {
       const typed = this.input.value.slice(0, 300);
       this.choose({ typed, pick: typed.trim() ? "id" : "" });
     });
-    row.append(el("label", "typed", el("kbd", "", "e"), "指定 ID", this.input));
+    row.append(el("label", "typed", keySign("e"), "指定 ID", this.input));
     if (this.data.candidates.some((each) => each.holders)) {
       row.append(button("duplicate", "d", "同一作品，接受重复", () => this.duplicate()));
     }

@@ -26,9 +26,17 @@ function subjectLink(id) {
   return link("id", `https://movie.douban.com/subject/${id}/`, `${id} ↗`);
 }
 
+/** Returns a sign that says which key does the same; screen readers are told by the button's own attribute. */
+function keySign(key) {
+  const made = el("kbd", "", key);
+  made.setAttribute("aria-hidden", "true");
+  return made;
+}
+
 function button(kind, key, text, act) {
-  const made = el("button", kind, key ? el("kbd", "", key) : null, el("span", "", text));
+  const made = el("button", kind, key ? keySign(key) : null, el("span", "", text));
   made.type = "button";
+  if (key) made.setAttribute("aria-keyshortcuts", key);
   made.addEventListener("click", act);
   return made;
 }
@@ -64,6 +72,12 @@ function siteLinks(sheet, card) {
   return made;
 }
 
+function columnHead(kind, ...children) {
+  const made = el("th", kind, ...children);
+  made.scope = "col";
+  return made;
+}
+
 /** Returns the head of a candidate's column. */
 function candidateHead(sheet, card, candidate, pick) {
   const rank = candidate.rank;
@@ -81,8 +95,7 @@ function candidateHead(sheet, card, candidate, pick) {
     const more = candidate.holders > candidate.held.length ? ` 等 ${number(candidate.holders)} 部` : "";
     flags.push(el("span", "flag bad", `已关联影片 ${named}${more}`));
   }
-  return el(
-    "th",
+  return columnHead(
     "candidate",
     choose,
     poster(sheet, "subject", candidate.id, candidate.poster, candidate.title),
@@ -95,8 +108,7 @@ function candidateHead(sheet, card, candidate, pick) {
 
 /** Returns the head of the column of the subject that the video is linked to. */
 function currentHead(sheet, current) {
-  return el(
-    "th",
+  return columnHead(
     "current",
     el("span", "flag bad", "现有条目"),
     poster(sheet, "subject", current.id, current.poster, current.title),
@@ -135,7 +147,7 @@ function localHead(sheet, card) {
 function comparison(sheet, card, pick) {
   const currentFacts = card.current ? [card.current.facts] : [];
   const all = (row) => [card.facts, ...currentFacts, ...card.candidates.map((candidate) => candidate.facts)].some((facts) => facts[row]);
-  const head = el("tr", "", el("th", "local", el("span", "label", "本地"), localHead(sheet, card)));
+  const head = el("tr", "", columnHead("local", el("span", "label", "本地"), localHead(sheet, card)));
   if (card.current) head.append(currentHead(sheet, card.current));
   card.candidates.forEach((candidate) => head.append(candidateHead(sheet, card, candidate, pick)));
   const body = el("tbody", "");

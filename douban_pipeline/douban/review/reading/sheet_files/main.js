@@ -57,6 +57,8 @@ app.changed = (items, whole = false) => {
   for (const item of around) app.cards.get(item.vod)?.show();
   const [first] = items;
   const refused = () => conflictsOf(first, choices.of(first), sheet.ids, app.rivalsOf(first)).length;
+  // The card says it as well, but it goes out of sight.
+  if (whole && choices.row(first)) announce(first, `：${wordsOf(first, choices.of(first), sheet.ids)}`);
   if (whole && app.view.advance && choices.row(first) && !refused()) next();
   else if (app.view.hide && items.length > 1) list();
   tell();
@@ -70,6 +72,8 @@ app.progressed = (keys) => {
       choices.put(item, NOTHING);
       retarget(item);
     }
+    const { state, reason } = app.stateOf(item) || {};
+    if (state === "refused") announce(item, `${STATES.refused[0]}：${reason}`);
     app.cards.get(item.vod)?.show();
   }
   if (app.view.hide) list();
@@ -149,7 +153,7 @@ function list() {
   const there = app.live ? app.matching.filter((item) => item.candidates) : app.matching;
   app.listed = app.view.hide ? there.filter((item) => item === app.current || !app.isDone(item)) : there;
   if (!app.listed.includes(app.current)) {
-    if (app.current) app.cards.get(app.current.vod)?.element.classList.remove("current");
+    unmark();
     app.current = null;
   }
   app.total = app.view.hide ? app.matching.filter((item) => !app.isDone(item)).length : app.matching.length;
@@ -201,14 +205,26 @@ function introduce() {
   byId("told").textContent = told.length ? `${told.join("；")}。` : "";
 }
 
+function unmark() {
+  const element = app.current && app.cards.get(app.current.vod)?.element;
+  element?.classList.remove("current");
+  element?.removeAttribute("aria-current");
+}
+
+/** Says something to who cannot see the card that it is about. */
+function announce(item, text) {
+  byId("said").textContent = `《${item.title}》${text}`;
+}
+
 /** Makes an item the one that the keyboard speaks to. */
 function mark(item) {
   if (!item || item === app.current) return;
-  if (app.current) app.cards.get(app.current.vod)?.element.classList.remove("current");
+  unmark();
   app.current = item;
   const card = cardOf(item);
   card.fill();
   card.element.classList.add("current");
+  card.element.setAttribute("aria-current", "true");
   remember("at", String(item.vod));
 }
 app.mark = mark;
@@ -242,7 +258,7 @@ function next() {
   const item = to < 0 ? null : app.listed[to];
   if (item) mark(item);
   else if (app.view.hide && app.current) {
-    app.cards.get(app.current.vod)?.element.classList.remove("current");
+    unmark();
     app.current = null;
   }
   if (app.view.hide) list();
