@@ -51,6 +51,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def reserved_port() -> socket.socket:
+    """Return a socket that holds a port of loopback until it is closed, so that no other process is given it.
+
+    A server that sets SO_REUSEADDR, as MariaDB does, can listen at the port all the same.
+    """
+    reservation = socket.socket()
+    reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reservation.bind((HOST, 0))
+    return reservation
+
+
 class DagsterStack(Part):
     """Dagster's processes over an instance of their own.
 

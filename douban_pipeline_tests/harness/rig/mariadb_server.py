@@ -13,7 +13,7 @@ from typing import Self
 from sqlalchemy import URL, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
+from douban_pipeline_tests.harness.rig.dagster_stack import HOST, reserved_port
 from douban_pipeline_tests.harness.rig.databases import create_database
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
@@ -65,7 +65,10 @@ class MariaDbServer(Part):
     """
 
     def __init__(self, folder: Path, *, options: Mapping[str, str] | None = None) -> None:
-        self.folder, self.port = folder.absolute(), free_port()
+        self.folder = folder.absolute()
+        # Held for as long as this object is in use: two rigs that start at once must not be given the same port.
+        self._reservation = reserved_port()
+        self.port = int(self._reservation.getsockname()[1])
         # A socket's path may hold a hundred characters, which the folder of a test does not leave.
         self._sockets = Path(tempfile.mkdtemp(prefix="douban-db-"))
         try:
@@ -82,6 +85,7 @@ class MariaDbServer(Part):
             command = [_program("mariadbd"), "--no-defaults", *self._account()]
         except RigError:
             self._sockets.rmdir()
+            self._reservation.close()
             raise
         self.process = Process(
             "mariadbd",
@@ -111,12 +115,12 @@ class MariaDbServer(Part):
         engine = create_engine(self.url, connect_args={"connect_timeout": 2, "read_timeout": 5})
         try:
             with engine.connect() as connection:
-                connection.exec_driver_sql("SELECT 1")
+                data = connection.exec_driver_sql("SELECT @@datadir").scalar_one()
         except SQLAlchemyError:
             return False
         finally:
             engine.dispose()
-        return True
+        return Path(data) == self._data  # else another server answers at the port
 
     def start(self) -> Self:
         """Start it, on the data it has, and wait until it answers; the data of a killed one are recovered by it.
@@ -154,6 +158,7 @@ class MariaDbServer(Part):
     def stop(self) -> None:
         """Shut it down in order; safe to repeat."""
         self.process.stop(seconds=_STOP_SECONDS)
+        self._reservation.close()
         shutil.rmtree(self._sockets, ignore_errors=True)
 
     def create(self, name: str) -> URL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def test_a_killed_server_comes_back_on_its_port_with_its_data(tmp_path: Path):
             connection.exec_driver_sql("INSERT INTO vod VALUES (2, '狂飙')")
             server.kill()
             assert not server.answers
+            with socket.socket() as other, pytest.raises(OSError, match="in use"):
+                other.bind(("127.0.0.1", server.port))  # nobody else is given its port while it is away
             with pytest.raises(OperationalError):
                 connection.exec_driver_sql("SELECT 1")
             connection.invalidate()
@@ -49,6 +52,8 @@ def test_a_killed_server_comes_back_on_its_port_with_its_data(tmp_path: Path):
             with pytest.raises(DataError, match="1366"):  # strict, as a site's server is
                 connection.exec_driver_sql("INSERT INTO kept VALUES ('x')")
         engine.dispose()
+        with pytest.raises(RigError), MariaDbServer(tmp_path / "second", options={"port": str(server.port)}):
+            pytest.fail("another server's answer at the port was taken for its own")
     assert not server.process.alive
 
 
