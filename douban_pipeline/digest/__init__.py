@@ -1,1 +1,2 @@
-"""The daily digest: articles in five slots a day, analysed once each, findings and one report that always arrives."""
+"""The daily digest: articles in five slots a day, each analysed once; findings, and one report guaranteed to be
+sent."""

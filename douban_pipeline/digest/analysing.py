@@ -1,4 +1,5 @@
-"""Analyses of articles: some calls of the model under way at once, until the slot's time is up; each result once."""
+"""Analyses of articles: several concurrent calls of the model until the slot's time is up; each result is stored
+once."""
 
 from __future__ import annotations
 
@@ -23,26 +24,26 @@ from douban_pipeline.digest.types import WaitingArticle
 
 MODEL_SAYS = "模型报告正文含有指令"
 _ROUND_SECONDS = 20.0
-"""How often a slot's lease is renewed while calls are under way."""
+"""Interval at which a slot's lease is renewed while calls are in progress."""
 
 
 @dataclass
 class AnalysisReport:
-    """What analysing came to.
+    """Result of analysing.
 
     Attributes:
-        wanted: Articles that were chosen.
+        wanted: Articles chosen.
         analysed: Articles with a result.
-        failed: Articles that all tries failed for.
-        left: Articles that nobody asked about; they wait for the next slot.
-        stored: Numbers of the analyses.
-        suspicious: How many of them hold instructions to the model.
+        failed: Articles for which all tries failed.
+        left: Articles not sent to the model; they wait for the next slot.
+        stored: Ids of the analyses.
+        suspicious: Number of analyses whose article contains instructions to the model.
         calls: Calls of the model.
-        throttled: How many of them were throttled.
-        tokens: Tokens asked and answered.
-        ended: Why no further call was made; empty where all were.
-        alert: Whether people have to do something about that.
-        problems: Why articles failed, and how many.
+        throttled: Number of calls that were throttled.
+        tokens: Tokens of prompts and answers.
+        ended: Why no further call was made; empty if all were made.
+        alert: Whether that needs a person.
+        problems: Reasons of failures, with the number of articles.
     """
 
     wanted: int = 0
@@ -59,7 +60,7 @@ class AnalysisReport:
     problems: Counter[str] = field(default_factory=Counter)
 
     def counters(self) -> dict[str, int | str]:
-        """Return what is kept of it with the slot."""
+        """Return the counters stored with the slot."""
         return {
             "analyses_wanted": self.wanted,
             "analysed": self.analysed,
@@ -78,11 +79,11 @@ class Analyser:
     """Analyses articles for one slot.
 
     Attributes:
-        services: What it works with.
-        run_id: The slot whose analyses they are.
-        owner: Who claims them.
-        deadline: After this moment no call is begun.
-        renew: Called now and then while it works; raises where the slot is lost.
+        services: The services.
+        run_id: The slot to which the analyses belong.
+        owner: Owner of the claims.
+        deadline: No call is started after this time.
+        renew: Called regularly during the work; raises if the slot is lost.
     """
 
     services: DigestServices
@@ -93,7 +94,7 @@ class Analyser:
     _extended: datetime | None = None
 
     def run(self) -> AnalysisReport:
-        """Analyse what waits, as much as a slot may."""
+        """Analyse waiting articles, up to a slot's limits."""
         services, settings = self.services, self.services.settings
         rubric = services.rubric
         lease = timedelta(seconds=settings.lease_seconds)
@@ -116,7 +117,8 @@ class Analyser:
         return self._work(waiting, prompts)
 
     def again(self, ids: Sequence[int]) -> AnalysisReport:
-        """Analyse articles anew, though there are results; these are replaced, and keep slot and number."""
+        """Analyse articles that already have results; the new result replaces the old one under the same slot and
+        id."""
         services = self.services
         with reading(services.engine) as connection:
             chosen = items.chosen(connection, ids)

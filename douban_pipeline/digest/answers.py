@@ -1,4 +1,4 @@
-"""What the model answers, as pydantic models: an analysis of an article, and a day's digest. Pure."""
+"""The model's answers as pydantic models: the analysis of an article, and a day's digest. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from douban_pipeline.core.payload import as_int
 
 
 def _score(value: Any) -> Any:
-    """Return a whole number from 0 to 100 for any number; anything else as it is, to be refused."""
+    """Return an integer from 0 to 100 for any number; other values unchanged, to be refused."""
     if isinstance(value, bool):
         return None
     if isinstance(value, float) and value == value and abs(value) != float("inf"):
@@ -39,7 +39,7 @@ class _Answer(BaseModel):
 
 
 class Opportunity(_Answer):
-    """One opportunity that an article tells of."""
+    """One opportunity named in an article."""
 
     type: Text = ""
     title: Text = ""
@@ -50,7 +50,7 @@ class Opportunity(_Answer):
 
 
 class AnalysisAnswer(_Answer):
-    """What the model says of an article."""
+    """The model's analysis of an article."""
 
     score: Score
     has_opportunity: bool
@@ -62,7 +62,7 @@ class AnalysisAnswer(_Answer):
 
 
 class TopOpportunity(_Answer):
-    """One of the day's best."""
+    """One of the day's best opportunities."""
 
     title: Text = ""
     score: Score = 0
@@ -71,7 +71,7 @@ class TopOpportunity(_Answer):
 
 
 class DigestAnswer(_Answer):
-    """What the model says of a day."""
+    """The model's digest of a day."""
 
     has_opportunity: bool
     top_opportunities: Annotated[list[TopOpportunity], BeforeValidator(lambda value: value or [])] = Field(
@@ -86,7 +86,7 @@ _MODELS: dict[Kind, type[AnalysisAnswer] | type[DigestAnswer]] = {"analysis": An
 
 
 def problem_of(kind: Kind, content: dict[str, Any]) -> str:
-    """Return what of an answer does not fit, ``""`` for nothing; quotes nothing of it."""
+    """Return what is wrong with an answer, ``""`` for nothing; does not quote the answer."""
     try:
         _MODELS[kind].model_validate(content)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The digest's pages over HTTP: the files of HOME/reports/digest, and the way to them from what messages name."""
+"""The digest's pages over HTTP: the files of HOME/reports/digest, and redirects from the addresses in messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_YET = "页面尚未生成，请稍后刷新"
 def digest_router(reports: Path) -> APIRouter:
     """Return the router.
 
-    No name of a file is taken from a request: a day, a number or a year is read from it, and the name is made anew.
+    File names are never taken from a request: a day, number or year is parsed, and the name is built from it.
 
     Args:
         reports: The folder of all reports.
@@ -63,7 +63,7 @@ def digest_router(reports: Path) -> APIRouter:
 
 
 def messages_router(prefix: str) -> APIRouter:
-    """Return the router that leads from the addresses in messages to the pages, which are under ``prefix``."""
+    """Return the router that redirects the addresses in messages to the pages under ``prefix``."""
     router = APIRouter()
 
     @router.get("/daily/{name}")

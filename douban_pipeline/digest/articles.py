@@ -1,4 +1,4 @@
-"""Articles as text: what HTML says to a reader, whether there is a body at all, and what tells doubles. Pure."""
+"""Articles as text: visible text of HTML, detection of missing bodies, and hashes that identify duplicates. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_PART = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body as text; without one, ``missing`` says why, and ``gone`` whether it will never come."""
+    """A body as text; if there is none, ``missing`` is the reason, and ``gone`` whether it will never be available."""
 
     text: str = ""
     missing: str = ""
@@ -30,7 +30,7 @@ class Body:
 
 
 def body_of(html: str | None) -> Body:
-    """Return the body that WeRSS gave; what stands there for a body that is not there yet is none."""
+    """Return the body given by WeRSS; its placeholder for a body not yet fetched counts as none."""
     if html is None:
         return Body(missing="正文尚未抓取（null）")
     text = text_of(html)
@@ -44,7 +44,7 @@ def body_of(html: str | None) -> Body:
 
 
 def text_of(html: str) -> str:
-    """Return what a reader sees of HTML, a line a block; no style, script, nor what is hidden."""
+    """Return the visible text of HTML, one line per block, without styles, scripts and hidden elements."""
     parser = LexborHTMLParser(html)
     root = parser.body
     if root is None:
@@ -58,24 +58,24 @@ def text_of(html: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text without signs that nobody sees, blanks and lines closed up."""
+    """Return text without invisible characters, with runs of blanks and empty lines collapsed."""
     text = _NOISE.sub("", text.replace("\r", "\n").replace("\u00a0", " ").replace("\u3000", " "))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)
 
 
 def truncated(text: str, most: int) -> tuple[str, bool]:
-    """Return at most ``most`` characters of a text, and whether something is missing."""
+    """Return at most ``most`` characters of a text, and whether it was cut."""
     return (text, False) if len(text) <= most else (text[:most], True)
 
 
 def content_hash(text: str) -> str:
-    """Return what two texts share that differ in their blanks alone."""
+    """Return a hash that is equal for texts that differ only in white space."""
     return hashlib.sha256("".join(text.split()).encode()).hexdigest()
 
 
 def url_hash(url: str) -> str | None:
-    """Return what the addresses of one article share; None for none."""
+    """Return a hash that is equal for all addresses of one article; None without an address."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Asking the model until it answers as it should: the plan's retries, and what ends a slot's calls."""
+"""Calls the model until it gives a valid answer: the plan's retries, and the conditions that end a slot's calls."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from douban_pipeline.digest.prompts import Prompt
 from douban_pipeline.digest.services import MODEL, DigestServices
 
 PAID_FOR = timedelta(days=2)
-"""An answer this young to the same question is taken from the archive: a run that was killed does not pay twice."""
+"""An archived answer of at most this age to the same prompt is reused, so that a killed run does not pay twice."""
 PATIENCE_SECONDS = 300.0
-"""How long one question waits in all for a gate that is closed."""
+"""How long one request waits in total for a closed gate."""
 _FIRST_PAUSE = (0.8, 1.6)
 _LONGEST_PAUSE = 60.0
 
 
 class CallsEnded(Exception):  # noqa: N818 (it says what happened)
-    """No further call of the model makes sense in this slot; the text says why.
+    """Further calls of the model are useless in this slot; the text gives the reason.
 
     Attributes:
-        alert: Whether people have to do something about it, such as pay.
+        alert: Whether it needs a person, for example to pay.
     """
 
     def __init__(self, reason: str, *, alert: bool) -> None:
@@ -47,9 +47,9 @@ class NoAnswer(Exception):  # noqa: N818
     """All tries failed.
 
     Attributes:
-        reason: Why the last one did.
-        calls: How many calls there were.
-        throttled: How many of them were throttled.
+        reason: Why the last one failed.
+        calls: Number of calls.
+        throttled: Number of calls that were throttled.
     """
 
     def __init__(self, reason: str, calls: int, throttled: int) -> None:
@@ -61,7 +61,7 @@ class NoAnswer(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that fits, how many calls it took, and how many of them were throttled."""
+    """A valid answer, with the number of calls it took and how many were throttled."""
 
     completion: Completion
     calls: int
@@ -70,13 +70,13 @@ class Answered:
 
 @dataclass
 class Asker:
-    """Asks; safe to share between threads.
+    """Calls the model; safe to share between threads.
 
     Attributes:
-        services: What it works with.
-        deadline: After this moment no call is begun.
+        services: The services.
+        deadline: No call is started after this time.
         rng: Jitter of the pauses.
-        fresh: Whether answers in the archive do not count.
+        fresh: Whether archived answers are ignored.
     """
 
     services: DigestServices
@@ -85,18 +85,18 @@ class Asker:
     fresh: bool = False
 
     def ask(self, kind: Kind, prompt: Prompt, schema: Mapping[str, Any], name: str) -> Answered:
-        """Ask until an answer fits: a first call and the retries of the settings, each a new conversation.
+        """Call the model until an answer is valid: a first call and the configured retries, each a new conversation.
 
         Args:
-            kind: Which answer is wanted.
-            prompt: The question.
-            schema: Keys that the answer must have.
-            name: What is asked about, as the archive's key names it.
+            kind: Kind of answer.
+            prompt: The prompt.
+            schema: Keys required in the answer.
+            name: Subject of the request, part of the archive's key.
 
         Raises:
-            CallsEnded: The key is refused, the account is empty, the day's quota is spent, the source is down, or the
-                deadline has passed; nothing else need be asked in this slot.
-            NoAnswer: All tries failed, or the service will not take the question.
+            CallsEnded: The key is refused, the account is empty, the daily quota is used up, the source is down, or the
+                deadline has passed; no other call is useful in this slot.
+            NoAnswer: All tries failed, or the service rejects the request.
         """
         calls, throttled, waited = 0, 0, 0.0
         attempt = 0
@@ -115,7 +115,7 @@ class Asker:
                 )
                 return Answered(completion, calls + (not completion.from_cache), throttled)
             except GateClosed as error:
-                # No call was made, so no try is used up.
+                # No call was made, so it does not count as a try.
                 waited = self._wait_for_gate(error, waited)
                 continue
             except SourceError as error:

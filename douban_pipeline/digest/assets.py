@@ -19,7 +19,7 @@ ARTICLES, ANALYSES, FINDINGS, REPORT = "slot_articles", "article_analyses", "slo
 
 
 def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple[SlotWork, dict[str, Any] | None]:
-    """Return a run's slot, and the metadata of a run that has nothing to do.
+    """Return a run's slot, and the metadata if there is nothing to do.
 
     Raises:
         Failure: The slot is not due yet.
@@ -35,7 +35,7 @@ def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple
         context.log.warning(refusal)
     if claimed.claim is Claim.TAKEN:
         if claimed.died:
-            context.log.warning("took the slot over from a run that died")
+            context.log.warning("took over the slot from a dead run")
         return work, None
     said = wording.CLAIMS[claimed.claim]
     context.log.info(said)
@@ -70,11 +70,11 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
     def slot_articles(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
-        """Takes in the articles of the followed accounts, each once, with their bodies.
+        """Stores the articles of the followed accounts, each once, with their bodies.
 
-        From 72 hours back, or from when an account was last read, if that is longer ago (14 days at most). A source
-        that is ill is noted and stops nothing: what follows works with what there is. A slot that succeeded is not
-        run again; one whose run died is taken over.
+        Reads back 72 hours, or to an account's last successful read if that is longer ago (at most 14 days). A failing
+        source is recorded and does not stop the others. A slot that succeeded is not run again; the slot of a dead run
+        is taken over.
         """
         work, nothing = _begun(context, services)
         if nothing is not None:
@@ -103,9 +103,9 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
     def article_analyses(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
-        """Analyses every article once, some at the same time, for `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` at most.
+        """Analyses every article once, several concurrently, for `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` at most.
 
-        What failed is tried again in the next slots; what was not asked about waits for them.
+        Failed articles are retried in the next slots; those not yet sent to the model wait for them.
         """
         work, nothing = _begun(context, services)
         if nothing is not None:
@@ -135,10 +135,10 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
     def slot_findings(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
-        """The analyses of the slot whose score reaches the threshold. Ends the slot, but for the day's last.
+        """The analyses of the slot whose score reaches the threshold. Ends the slot, except the last one of the day.
 
-        Its status and the message for the outbox are stored in one transaction. An article whose text holds
-        instructions to the model is not pushed by itself.
+        Status and outbox message are stored in one transaction. An article whose text contains instructions to the
+        model is not pushed automatically.
         """
         work, nothing = _begun(context, services)
         if nothing is not None:
@@ -162,10 +162,10 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
     def daily_report(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
-        """The day's report, made by its last slot, whatever failed before, and put into the outbox; it ends the slot.
+        """The day's report, made by the day's last slot even if earlier steps failed, and put into the outbox.
 
-        Written by the model, or put together without it where that does not answer. In the slots before it shows the
-        day so far.
+        Written by the model, or compiled without it if it gives no answer. Ends the slot. In earlier slots it shows
+        the day so far.
         """
         key = SlotKey.parse(str(context.partition_key))
         plots = figures.plots(services, key.run_date)

@@ -19,13 +19,13 @@ _SHOWN: BreachTable[DigestBreach] = BreachTable(
 _ARTICLE_GUARDS = [
     Guard(
         "accounts_synced",
-        described("WeRSS 近期同步过每个关注的公众号。", "WeRSS synced every followed account lately."),
+        described("WeRSS 近期同步过每个关注的公众号。", "WeRSS synced every followed account recently."),
         guards.stale_accounts,
         warns=True,
     ),
     Guard(
         "articles_arrive",
-        described("WeRSS 正常时，没有连续两个时段一篇文章也没有。", "Not two empty slots in a row with WeRSS well."),
+        described("WeRSS 正常时，没有连续两个时段一篇文章也没有。", "No two empty slots in a row while WeRSS works."),
         guards.empty_slots,
         warns=True,
     ),
@@ -33,13 +33,13 @@ _ARTICLE_GUARDS = [
 _ANALYSIS_GUARDS = [
     Guard(
         "model_not_throttled",
-        described("模型没有在连续两个时段返回 429。", "No 429s in two slots in a row."),
+        described("模型没有在连续两个时段返回 429。", "The model did not answer 429 in two slots in a row."),
         guards.throttled_slots,
         warns=True,
     ),
     Guard(
         "no_instructions",
-        described("今天没有文章夹带对模型的指令。", "No article of today speaks to the model."),
+        described("今天没有文章夹带对模型的指令。", "No article of today contains instructions to the model."),
         guards.suspicious_articles,
         warns=True,
     ),
@@ -47,18 +47,18 @@ _ANALYSIS_GUARDS = [
 _REPORT_GUARDS = [
     Guard(
         "slots_done",
-        described("今天到点的时段都正常结束。", "Every slot of today that is due ended well."),
+        described("今天到点的时段都正常结束。", "Every due slot of today succeeded."),
         guards.undone_slots,
         warns=True,
     ),
     Guard(
         "report_delivered",
-        described("每天的日报都至少送达一个渠道。", "The report of each day reached a channel."),
+        described("每天的日报都至少送达一个渠道。", "The report of each day was delivered to a channel."),
         guards.undelivered_reports,
     ),
     Guard(
         "pushes_settled",
-        described("没有消息被放弃，也没有结果不明的。", "No message is given up, or of unknown fate."),
+        described("没有消息被放弃，也没有结果不明的。", "No message was given up or has an unknown outcome."),
         guards.unsettled_pushes,
         warns=True,
     ),

@@ -1,4 +1,4 @@
-"""Joins the digest system into one code location, and decides nothing itself."""
+"""Assembles the digest system's code location; contains no logic of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from douban_pipeline.digest.sensors import sensors_for
 from douban_pipeline.digest.settings import DigestSettings, load_settings
 
 FEED_POLLS = "feed_polls"
-"""The asset of the system feeds whose entries are digested too."""
+"""The asset of the feeds system whose entries are digested too."""
 
 
 def build_defs(
@@ -28,7 +28,7 @@ def build_defs(
 
     Args:
         settings: The settings in force; read from the environment by default.
-        resource_overrides: Resources to put in place of the real ones, for tests.
+        resource_overrides: Resources that replace the real ones, for tests.
 
     Raises:
         SettingsError: A setting is wrong; the message names it.

@@ -46,7 +46,7 @@ def by_day(rows: Sequence[SlotRow]) -> dict[date, dict[str, int]]:
 
 
 def plots(services: DigestServices, day: date) -> dict[str, str]:
-    """Return SVG plots of the month up to a day, by what they show; none without numbers."""
+    """Return SVG plots of the month up to a day, by title; empty without numbers."""
     with reading(services.engine) as connection:
         rows = slots.between(connection, day - timedelta(days=_DAYS - 1), day)
     numbers = by_day(rows)

@@ -1,4 +1,4 @@
-"""Which analyses are findings, which one stands for a slot, and what messages say. Pure."""
+"""Selects findings from analyses, and formats the titles and texts of messages. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 10
 
 
 def reaching(rows: Sequence[Finding], threshold: int) -> list[Finding]:
-    """Return the analyses whose score reaches the threshold, the best first; suspicious ones too.
+    """Return the analyses whose score reaches the threshold, best first, including suspicious ones.
 
     The order among equals: the earlier published, then the smaller id.
     """
@@ -21,7 +21,7 @@ def reaching(rows: Sequence[Finding], threshold: int) -> list[Finding]:
 
 
 def pushable(rows: Sequence[Finding]) -> list[Finding]:
-    """Return those that may be pushed without a person: whose texts say nothing to the model."""
+    """Return those that may be pushed automatically: whose texts contain no instructions to the model."""
     return [row for row in rows if not row.suspicions]
 
 
@@ -31,7 +31,7 @@ def finding_title(slot: str, findings: Sequence[Finding]) -> str:
 
 
 def finding_body(findings: Sequence[Finding]) -> str:
-    """Return the text of a slot's message: the best one, and the titles of the others."""
+    """Return the text of a slot's message: the best finding, and the titles of the others."""
     best = findings[0]
     lines = [f"{best.title}（{best.mp_name}，{best.score} 分）", best.summary]
     lines += [f"{each.score} 分 · {each.title}（{each.mp_name}）" for each in findings[1:_SHOWN]]

@@ -1,4 +1,4 @@
-"""What the checks of the digest ask of the database, as predicates that name what they found."""
+"""Predicates for the checks of the digest; each queries the database and returns what it found."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from douban_pipeline.digest.store import accounts, analyses, slots
 from douban_pipeline.digest.types import SlotStatus
 
 SLOT_LATE = timedelta(hours=1)
-"""How long after its moment a slot must have ended."""
+"""How long after its scheduled time a slot must have ended."""
 REPORT_LATE = timedelta(minutes=45)
-"""How long after its moment the day's report must have been delivered."""
+"""How long after its scheduled time the day's report must have been delivered."""
 _DAYS = 2
 _IN_A_ROW = 2
 
 
 @dataclass(frozen=True, slots=True)
 class DigestBreach:
-    """Something that breaks a rule: of which day, which slot or account, and what is wrong with it."""
+    """A violation of a rule: day, slot or account, and the problem."""
 
     day: str
     what: str
@@ -35,7 +35,7 @@ class DigestBreach:
 
 
 def undone_slots(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield today's slots that should have ended well by now and did not."""
+    """Yield today's slots that should have succeeded by now and did not."""
     settings, now = services.settings, services.now()
     today = now.astimezone(settings.zone).date()
     known = {row.slot: row for row in slots.of_day(connection, today)}
@@ -52,7 +52,7 @@ def undone_slots(services: DigestServices, connection: Connection) -> Iterator[D
 
 
 def undelivered_reports(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield the reports of the last days that reached nobody, though their time has passed."""
+    """Yield overdue reports of the last days that were delivered to no channel."""
     settings, now = services.settings, services.now()
     if not settings.channels:
         return
@@ -74,7 +74,7 @@ def undelivered_reports(services: DigestServices, connection: Connection) -> Ite
 
 
 def unsettled_pushes(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield messages of the last days that may not have arrived and that nobody tries again."""
+    """Yield messages of the last days that may not have arrived and are not retried."""
     since = services.now().astimezone(services.settings.zone).date() - timedelta(days=_DAYS - 1)
     for message in unsettled(connection, since):
         told = "不知是否送达，不会重发" if message.state is PushState.UNKNOWN else "多次发送失败，已放弃"
@@ -86,7 +86,7 @@ def unsettled_pushes(services: DigestServices, connection: Connection) -> Iterat
 
 
 def stale_accounts(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield accounts that WeRSS has not synced for long: its authorisation at WeChat may have died."""
+    """Yield accounts that WeRSS has not synced for a long time: its authorisation at WeChat may have expired."""
     settings, now = services.settings, services.now()
     longest = timedelta(hours=settings.stale_hours)
     for row in accounts.all_followed(connection):
@@ -100,7 +100,7 @@ def stale_accounts(services: DigestServices, connection: Connection) -> Iterator
 
 
 def empty_slots(_services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield the last two slots if both found nothing new though WeRSS answered."""
+    """Yield the last two slots if both found nothing new although WeRSS answered."""
     last = slots.last_ended(connection, _IN_A_ROW)
     if len(last) < _IN_A_ROW:
         return
@@ -110,7 +110,7 @@ def empty_slots(_services: DigestServices, connection: Connection) -> Iterator[D
 
 
 def throttled_slots(_services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield the last two slots if the model throttled calls of both."""
+    """Yield the last two slots if the model throttled calls in both."""
     last = slots.last_ended(connection, _IN_A_ROW)
     if len(last) == _IN_A_ROW and all(row.counters.get("throttled") for row in last):
         for row in last:
@@ -119,7 +119,7 @@ def throttled_slots(_services: DigestServices, connection: Connection) -> Iterat
 
 
 def suspicious_articles(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield today's articles whose texts hold instructions to the model; they are not pushed by themselves."""
+    """Yield today's articles whose texts contain instructions to the model; they are not pushed automatically."""
     today = services.now().astimezone(services.settings.zone).date()
     for row in analyses.of_day(connection, today):
         if row.suspicions:

@@ -1,4 +1,4 @@
-"""Taking articles in: from every account of WeRSS and every chosen source of feeds, each once, with its body."""
+"""Ingests articles from every account of WeRSS and every chosen source of feeds, each once, with its body."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _FUTURE = timedelta(days=1)
 
 @dataclass
 class IngestReport:
-    """What taking in came to.
+    """Result of ingesting.
 
     Attributes:
-        accounts: Accounts that were asked.
+        accounts: Accounts requested.
         read: Accounts that answered.
         extended: Accounts whose window was longer than usual.
         seen: Articles in the windows.
         new: Articles that were not known.
-        bodies: Bodies that came.
-        bodies_pending: Bodies that are not there yet.
-        given_up: Articles whose body did not come while they were in the window.
-        werss_well: Whether WeRSS answered; None where it is not asked.
-        problems: What went wrong, in sentences.
-        alert: What people have to do something about; empty for nothing.
+        bodies: Bodies received.
+        bodies_pending: Bodies not available yet.
+        given_up: Articles whose body did not become available while they were in the window.
+        werss_well: Whether WeRSS answered; None if it is not used.
+        problems: Problems, as sentences.
+        alert: Problems that need a person; empty for none.
     """
 
     accounts: int = 0
@@ -60,11 +60,11 @@ class IngestReport:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing could be read at all, though there is something to read."""
+        """Whether no source could be read although there are sources."""
         return bool(self.problems) and self.read == 0
 
     def counters(self) -> dict[str, int | bool | None]:
-        """Return what is kept of it with the slot."""
+        """Return the counters stored with the slot."""
         return {
             "accounts": self.accounts,
             "accounts_read": self.read,
@@ -78,12 +78,12 @@ class IngestReport:
 
 @dataclass
 class Ingest:
-    """Takes articles in for one slot.
+    """Ingests articles for one slot.
 
     Attributes:
-        services: What it works with.
-        run_id: The slot that takes them in.
-        renew: Called between requests; raises where the slot is lost.
+        services: The services.
+        run_id: The slot that ingests the articles.
+        renew: Called between requests; raises if the slot is lost.
     """
 
     services: DigestServices
@@ -91,7 +91,7 @@ class Ingest:
     renew: Callable[[], None] = lambda: None
 
     def run(self) -> IngestReport:
-        """Ask every source; one that is ill is noted and stops no other."""
+        """Read every source; a failing one is recorded and does not stop the others."""
         report = IngestReport()
         settings = self.services.settings
         with reading(self.services.engine) as connection:
@@ -132,7 +132,7 @@ class Ingest:
                 self._note_problem(report, error, account.name or account.account_id)
                 self._note_account(account, last_error=error.reason[:500], last_error_at=services.now())
                 if isinstance(error, GateClosed):
-                    break  # nobody else is answered either
+                    break  # the other accounts would fail as well
 
     def _followed(self) -> list[WeRssAccount]:
         chosen = self.services.settings.werss_accounts
@@ -175,7 +175,7 @@ class Ingest:
             report.extended.append(name or account.account_id)
 
     def _synced(self, account: WeRssAccount) -> WeRssAccount:
-        """Return when an account was last synced; where that cannot be read, its articles count all the same."""
+        """Return an account with its last sync; if that cannot be read, its articles are ingested nevertheless."""
         try:
             return self.services.werss.account(account.account_id)
         except SourceError:
@@ -271,7 +271,7 @@ class Ingest:
 
 
 def _found(row: WeRssArticle, account: WeRssAccount, start: datetime, end: datetime) -> FoundArticle | None:
-    """Return a listed article as it is taken in; None for one without a time, or outside the window."""
+    """Return a listed article in the form for ingestion; None for one without a time, or outside the window."""
     if row.published_at is None:
         return None
     published_at = datetime.fromtimestamp(row.published_at, UTC)

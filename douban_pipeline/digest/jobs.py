@@ -1,4 +1,4 @@
-"""Jobs of the digest: its assets and checks as jobs, the watchdog's, what people launch with a config, and pruning."""
+"""Jobs of the digest: its assets and checks, the watchdog, jobs that people launch with a config, and pruning."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -39,23 +39,23 @@ check_job = dg.define_asset_job(
     tags=tags_of("digest_check"),
     description=described(
         "检查当天各时段是否正常结束、日报是否送达。",
-        "Looks whether the day's slots ended well and its report was delivered.",
+        "Checks that the day's slots succeeded and its report was delivered.",
     ),
 )
 
 
 class WatchConfig(LaunchpadConfig):
-    """How the watchdog looks."""
+    """Parameters of the watchdog."""
 
     grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the hour.")
-    reason: str = Field("", description="原因，写进日报 · Why, for the report.")
+    reason: str = Field("", description="原因，写进日报 · Reason, for the report.")
 
 
 @dg.op
 def watch_reports(
     context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
-    """Make sure that every report that is due is in the outbox."""
+    """Ensure that every due report is in the outbox."""
     services.ready()
     found = ensure_reports(services, timedelta(minutes=config.grace_minutes), config.reason)
     for each in found:
@@ -68,25 +68,25 @@ def watch_reports(
 
 @dg.job(tags=tags_of("digest_watch"), description=described("该出日报的时段没有出时，补出日报并放进发件箱。"))
 def watch_digest() -> None:
-    """Make the day's report and put it into the outbox, where the slot that should have done so did not."""
+    """Make the day's report and put it into the outbox, if its slot failed to do so."""
     watch_reports()
 
 
 class ReanalyseConfig(LaunchpadConfig):
-    """Which articles are analysed anew."""
+    """Articles to analyse again."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only shows what would be analysed; set false to do it.")
     articles: list[int] = Field(default_factory=list, description="文章编号 · Numbers of articles (content_item_id).")
     days: list[str] = Field(default_factory=list, description="日期，如 2026-11-20 · All analyses of these days.")
     only_other_rubric: bool = Field(
-        False, description="true 只重做用别的评分标准分析的 · Only those analysed with another version of the rubric."
+        False, description="true 只重做用别的评分标准分析的 · Only those of another version of the rubric."
     )
 
 
 def reanalyse(
     context: dg.OpExecutionContext, config: ReanalyseConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
-    """Analyse articles anew; each result takes the place of the one before."""
+    """Analyse articles again; each result replaces the previous one."""
     services.ready()
     chosen = articles_to_rework(
         services, config.articles, [_day(each) for each in config.days], only_other_rubric=config.only_other_rubric
@@ -98,14 +98,14 @@ def reanalyse(
         ]
     context.add_output_metadata({"dry_run": config.dry_run, "articles": run_table(rows, most=100)})
     if config.dry_run:
-        context.log.info(f"dry run: {len(rows)} articles would be analysed anew")
+        context.log.info(f"dry run: {len(rows)} articles would be analysed again")
         return
     report = analyse_again(services, chosen)
     context.log.info(f"{report.analysed} analysed anew, {report.failed} failed, {report.left} left {report.ended}")
 
 
 _REANALYSE = """\
-重新分析文章 · Analyse articles anew, after the rubric or the model changed.
+重新分析文章 · Analyse articles again, after the rubric or the model changed.
 
 平时一篇文章只分析一次；这里是唯一重做的办法。结果替换原来的（编号不变），不会再次推送。`dry_run: true`（默认）只列出。
 
@@ -134,19 +134,19 @@ reanalyse_articles = person_job(
 
 
 class RebuildConfig(LaunchpadConfig):
-    """Which day's report is made anew."""
+    """Day whose report is made again."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to make it.")
     day: str = Field("", description="日期，如 2026-11-20 · The day.")
-    use_model: bool = Field(True, description="false 不调用模型 · false puts it together without the model.")
+    use_model: bool = Field(True, description="false 不调用模型 · false compiles it without the model.")
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[DigestServices]) -> None:
-    """Make a day's report anew; nothing is pushed."""
+    """Make a day's report again; nothing is pushed."""
     services.ready()
     day = _day(config.day)
     if config.dry_run:
-        context.log.info(f"dry run: the report of {day} would be made anew")
+        context.log.info(f"dry run: the report of {day} would be made again")
         return
     made = make_report(services, day, use_model=config.use_model)
     if problem := write_day(services, day):
@@ -157,7 +157,7 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
 
 
 _REBUILD = """\
-重新生成日报 · Make a day's report anew, for example after articles were analysed anew. Nothing is pushed.
+重新生成日报 · Make a day's report again, for example after articles were analysed again. Nothing is pushed.
 
 示例 · Example:
 
@@ -180,12 +180,12 @@ rebuild_report = person_job(
 )
 
 HISTORY_DAYS = 90
-"""Days that finished runs are kept; slots, analyses and reports stay."""
+"""Days for which finished runs are kept; slots, analyses and reports are kept for ever."""
 
 
 @dg.op
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[DigestServices]) -> None:
-    """Clear away raw answers and finished runs past their days."""
+    """Delete raw answers and finished runs after their retention period."""
     services.ready()
     answers = drop_old(services, dry_run=config.dry_run)
     before = services.now() - timedelta(days=HISTORY_DAYS)
@@ -199,7 +199,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"),
 )
 def prune_digest() -> None:
-    """Clear away raw answers past 30 days, and finished runs of the location past 90."""
+    """Delete raw answers older than 30 days, and finished runs of the location older than 90."""
     prune()
 
 
@@ -211,4 +211,4 @@ def _day(text: str) -> date:
 
 
 jobs: list[Any] = [slot_job, check_job, watch_digest, reanalyse_articles, rebuild_report, prune_digest]
-"""Every job of the digest but those of its pushes."""
+"""All jobs of the digest except those of its pushes."""

@@ -11,7 +11,7 @@ DATE, SLOT = "date", "slot"
 
 
 def partitions_for(slots: Sequence[str], time_zone: str) -> dg.MultiPartitionsDefinition:
-    """Return the partitions; today's are there from midnight on, or the slot of 07:00 could not be run at 07:00."""
+    """Return the partitions; today's exist from midnight on, because the slot of 07:00 must be runnable at 07:00."""
     days = dg.DailyPartitionsDefinition(start_date=FIRST_DAY, timezone=time_zone, end_offset=1)
     return dg.MultiPartitionsDefinition({DATE: days, SLOT: dg.StaticPartitionsDefinition([*slots])})
 

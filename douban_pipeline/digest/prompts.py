@@ -1,7 +1,7 @@
-"""What the model is asked: an analysis of one article, and the digest of a day; a conversation of two messages. Pure.
+"""Prompts: the analysis of one article, and the digest of a day; each a conversation of two messages. Pure.
 
-An article's text is data. It stands as a JSON string between two marks that hold a hash of the text itself, so that no
-text can contain its own end, and nothing that it says stands where instructions stand.
+An article's text is data. It is given as a JSON string between two marks that contain a hash of the text itself, so
+that no text can contain its own end mark or be placed among the instructions.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ DIGEST_EXAMPLE = {
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question to the model.
+    """A prompt for the model.
 
     Attributes:
-        system: What it is to do.
+        system: The instructions.
         user: The data.
         truncated: Whether the article was cut.
     """
@@ -60,18 +60,18 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        """What tells it from every other question."""
+        """Hash that identifies the prompt."""
         return hashlib.sha256(f"{self.system}\x1f{self.user}".encode()).hexdigest()
 
     def messages(self, attempt: int) -> list[dict[str, str]]:
-        """Return a new conversation for the ``attempt``-th call, from 0 on; nothing of earlier answers is in it."""
+        """Return a new conversation for the ``attempt``-th call, counted from 0, without any earlier answer."""
         additions = ["", "", ONLY_JSON, f"{ONLY_JSON}{IN_ORDER}"][min(attempt, 3)]
         user = f"{self.user}\n\n{additions}" if additions else self.user
         return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
 
 
 def analysis_prompt(rubric: Rubric, article: WaitingArticle, most_characters: int) -> Prompt:
-    """Return the question about one article, its text cut to ``most_characters``."""
+    """Return the prompt for one article, its text cut to ``most_characters``."""
     text, cut = truncated(article.text or article.description, most_characters)
     system = f"""\
 你是一名严谨的编辑，逐篇阅读公众号文章，判断它对下面的主题有没有价值，并打分。
@@ -101,14 +101,14 @@ def analysis_prompt(rubric: Rubric, article: WaitingArticle, most_characters: in
 
 
 def delimited(data: Mapping[str, Any]) -> str:
-    """Return data between marks that it cannot contain: they hold its own hash."""
+    """Return data between marks that it cannot contain, because they contain its hash."""
     encoded = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     mark = hashlib.sha256(encoded.encode()).hexdigest()[:24]
     return f"<article-{mark}>\n{encoded}\n</article-{mark}>\n\n请分析上面两个标记之间的文章，输出 json。"
 
 
 def digest_prompt(rubric: Rubric, day: str, rows: Sequence[Mapping[str, Any]]) -> Prompt:
-    """Return the question for a day's digest of these analyses."""
+    """Return the prompt for a day's digest of these analyses."""
     system = f"""\
 你是一名严谨的编辑，把一天里逐篇分析的结果浓缩成一份日报。
 

@@ -1,4 +1,4 @@
-"""The day's report: written by the model where it answers, else put together without it; stored, never sent here."""
+"""The day's report: written by the model, or compiled without it if it does not answer; stored here, sent elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotSta
 
 _MODEL_MINUTES = 5
 _MOST_TOLD = 100
-"""Analyses that the model is given, the best."""
+"""Maximum number of analyses passed to the model, best first."""
 _MOST_TOP = 3
 _LONGEST_BODY = 1500
 FAILED_TEXT = "日报生成失败，请稍后刷新"
@@ -34,7 +34,7 @@ FAILED_TEXT = "日报生成失败，请稍后刷新"
 
 @dataclass(frozen=True, slots=True)
 class DayData:
-    """What a day's report is made of."""
+    """Input of a day's report."""
 
     day: date
     rows: Sequence[Row[Any]]
@@ -47,7 +47,7 @@ class DayData:
 
 @dataclass(frozen=True, slots=True)
 class MadeReport:
-    """A report as it was stored, and what the message about it says."""
+    """A stored report, with title and text of its message."""
 
     state: ReportState
     reason: str
@@ -58,7 +58,7 @@ class MadeReport:
 
 
 def day_data(services: DigestServices, day: date) -> DayData:
-    """Return what is known of a day: the analyses of its slots, and what failed."""
+    """Return the data of a day: the analyses of its slots, and the failures."""
     settings = services.settings
     zone = settings.zone
     with reading(services.engine) as connection:
@@ -81,13 +81,13 @@ def day_data(services: DigestServices, day: date) -> DayData:
 def make_report(
     services: DigestServices, day: date, *, use_model: bool = True, problems: Sequence[str] = ()
 ) -> MadeReport:
-    """Make a day's report and store it in place of the one before.
+    """Make a day's report and store it, replacing a previous one.
 
     Args:
-        services: What it works with.
-        day: Which day's.
-        use_model: Whether the model may be asked; without it the report is put together from what is stored.
-        problems: What went wrong beside what the slots say, in sentences.
+        services: The services.
+        day: The day.
+        use_model: Whether the model may be called; without it the report is compiled from the stored data.
+        problems: Further problems besides those stored with the slots, as sentences.
     """
     data = day_data(services, day)
     answer, why_plain, wire_model = (None, "", "")
@@ -100,7 +100,7 @@ def make_report(
     made = MadeReport(
         state,
         why_plain,
-        # A text that speaks to the model may have raised its own score: the page shows it, no message counts it.
+        # A text with instructions to the model may have raised its own score: it is shown, but not counted in messages.
         findings.report_title(day.isoformat(), findings.pushable(data.findings)),
         _body(data, digest),
         data.stats,
@@ -111,7 +111,7 @@ def make_report(
 
 
 def failed_report(services: DigestServices, day: date, causes: Sequence[str]) -> MadeReport:
-    """Store that a day's report could not be made, with the causes; a report that was made stays."""
+    """Store that a day's report could not be made, with the causes; an existing report is kept."""
     stats = DayStats(0, 0, 0, 0, None, ())
     reason = "\n".join(causes)
     title = f"【日报】{day.isoformat()}：{FAILED_TEXT}"
@@ -151,7 +151,7 @@ def _store(services: DigestServices, day: date, made: MadeReport, model: str, wi
 
 
 def _written(services: DigestServices, data: DayData) -> tuple[DigestAnswer | None, str, str]:
-    """Return the model's digest, why there is none, and which model wrote it."""
+    """Return the model's digest, the reason if there is none, and the model that wrote it."""
     deadline = services.now() + timedelta(minutes=_MODEL_MINUTES)
     try:
         prompt = digest_prompt(
@@ -185,7 +185,7 @@ def _compact(services: DigestServices, data: DayData) -> Any:
 def _digest(
     services: DigestServices, data: DayData, answer: DigestAnswer | None, problems: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the report's JSON: what the model wrote, checked against what is stored, or what stands for it."""
+    """Return the report's JSON: the model's, checked against the stored data, or its replacement."""
     known = {row.analysis_id for row in data.rows}
     top = [
         {"title": each.title, "score": each.score, "analysis_id": each.analysis_id, "reason": each.summary}
@@ -220,7 +220,7 @@ def _digest(
 
 
 def plain_digest(data: DayData) -> str:
-    """Return a day's digest in Markdown without any model: its analyses by score."""
+    """Return a day's digest in Markdown without the model: its analyses by score."""
     if not data.rows:
         return "今天没有分析过的文章。"
     lines = [f"今天分析 {data.stats.analyses} 篇，机会 {data.stats.findings} 条，失败 {data.stats.failures} 篇。", ""]

@@ -1,4 +1,4 @@
-"""What every Dagster face of the digest has: the tags of its runs, its pool, and the resource ``services``."""
+"""Shared by all Dagster definitions of the digest: the tags of its runs, its pool, and the resource ``services``."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ SYSTEM = "digest"
 
 SLOT_POOL = "digest_slots"
 POOL_LIMITS = {SLOT_POOL: 2}
-"""Every pool of the code location: how many slots may be under way at once."""
+"""Pools of the code location: how many slots may be in progress at once."""
 
 tags_of = partial(run_tags, SYSTEM)
 """Returns the tags of a job by the kind of its runs."""

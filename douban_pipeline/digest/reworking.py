@@ -1,4 +1,4 @@
-"""Articles that a person has analysed anew, and raw answers past their days."""
+"""Repeated analysis of articles on request, and deletion of old raw answers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ANSWER_DAYS = 30
 def articles_to_rework(
     services: DigestServices, ids: Sequence[int], days: Sequence[date], *, only_other_rubric: bool
 ) -> list[int]:
-    """Return the numbers of the articles that a person names: one by one, or all those analysed by days' slots.
+    """Return the ids of the requested articles: listed one by one, or all those analysed in the slots of given days.
 
     Raises:
-        ProblemsError: One is not there, none is named, or there are too many at once.
+        ProblemsError: One does not exist, none is requested, or there are too many.
     """
     query = select(analysis_result.c.content_item_id).join(slot_run, slot_run.c.run_id == analysis_result.c.run_id)
     query = query.where(slot_run.c.run_date.in_(days))
@@ -44,11 +44,11 @@ def articles_to_rework(
 
 
 def analyse_again(services: DigestServices, ids: Sequence[int]) -> AnalysisReport:
-    """Analyse articles anew; each result takes the place of the one before, and is pushed by nobody."""
+    """Analyse articles again; each result replaces the previous one, and nothing is pushed."""
     deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
     return Analyser(services, 0, "again", deadline).again(ids)
 
 
 def drop_old(services: DigestServices, *, dry_run: bool = False) -> int:
-    """Delete raw answers past their days; return how many, or how many would go. Analyses keep what the model said."""
+    """Delete raw answers after their retention period; return how many, or how many a dry run would delete."""
     return services.archive.prune(services.now() - timedelta(days=_ANSWER_DAYS), dry_run=dry_run)

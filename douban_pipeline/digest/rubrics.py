@@ -1,4 +1,4 @@
-"""What articles are judged for and how: two files that the operator edits, known by the hash of what they say."""
+"""The criteria for articles: two files that the operator edits, identified by the hash of their content."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 SUBJECT, RUBRIC = "subject.md", "rubric.md"
 PROMPT_VERSION = "1"
-"""Raised when the prompt around them changes what answers mean."""
+"""Incremented when the surrounding prompt changes the meaning of answers."""
 _LONGEST = 20_000
 
 
 class RubricError(Exception):
-    """A file of the operator cannot be used; the message names it and what to do."""
+    """An operator's file cannot be used; the message names the file and the remedy."""
 
 
 @dataclass(frozen=True)
 class Rubric:
-    """What articles are judged for (``subject``) and how they are scored (``rubric``), and where both come from."""
+    """What articles are judged for (``subject``), how they are scored (``rubric``), and the origin of both."""
 
     subject: str
     rubric: str
@@ -28,17 +28,17 @@ class Rubric:
 
     @cached_property
     def hash(self) -> str:
-        """What tells it from every other version, kept with each result."""
+        """Identifies this version; stored with each result."""
         return hashlib.sha256("\x1f".join((PROMPT_VERSION, self.subject, self.rubric)).encode()).hexdigest()
 
 
 def built_in(name: str) -> str:
-    """Return a file as it comes with the package."""
+    """Return a file shipped with the package."""
     return files("douban_pipeline.digest").joinpath("defaults", name).read_text(encoding="utf-8")
 
 
 def read_rubric(folder: Path) -> Rubric:
-    """Return what is in force: the files in ``folder``, and what is built in for those that are not there.
+    """Return the current rubric: the files in ``folder``, or the built-in ones where a file is missing.
 
     Raises:
         RubricError: A file cannot be read, is empty or too long.
@@ -50,7 +50,7 @@ def read_rubric(folder: Path) -> Rubric:
 
 
 def write_defaults(folder: Path) -> list[Path]:
-    """Write the files that are not there yet, for the operator to edit; return them."""
+    """Write the missing files, for the operator to edit; return them."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in (SUBJECT, RUBRIC):

@@ -1,7 +1,7 @@
-"""A slot from its claim to its end: taken in, analysed, found, reported; each part can be done again by another run.
+"""A slot from its claim to its end: ingest, analyse, find, report; another run can repeat each part.
 
-What a source does is stored as a row and never raised, so that nothing upstream keeps the report from being made. What
-ends a slot is one transaction: its status, and the messages for the outbox.
+Errors of a source are stored in a row and never raised, so that no upstream failure prevents the report. A slot ends in
+one transaction, which stores its status and the outbox messages.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from douban_pipeline.digest.types import Finding, SlotRow, SlotStatus
 logger = logging.getLogger(__name__)
 
 _RENEW_EVERY = 6
-"""A lease is renewed when a sixth of it has passed."""
+"""A lease is renewed after a sixth of its duration."""
 
 
-class TooEarly(Exception):  # noqa: N818 (it says what is the matter)
-    """The slot is not due yet; running it now would silence the real one."""
+class TooEarly(Exception):  # noqa: N818 (the name states the problem)
+    """The slot is not due yet; running it now would suppress the real one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSlot:
-    """How a slot ended: its status and reason, its findings, how many may be pushed, and how many messages are new."""
+    """How a slot ended: its status and reason, its findings, and the numbers of pushable findings and new messages."""
 
     status: SlotStatus
     error: str
@@ -57,9 +57,9 @@ class SlotWork:
     """The work of one slot by one run.
 
     Attributes:
-        services: What it works with.
-        key: Which slot.
-        dagster_run_id: Whose run.
+        services: The services.
+        key: The slot.
+        dagster_run_id: Id of the run.
         backfill: Whether the run belongs to a backfill, which never pushes.
     """
 
@@ -72,7 +72,7 @@ class SlotWork:
 
     @property
     def owner(self) -> str:
-        """Under which name this run holds the slot."""
+        """The name under which this run leases the slot."""
         return owner_name(self.dagster_run_id)[:160]
 
     @property
@@ -82,7 +82,7 @@ class SlotWork:
 
     @property
     def run_id(self) -> int:
-        """The number of the slot's row."""
+        """The id of the slot's row."""
         assert self._claimed is not None
         return self._claimed.run_id
 
@@ -92,12 +92,12 @@ class SlotWork:
 
     @property
     def push_refusal(self) -> str:
-        """Why the slot sends nothing, if it runs now; empty where it sends."""
+        """Why the slot would send nothing if it ran now; empty if it would send."""
         services = self.services
         return push_refusal(self.key, services.now(), services.settings.zone, backfill=self.backfill) or ""
 
     def begin(self) -> ClaimedSlot:
-        """Claim the slot, or learn that there is nothing to do.
+        """Claim the slot, or return why there is nothing to do.
 
         Raises:
             TooEarly: It is not due yet.
@@ -128,7 +128,7 @@ class SlotWork:
     # --- the parts
 
     def ingest(self) -> IngestReport:
-        """Take articles in."""
+        """Ingest articles."""
         begun = self.services.now()
         self._note("ingest", window_end=begun)
         report = Ingest(self.services, self.run_id, self._renew).run()
@@ -140,7 +140,7 @@ class SlotWork:
         return report
 
     def analyse(self) -> AnalysisReport:
-        """Analyse what waits."""
+        """Analyse waiting articles."""
         self._note("analyse")
         services = self.services
         deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
@@ -156,7 +156,7 @@ class SlotWork:
 
     def end(self) -> EndedSlot:
         """End a slot of the day: its findings, its status, and the message about them, in one transaction."""
-        # Pages before the messages that link to them; what cannot be written keeps no message back.
+        # Pages are written before the messages that link to them; a write error does not hold back a message.
         self._page_problem(write_slot(self.services, self.run_id))
         return self._end(self._finding_message)
 
@@ -170,9 +170,9 @@ class SlotWork:
         """End the day: its report, made and stored, then the slot's status and the message, in one transaction."""
         self._note("report")
         row = self._row()
-        # A model that just turned everybody away is not waited for again.
+        # If the model just refused all calls, it is not waited for again.
         use_model = not row.counters.get("calls_ended")
-        # This slot's own troubles are not on its row yet.
+        # The problems of this slot are not in its row yet.
         error = _error_of(row)
         made = make_report(
             self.services,
@@ -286,7 +286,7 @@ class SlotWork:
 
 
 def run_slot(services: DigestServices, key: SlotKey, run_id: str, *, backfill: bool = False) -> EndedSlot | Claim:
-    """Do all of a slot in this process, without Dagster; return how it ended, or why there was nothing to do.
+    """Run a whole slot in this process, without Dagster; return how it ended, or why there was nothing to do.
 
     Raises:
         TooEarly: It is not due yet.
@@ -301,7 +301,7 @@ def run_slot(services: DigestServices, key: SlotKey, run_id: str, *, backfill: b
 
 
 def _status_of(row: SlotRow) -> SlotStatus:
-    """Return how a slot ended: it failed where nothing could be read, or where every analysis failed."""
+    """Return how a slot ended: it failed if nothing could be read, or if every analysis failed."""
     counters = row.counters
     wanted, analysed = counters.get("analyses_wanted", 0), counters.get("analysed", 0)
     if counters.get("ingest_failed") or (wanted and not analysed):

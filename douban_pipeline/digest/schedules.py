@@ -1,4 +1,4 @@
-"""What runs by the clock in the digest: its slots, the watchdog and the look after them, and pruning."""
+"""Schedules of the digest: its slots, the watchdog and the check after them, and pruning."""
 
 from collections.abc import Iterator
 from datetime import time
@@ -17,7 +17,7 @@ from douban_pipeline.digest.watching import GRACE
 
 
 def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
-    """Return the schedules, on the clock of the site."""
+    """Return the schedules, in the site's time zone."""
     by_clock: Any = partial(
         dg.ScheduleDefinition,
         execution_timezone=settings.site_timezone,
@@ -46,7 +46,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             cron_schedule=_cron(report, int(GRACE.total_seconds() / 60)),
             description=described(
                 "该出日报的时段没有出时，补出日报并放进发件箱。",
-                "Makes the day's report and puts it into the outbox, where its slot did not.",
+                "Makes the day's report and puts it into the outbox, if its slot did not.",
             ),
         ),
         by_clock(
@@ -55,7 +55,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             cron_schedule=_cron(report, int(REPORT_LATE.total_seconds() / 60) + 1),
             description=described(
                 "检查当天各时段是否正常结束、日报是否送达。",
-                "Looks whether the day's slots ended well and its report was delivered.",
+                "Checks that the day's slots succeeded and its report was delivered.",
             ),
         ),
         by_clock(
@@ -63,14 +63,14 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             job=prune_digest,
             cron_schedule="40 4 * * *",
             description=described(
-                "每晚清理到期的原始内容和运行记录。", "Clears away raw answers and runs past their days."
+                "每晚清理到期的原始内容和运行记录。", "Deletes raw answers and runs after their retention period."
             ),
         ),
     ]
 
 
 def _cron(slot: str, later: int = 0) -> str:
-    """Return when it is ``later`` minutes past a slot, each day."""
+    """Return the cron expression for ``later`` minutes after a slot, every day."""
     at = time.fromisoformat(slot)
     minutes = (at.hour * 60 + at.minute + later) % (24 * 60)
     return f"{minutes % 60} {minutes // 60} * * *"

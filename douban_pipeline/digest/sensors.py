@@ -1,4 +1,4 @@
-"""The sensor that sees to the report when the run of its slot failed."""
+"""The sensor that ensures the report when the run of its slot failed."""
 
 import dagster as dg
 
@@ -31,7 +31,7 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         except ValueError:
             return dg.SkipReason(f"the failed run has no slot: {partition}")
         if key.slot != settings.report_slot:
-            return dg.SkipReason(f"{key} is not the report's slot; the next slot takes on what it left")
+            return dg.SkipReason(f"{key} is not the report's slot; the next slot continues its work")
         reason = f"运行失败：{context.failure_event.message or ''}"[:_LONGEST_REASON]
         config = {"ops": {"watch_reports": {"config": {"grace_minutes": 0, "reason": reason}}}}
         return dg.RunRequest(run_key=f"watch:{context.dagster_run.run_id}", run_config=config)

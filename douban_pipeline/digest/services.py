@@ -1,4 +1,4 @@
-"""What a run of the digest system works with, put together once from the settings. Knows nothing of Dagster."""
+"""The services of a run of the digest system, created once from the settings. Does not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import gate, snapshot
 
 LOCATION = "__repository__@digest"
-"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+"""Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
 MODEL = "digest_model"
 """Name of the language model at the gate and in the archive."""
 
 
 @dataclass(frozen=True)
 class DigestServices(Platform):
-    """The platform with the digest's sources, as one process uses it; see `open_services`."""
+    """The platform plus the digest's sources, for one process; see `open_services`."""
 
     settings: DigestSettings
     location: str = LOCATION
-    """Repository and code location of the run, as links into Dagster's UI address them."""
+    """Repository and code location of the run, for links into Dagster's UI."""
 
     @property
     def archive_table(self) -> Table:
-        """The table of every raw answer."""
+        """The table of raw answers."""
         return snapshot
 
     @property
     def gate_table(self) -> Table:
-        """The table of the sources' pacing and breakers."""
+        """The table of the sources' gates."""
         return gate
 
     @property
     def longest_call(self) -> timedelta:
-        """The longest that a call of any source may take."""
+        """The maximum duration of a call to any source."""
         return timedelta(seconds=max(self.settings.deepseek_timeout_seconds, self.settings.werss_timeout_seconds))
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone in whose days quotas and slots are counted."""
+        """The time zone of the days in which quotas and slots are counted."""
         return self.settings.zone
 
     def source_limits(self) -> Mapping[str, SourceLimits]:
-        """Return what WeRSS and the model may be asked."""
+        """Return the limits of WeRSS and the model."""
         settings = self.settings
         return {
             WERSS: SourceLimits(settings.werss_requests_per_minute, 2),
@@ -82,17 +82,17 @@ class DigestServices(Platform):
 
     @cached_property
     def push_channels(self) -> Mapping[str, Channel]:
-        """The channels that messages go to, by name."""
+        """The channels for messages, by name."""
         settings = self.settings
         return read_channels(settings.push_channels.get_secret_value(), seconds=settings.push_timeout_seconds)
 
     def now(self) -> datetime:
-        """Return the present moment."""
+        """Return the current time."""
         return self.clock.now()
 
     @cached_property
     def werss(self) -> WeRss:
-        """WeRSS, at the address of the settings.
+        """Client of WeRSS, at the address of the settings.
 
         Raises:
             SourceWall: No address is set.
@@ -107,12 +107,12 @@ class DigestServices(Platform):
 
     @property
     def werss_sessions(self) -> FileSessions:
-        """Where the token of WeRSS is kept, for all processes."""
+        """Storage of WeRSS's token, shared by all processes."""
         return FileSessions(self.settings.home, self.settings.werss_url, self.settings.werss_username)
 
     @cached_property
     def model(self) -> LanguageModel:
-        """The language model that analyses; every call is one try."""
+        """The language model for analyses; every call is one try."""
         settings = self.settings
         key = settings.deepseek_api_key.get_secret_value()
         fetcher = self.fetcher(
@@ -132,18 +132,18 @@ class DigestServices(Platform):
 
     @property
     def wire_model(self) -> str:
-        """What the service calls the model today."""
+        """The service's current name of the model."""
         return self.settings.deepseek_wire_models.get(self.settings.deepseek_model, self.settings.deepseek_model)
 
     @property
     def rubric_folder(self) -> Path:
-        """Where the operator's files are."""
+        """The folder of the operator's files."""
         given = self.settings.rubric_folder
         return Path(given) if given else self.settings.home / "digest"
 
     @cached_property
     def rubric(self) -> Rubric:
-        """What articles are judged for, and how.
+        """What articles are judged for, and how they are scored.
 
         Raises:
             RubricError: A file of the operator cannot be used.
@@ -152,7 +152,7 @@ class DigestServices(Platform):
 
     @cached_property
     def feeds_engine(self) -> Engine:
-        """The database of the system feeds, for reading; the digest's own where they are the same."""
+        """The database of the feeds system, for reading; the digest's own engine if they are the same."""
         url = self.settings.feeds_tables_url
         if url == self.settings.tables_url:
             return self.engine
@@ -161,7 +161,7 @@ class DigestServices(Platform):
         return engine
 
     def ready(self) -> Self:
-        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+        """Return self if the database is set up for this release; a file in HOME is set up automatically.
 
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
@@ -171,11 +171,11 @@ class DigestServices(Platform):
 
 
 def open_services(settings: DigestSettings, clock: Clock | None = None, location: str = LOCATION) -> DigestServices:
-    """Return the services for ``settings``; nothing is connected until it is used.
+    """Return the services for ``settings``; connections are opened when first used.
 
     Args:
-        settings: From the environment.
-        clock: The system's, if not given.
+        settings: The settings.
+        clock: The system's clock by default.
         location: Repository and code location of the run, for links into Dagster's UI.
     """
     engine = open_engine(settings.tables_url, setting=settings.database_setting)

@@ -1,4 +1,4 @@
-"""Every setting of the digest system; where they are read: `core.settings_base`."""
+"""Settings of the digest system; `core.settings_base` reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 class DigestSettings(LocatedSettings):
-    """All settings of the system; those with a variable of another prefix are shared with the other systems."""
+    """Settings of the system; those with a variable of another prefix are shared with other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     file: ClassVar[str] = "digest.sqlite"
@@ -49,7 +49,7 @@ class DigestSettings(LocatedSettings):
         "", validation_alias=f"{BASE_PREFIX}REPORTS_URL", description="Address of the folder reports in HOME."
     )
     alert_webhook_url: SecretStr = Field(
-        SecretStr(""), validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL", description="Address that alerts go to."
+        SecretStr(""), validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL", description="Address for alerts."
     )
     alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
         "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Form of the alerts."
@@ -68,35 +68,33 @@ class DigestSettings(LocatedSettings):
         ("07:00", "12:00", "14:00", "18:00", "22:00"),
         description="Times of the slots in SITE_TIMEZONE; the last one is the report's.",
     )
-    window_days: int = Field(3, ge=1, le=14, description="Days back from a slot whose articles it takes in.")
+    window_days: int = Field(3, ge=1, le=14, description="Days before a slot whose articles it ingests.")
     catch_up_days: int = Field(
-        14, ge=1, le=60, description="Most days back where an account was not read for longer than WINDOW_DAYS."
+        14, ge=1, le=60, description="Maximum days before a slot, for accounts not read for longer than WINDOW_DAYS."
     )
     push_score_threshold: int = Field(60, ge=0, le=100, description="Score from which an analysis is a finding.")
     max_articles_per_slot: int = Field(50, ge=1, le=1000, description="Articles that one slot analyses, newest first.")
     slot_minutes: int = Field(
-        20, ge=1, le=25, description="Minutes after which a slot begins no further call of the model."
+        20, ge=1, le=25, description="Minutes after which a slot starts no further call of the model."
     )
-    lease_seconds: int = Field(300, ge=30, le=3600, description="How long a slot stays a silent run's.")
-    max_slot_attempts: int = Field(
-        3, ge=1, le=20, description="Slots in which an article whose analysis fails is tried."
-    )
+    lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a slot expires.")
+    max_slot_attempts: int = Field(3, ge=1, le=20, description="Number of slots in which a failing article is tried.")
     retries_per_slot: int = Field(
-        10, ge=0, le=1000, description="Articles that failed before which one slot tries again."
+        10, ge=0, le=1000, description="Articles that failed before and are retried in one slot."
     )
-    worker_concurrency: int = Field(2, ge=1, le=32, description="Calls of the model under way at once, all processes.")
+    worker_concurrency: int = Field(2, ge=1, le=32, description="Concurrent calls of the model, over all processes.")
     rubric_folder: str = Field(
-        "", description="Folder of subject.md and rubric.md; empty means digest in HOME, then those that are built in."
+        "", description="Folder of subject.md and rubric.md; empty means digest in HOME, then the built-in files."
     )
     feed_sources: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Ids of sources of the system feeds whose entries are digested too; * for all of them."
+        (), description="Ids of sources of the feeds system whose entries are digested too; * for all."
     )
     werss_url: str = Field("", description="Address of WeRSS.")
     werss_prefix: str = Field("/api/v1/wx", description="Path under which WeRSS serves its API.")
     werss_username: str = Field("", description="Account at WeRSS.")
     werss_password: SecretStr = Field(SecretStr(""), description="Its password.")
     werss_access_key: SecretStr = Field(
-        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, in place of account and password."
+        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password."
     )
     werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
@@ -105,36 +103,36 @@ class DigestSettings(LocatedSettings):
     werss_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of a request to WeRSS.")
     stale_hours: int = Field(36, ge=1, le=720, description="Hours without a sync after which an account is stale.")
     deepseek_url: str = Field(
-        "https://api.deepseek.com/chat/completions", description="Address of chat completions as OpenAI has them."
+        "https://api.deepseek.com/chat/completions", description="Address of OpenAI-compatible chat completions."
     )
     deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key of the model's service.")
-    deepseek_model: str = Field("deepseek-reasoner", min_length=1, description="The model, by the name used here.")
+    deepseek_model: str = Field("deepseek-reasoner", min_length=1, description="Name of the model in the pipeline.")
     deepseek_wire_models: Annotated[dict[str, str], NoDecode] = Field(
         {"deepseek-reasoner": "deepseek-flash"},
-        description="What the service calls a model today; a model without an entry is sent by its name.",
+        description="The service's current name by model; a model without an entry is sent under its own name.",
     )
     deepseek_thinking: Literal["enabled", "disabled", "unsent"] = Field(
-        "enabled", description="Whether the model is asked to think; unsent leaves it out, for other services."
+        "enabled", description="Whether the model is asked to think; unsent omits the field, for other services."
     )
-    deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by models that think.")
+    deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by thinking models.")
     deepseek_max_tokens: int = Field(
-        8000, ge=200, le=200_000, description="Most tokens of an answer, thoughts counted."
+        8000, ge=200, le=200_000, description="Maximum tokens of an answer, including thoughts."
     )
-    deepseek_max_retries: int = Field(3, ge=0, le=3, description="Calls after the first one of an article that failed.")
+    deepseek_max_retries: int = Field(3, ge=0, le=3, description="Retries per article after a failed call.")
     deepseek_content_truncate_chars: int = Field(
-        16_000, ge=500, le=200_000, description="Characters of an article that the model is given."
+        16_000, ge=500, le=200_000, description="Characters of an article that are passed to the model."
     )
     deepseek_timeout_seconds: float = Field(
         300.0, gt=0, le=1200, description="Wall-clock limit of a call of the model."
     )
-    deepseek_requests_per_minute: int = Field(600, ge=1, le=60_000, description="Calls of the model a minute.")
-    deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model a day; 0 means no limit.")
-    public_url: str = Field("", description="Address under which people reach the pages, for links in messages.")
+    deepseek_requests_per_minute: int = Field(600, ge=1, le=60_000, description="Calls of the model per minute.")
+    deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model per day; 0 means no limit.")
+    public_url: str = Field("", description="Public address of the pages, for links in messages.")
     push_channels: SecretStr = Field(
         SecretStr(""), description="Channels of messages, each [NAME=]KIND+ADDRESS[#SECRET], separated by blanks."
     )
     push_timeout_seconds: float = Field(10.0, gt=0, le=60, description="Wall-clock limit of sending one message.")
-    quiet_hours: str = Field("", description="Hours in which findings wait, such as 23:00-07:00; never the report.")
+    quiet_hours: str = Field("", description="Hours that delay findings, not the report, such as 23:00-07:00.")
 
     @field_validator("schedule_slots", "feed_sources", "werss_accounts", mode="before")
     @classmethod
@@ -172,12 +170,12 @@ class DigestSettings(LocatedSettings):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels that messages go to."""
+        """Names of the channels for messages."""
         return tuple(read_channels(self.push_channels.get_secret_value()))
 
     @property
     def quiet(self) -> tuple[time, ...]:
-        """Beginning and end of the quiet hours; nothing where there are none."""
+        """Start and end of the quiet hours; empty if there are none."""
         return read_quiet_hours(self.quiet_hours)
 
     @property
@@ -187,21 +185,21 @@ class DigestSettings(LocatedSettings):
 
     @property
     def window(self) -> timedelta:
-        """How far back a slot looks."""
+        """How far back a slot reads."""
         return timedelta(days=self.window_days)
 
     @property
     def feeds_tables_url(self) -> str:
-        """Where the tables of the system feeds are, by its own rule."""
+        """The URL of the feeds system's tables, by that system's rule."""
         given = self.feeds_url.get_secret_value() or self.library_url.get_secret_value()
         return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
 
 
 def read_quiet_hours(text: str) -> tuple[time, ...]:
-    """Return beginning and end of hours such as ``23:00-07:00``; nothing for an empty text.
+    """Return start and end of hours such as ``23:00-07:00``; empty for an empty text.
 
     Raises:
-        ValueError: They cannot be read, or begin when they end.
+        ValueError: They cannot be parsed, or start and end are equal.
     """
     if not text.strip():
         return ()
@@ -216,5 +214,5 @@ def read_quiet_hours(text: str) -> tuple[time, ...]:
 
 
 def load_settings(**overrides: Any) -> DigestSettings:
-    """Return the settings in force; see `SystemSettings.load`."""
+    """Return the current settings; see `SystemSettings.load`."""
     return DigestSettings.load(**overrides)

@@ -1,4 +1,4 @@
-"""What the pages show, read from the tables; the pages themselves are written by `digest.pages`."""
+"""Reads the content of the pages from the tables; `digest.pages` writes the pages."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def addresses(services: DigestServices) -> PageAddresses:
 
 
 def write_day(services: DigestServices, day: date) -> str:
-    """Write the pages of a day, of its analyses, and the index; return what went wrong, empty for nothing.
+    """Write the pages of a day, of its analyses, and the index; return the problem, empty for none.
 
-    A full disk must keep no message back: the page is written anew when the day's next slot ends, or by the watchdog.
+    A full disk must not hold back a message: the page is rewritten when the day's next slot ends, or by the watchdog.
     """
     with reading(services.engine) as connection:
         view, index = day_view(services, connection, day), day_entries(services, connection)
@@ -52,7 +52,7 @@ def write_day(services: DigestServices, day: date) -> str:
 
 
 def write_slot(services: DigestServices, run_id: int) -> str:
-    """Write the pages of a slot's analyses; return what went wrong, empty for nothing."""
+    """Write the pages of a slot's analyses; return the problem, empty for none."""
     with reading(services.engine) as connection:
         views = _analyses(services, connection, analysis_result.c.run_id == run_id)
     try:
@@ -63,7 +63,7 @@ def write_slot(services: DigestServices, run_id: int) -> str:
 
 
 def day_view(services: DigestServices, connection: Connection, day: date) -> DayView:
-    """Return what a day's page shows."""
+    """Return the content of a day's page."""
     report = reports.find(connection, day)
     digest: dict[str, Any] = (report.digest_json or {}) if report is not None else {}
     failed = report is None or report.state == ReportState.FAILED.value
@@ -144,7 +144,7 @@ def _analyses(services: DigestServices, connection: Connection, which: Any) -> l
     return [_analysis(row, told.get(row.analysis_id, ()), threshold) for row in rows]
 
 
-def _analysis(row: Row[Any], told: Sequence[Row[Any]], threshold: int) -> AnalysisView:
+def _analysis(row: Row[Any], opportunities: Sequence[Row[Any]], threshold: int) -> AnalysisView:
     return AnalysisView(
         analysis_id=row.analysis_id,
         title=row.title,
@@ -158,7 +158,7 @@ def _analysis(row: Row[Any], told: Sequence[Row[Any]], threshold: int) -> Analys
         summary=row.summary,
         opportunities=[
             OpportunityView(each.type, each.title, tuple(each.targets), each.reason, each.risk, each.horizon)
-            for each in told
+            for each in opportunities
         ],
         suspicions=tuple(row.suspicions),
         truncated=row.truncated,

@@ -1,4 +1,4 @@
-"""Slots as moments: which one a partition is, when it is due, how far back it looks, and whether it may push. Pure."""
+"""Slots as times: the slot of a partition, when it is due, how far back it reads, and whether it may push. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 SKEW = timedelta(seconds=60)
-"""How much earlier than its moment a slot may begin: clocks differ."""
+"""How much earlier than its scheduled time a slot may start, because clocks differ."""
 LATEST_PUSH = timedelta(hours=12)
-"""How long after its moment a slot still sends messages; later it is history."""
+"""How long after its scheduled time a slot still sends messages."""
 _SEPARATOR = "|"
 
 
@@ -20,7 +20,7 @@ class SlotKey:
     slot: str
 
     def __str__(self) -> str:
-        """Return it as partitions are called: ``2026-11-20|07:00``."""
+        """Return the slot in the form of a partition key: ``2026-11-20|07:00``."""
         return f"{self.run_date.isoformat()}{_SEPARATOR}{self.slot}"
 
     @classmethod
@@ -28,23 +28,23 @@ class SlotKey:
         """Return the slot of a partition.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not a slot.
         """
         day, separator, slot = partition.partition(_SEPARATOR)
         if not separator:
-            raise ValueError(f"{partition} is no slot such as 2026-11-20|07:00")
+            raise ValueError(f"{partition} is not a slot such as 2026-11-20|07:00")
         time.fromisoformat(slot)
         return cls(date.fromisoformat(day), slot)
 
     def scheduled_at(self, zone: tzinfo) -> datetime:
-        """Return the moment at which it is due (UTC)."""
+        """Return when it is due (UTC)."""
         return datetime.combine(self.run_date, time.fromisoformat(self.slot), zone).astimezone(UTC)
 
 
 def early_refusal(key: SlotKey, now: datetime, zone: tzinfo) -> str | None:
     """Return why a slot cannot run yet, or None.
 
-    A slot that succeeded is not run again: one that were run hours early would silence the real one.
+    A slot that succeeded is not run again, so running one hours early would suppress the real one.
     """
     due = key.scheduled_at(zone)
     if now >= due - SKEW:
@@ -64,7 +64,7 @@ def push_refusal(key: SlotKey, now: datetime, zone: tzinfo, *, backfill: bool) -
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From when on a slot takes articles of an account, and whether that is further back than usual."""
+    """Start of the period from which a slot reads an account's articles, and whether it is earlier than usual."""
 
     start: datetime
     extended: bool
@@ -79,9 +79,9 @@ def window_of(now: datetime, usual: timedelta, longest: timedelta, last_good_at:
 
 
 def days_to_watch(now: datetime, report_slot: str, grace: timedelta, zone: tzinfo) -> list[date]:
-    """Return the days whose report must have been made by now: yesterday, and today once its hour and ``grace`` passed.
+    """Return the days whose report must exist by now: yesterday, and today once its hour and ``grace`` have passed.
 
-    Yesterday only as long as its report may still be pushed.
+    Yesterday is included only while its report may still be pushed.
     """
     today = now.astimezone(zone).date()
     keys = [SlotKey(day, report_slot) for day in (today - timedelta(days=1), today)]

@@ -1,6 +1,6 @@
-"""Instructions to the model in an article's text: found by pattern, so that no model has to be trusted with it. Pure.
+"""Detects instructions to the model in an article's text by patterns, without relying on a model. Pure.
 
-What is found here does not change a score. It keeps the article from being pushed by itself: a person looks first.
+A match does not change the score. It prevents an automatic push, so that a person checks the article first.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _COMPILED = {name: re.compile("|".join(some), re.IGNORECASE | re.MULTILINE) for 
 
 
 def suspicions_of(*texts: str) -> list[str]:
-    """Return what in an article's texts is aimed at a model, a name for each kind; nothing for a common article."""
+    """Return the kinds of instructions to a model found in an article's texts; empty for an ordinary article."""
     folded = "\n".join(_folded(text) for text in texts)
     return [name for name, pattern in _COMPILED.items() if pattern.search(folded)]
 
 
 def _folded(text: str) -> str:
-    """Return text as it reads: full-width and styled letters as plain ones, signs that nobody sees dropped."""
+    """Return normalised text: full-width and styled letters as plain ones, invisible characters removed."""
     plain = unicodedata.normalize("NFKC", text)
     return "".join(sign for sign in plain if unicodedata.category(sign) not in ("Cf", "Mn", "Co"))

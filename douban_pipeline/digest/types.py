@@ -1,4 +1,4 @@
-"""What the digest speaks of, as values: articles, how far each is, and how a slot ended."""
+"""Types of the digest: articles, their states, and the result of a slot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class SlotStatus(enum.StrEnum):
-    """How far a slot is."""
+    """State of a slot."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -18,30 +18,30 @@ class SlotStatus(enum.StrEnum):
 
 
 class BodyState(enum.StrEnum):
-    """Whether there is a text of an article."""
+    """State of an article's text."""
 
     PENDING = "pending"
-    """Not there yet: it is asked for again in the next slots."""
+    """Not available yet: requested again in the next slots."""
     READY = "ready"
     NONE = "none"
-    """It never came while the article was in the window."""
+    """It did not become available while the article was in the window."""
     GONE = "gone"
-    """Its publisher deleted it."""
+    """Deleted by its publisher."""
 
 
 class AnalysedStatus(enum.IntEnum):
-    """How far the analysis of an article is; the numbers are the column `analyzed_status`."""
+    """State of an article's analysis; the numbers are the column `analyzed_status`."""
 
     WAITING = 0
     UNDER_WAY = 1
     DONE = 2
     FAILED = 3
-    """It failed, and is tried again in the next slots."""
+    """It failed, and is retried in the next slots."""
     GIVEN_UP = 4
     NOTHING = 5
     """There is nothing to analyse: neither text nor description, or it was deleted."""
     DOUBLE = 6
-    """Its text is that of an article taken in before."""
+    """Its text duplicates an earlier article's."""
 
 
 class ReportState(enum.StrEnum):
@@ -50,7 +50,7 @@ class ReportState(enum.StrEnum):
     GOOD = "good"
     """Written by the model."""
     PLAIN = "plain"
-    """Put together without the model, because that failed."""
+    """Compiled without the model, because the model failed."""
     FAILED = "failed"
 
 
@@ -60,13 +60,13 @@ class FoundArticle:
 
     Attributes:
         external_id: Its key over all sources.
-        mp_id: Whose it is, see the table of accounts.
-        mp_name: What that is called.
+        mp_id: Its account, see the table of accounts.
+        mp_name: Name of the account.
         title: Its title.
         url: Its page; empty for none.
-        description: A sentence or two of it.
-        published_at: When it was published; None where nobody knows.
-        text: Its text, where the list has it.
+        description: A short description.
+        published_at: When it was published; None if unknown.
+        text: Its text, if the list contains it.
     """
 
     external_id: str
@@ -81,7 +81,7 @@ class FoundArticle:
 
 @dataclass(frozen=True, slots=True)
 class WaitingArticle:
-    """An article that is to be analysed."""
+    """An article waiting for analysis."""
 
     content_item_id: int
     mp_name: str
@@ -95,7 +95,7 @@ class WaitingArticle:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An analysis whose score reaches the threshold, as messages name it."""
+    """An analysis whose score reaches the threshold, as used in messages."""
 
     analysis_id: int
     content_item_id: int
@@ -109,7 +109,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SlotRow:
-    """One slot of one day, as it is stored."""
+    """One slot of one day, as stored."""
 
     run_id: int
     run_date: date
@@ -125,7 +125,7 @@ class SlotRow:
 
 @dataclass(frozen=True, slots=True)
 class DayStats:
-    """What a day came to: counts of articles, analyses, findings and failures, and its best score (None for none)."""
+    """Totals of a day: articles, analyses, findings and failures, and the best score (None for none)."""
 
     articles: int
     analyses: int

@@ -1,4 +1,4 @@
-"""What makes sure that a day's report arrives, whatever became of the slot that should have made it."""
+"""Ensures that a day's report is sent, even if the slot that should have made it failed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRACE = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class Ensured:
-    """What was done about a day's report: nothing (``was_there``), or made now; how many messages are new."""
+    """Result for a day's report: it existed (``was_there``) or was made now; and the number of new messages."""
 
     day: date
     was_there: bool
@@ -35,14 +35,14 @@ class Ensured:
 
 
 def ensure_reports(services: DigestServices, grace: timedelta = GRACE, reason: str = "") -> list[Ensured]:
-    """Make sure of every report that should be in the outbox by now; safe to repeat at any time."""
+    """Ensure every report that should be in the outbox by now; safe to repeat at any time."""
     settings = services.settings
     days = days_to_watch(services.now(), settings.report_slot, grace, settings.zone)
     return [ensure_report(services, day, reason) for day in days]
 
 
 def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensured:
-    """Make sure that a day's report is in the outbox: the one there is, one made now, or that it failed, and why."""
+    """Ensure that a day's report is in the outbox: the existing one, one made now, or a failure with its reason."""
     settings = services.settings
     slot = settings.report_slot
     if _is_there(services, day):
@@ -51,7 +51,7 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
     try:
         made = make_report(services, day, use_model=False, problems=[f"{slot}：{cause}（由看门狗补发）"])
     except Exception as error:
-        # Whatever it is, people are told that the report failed, and why.
+        # Any error: people are notified that the report failed, and why.
         logger.exception("the report of %s cannot be made", day)
         made = failed_report(services, day, [cause, f"{type(error).__name__}: {str(error)[:300]}"])
 
@@ -77,7 +77,7 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
 
 
 def _is_there(services: DigestServices, day: date) -> bool:
-    """Return whether a day's report is in the outbox, or its slot ended well where there is no channel."""
+    """Return whether a day's report is in the outbox, or its slot succeeded if there is no channel."""
     log = notification_log
     slot = services.settings.report_slot
     here = (log.c.report_date == day) & (log.c.slot == slot) & (log.c.push_type == "report")

@@ -1,4 +1,4 @@
-"""Chinese words for what people read of the digest. Pure."""
+"""Chinese texts of the digest for people. Pure."""
 
 from __future__ import annotations
 

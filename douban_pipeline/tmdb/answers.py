@@ -1,4 +1,4 @@
-"""What an answer of TMDB means for the store, from its request. Pure.
+"""What an answer of TMDB means for the store, derived from its request. Pure.
 
 A request is a path with a query, an answer a status with a body. Paths may begin with the version, a host or neither.
 """
@@ -16,9 +16,9 @@ from douban_pipeline.tmdb.cleaning import id_of, items_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 
 API_LANGUAGE = "en-US"
-"""The language of answers to requests that name none."""
+"""Language of the answer if the request names none."""
 NOT_FOUND = 34
-"""TMDB's status code for what does not exist, or no longer."""
+"""TMDB's status code for something that does not exist (any more)."""
 
 _TYPES = {entity.value: entity for entity in EntityType}
 _IMDB = re.compile(r"(tt|nm)\d+")
@@ -37,29 +37,29 @@ _RESULTS = {
 
 
 class Meaning(StrEnum):
-    """What is to be done with an answer."""
+    """How an answer is used."""
 
     ENTITY = "entity"
-    """About one entity: stored, in full where its credits are in it."""
+    """About one entity: stored; full if it contains the credits."""
     GONE = "missing"
-    """The entity does not exist, or no longer."""
+    """The entity does not exist (any more)."""
     MENTIONS = "mentions"
-    """Names entities: stubs of those that are not known."""
+    """Names entities; unknown ones become stubs."""
     TRANSLATIONS = "translations"
     """An entity in other languages."""
     GENRES = "genres"
     """Names of genres."""
     UNUSED = "unused"
-    """Known, but nothing of it is stored: pictures, keywords, configuration, lists of changed ids."""
+    """Known, but not stored: pictures, keywords, configuration, lists of changed ids."""
     UNKNOWN = "unknown"
-    """No request that this release knows."""
+    """The request is unknown to this release."""
     FAILED = "failed"
-    """No answer to what was asked; nothing follows from it."""
+    """The request was not answered; nothing follows from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: the path without version, and its query."""
+    """A request: the path without version, and its query."""
 
     path: str
     query: Mapping[str, str]
@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity that an answer names, as the item that names it."""
+    """An entity named in an answer, with the item that names it."""
 
     type: EntityType
     item: Mapping[str, Any]
@@ -80,14 +80,14 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one answer says.
+    """Meaning of one answer.
 
     Attributes:
-        meaning: What is to be done with it.
-        entity: What type of entity it is about, of the first four meanings.
-        tmdb_id: Which one; None where the path names it by another id or the answer names many.
-        mentions: Entities that it names.
-        why: What to tell people where nothing is stored.
+        meaning: How it is used.
+        entity: Type of the entity, for the first four meanings.
+        tmdb_id: Its id; None if the path uses another kind of id or the answer names several.
+        mentions: Entities named in it.
+        why: Reason for people if nothing is stored.
     """
 
     meaning: Meaning
@@ -98,7 +98,7 @@ class Reading:
 
     @property
     def key(self) -> EntityKey | None:
-        """The entity that the path names."""
+        """The entity named in the path."""
         return EntityKey(self.entity, self.tmdb_id) if self.entity and self.tmdb_id else None
 
 
@@ -111,7 +111,7 @@ def language_of(value: object) -> str | None:
 
 
 def request_of(path: str, query: object = None) -> Request:
-    """Return a request from how it was noted: with or without host and version, its query apart or in the path."""
+    """Parse a recorded request: with or without host and version, its query separate or in the path."""
     parts = urlsplit(path)
     pairs: dict[str, str] = dict(parse_qsl(parts.query))
     if isinstance(query, str):
@@ -124,7 +124,7 @@ def request_of(path: str, query: object = None) -> Request:
 
 
 def read_answer(request: Request, status: int, body: object) -> Reading:
-    """Return what an answer means."""
+    """Return the meaning of an answer."""
     words = request.path.strip("/").split("/")
     entity = _TYPES.get(words[0])
     tmdb_id = id_of(int(words[1])) if len(words) > 1 and re.fullmatch(r"\d{1,10}", words[1]) else None
@@ -147,10 +147,10 @@ def read_answer(request: Request, status: int, body: object) -> Reading:
         kind = _TYPES.get(listed)
         return Reading(Meaning.MENTIONS, kind, None, tuple(_mentions(body, kind)))
     if words[-1] == "changes":
-        return Reading(Meaning.UNUSED, why="which entities changed, not how")
+        return Reading(Meaning.UNUSED, why="a list of changed entities without the changes")
     if words[0] == "configuration" or words[:2] in (["tv", "episode"], ["tv", "episode_group"]) or "season" in words:
         return Reading(Meaning.UNUSED, why=f"nothing of {'/'.join(words[:2])} is stored")
-    return Reading(Meaning.UNKNOWN, why=f"no request that is known: {request.path[:80]}")
+    return Reading(Meaning.UNKNOWN, why=f"unknown request: {request.path[:80]}")
 
 
 def _is_error(body: object) -> bool:
@@ -162,7 +162,7 @@ def _failure(status: int, body: object, entity: EntityType | None, tmdb_id: int 
     if code == NOT_FOUND and status in (200, 404):
         if entity is not None:
             return Reading(Meaning.GONE, entity, tmdb_id, why="TMDB does not have it")
-        return Reading(Meaning.FAILED, why="TMDB does not have what was asked for (34)")
+        return Reading(Meaning.FAILED, why="TMDB does not have what was requested (34)")
     said = {7: "the key is not valid", 25: "too many requests", 27: "too many things to append"}.get(code or 0, "")
     return Reading(Meaning.FAILED, why=f"an error, HTTP {status}" + (f": {said} ({code})" if said else ""))
 
@@ -170,7 +170,7 @@ def _failure(status: int, body: object, entity: EntityType | None, tmdb_id: int 
 def _about_one(entity: EntityType, tmdb_id: int | None, body: object) -> Reading:
     found = id_of(body.get("id")) if isinstance(body, Mapping) else None
     if found is None or (tmdb_id is not None and found != tmdb_id):
-        return Reading(Meaning.FAILED, why=f"not about the {entity.value} that was asked for")
+        return Reading(Meaning.FAILED, why=f"not about the {entity.value} that was requested")
     return Reading(Meaning.ENTITY, entity, found)
 
 
@@ -216,16 +216,17 @@ def _each(items: Sequence[Mapping[str, Any]], kind: EntityType | None) -> Iterat
 
 
 def without_appended(request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer without what the request had appended to it: pictures, say, which others did not ask for."""
+    """Return an answer without the parts appended by its request, such as pictures, which other callers did not
+    request."""
     appended = {name.strip() for name in request.query.get("append_to_response", "").split(",")}
     return {name: value for name, value in body.items() if name not in appended}
 
 
 def payload_of(payload: Mapping[str, Any]) -> tuple[EntityType, Mapping[str, Any], str | None]:
-    """Return type, answer and language of a payload ``{"type": …, "data": …}`` of the enrichment service.
+    """Return type, answer and language of a payload ``{"type": …, "data": …}`` from the enrichment service.
 
     Raises:
-        PayloadError: It is none.
+        PayloadError: It is not such a payload.
     """
     kind, data = payload.get("type") or payload.get("media_type"), payload.get("data")
     entity = _TYPES.get(kind) if isinstance(kind, str) else None

@@ -31,14 +31,14 @@ from douban_pipeline.tmdb.types import EntityKey, EntityType
 _logger = logging.getLogger(__name__)
 
 MOST_BYTES = 16_384
-"""Longest body of a request."""
+"""Maximum size of a request's body."""
 STORE_SECONDS = 0.5
-"""How long a film is looked for in PostgreSQL before TMDB is asked."""
+"""Time limit of a film's lookup in PostgreSQL before TMDB is requested."""
 _MOST_ADDRESSES = 10_000
 
 
 class Choice(BaseModel):
-    """What a user chose of earlier candidates."""
+    """The user's choice among earlier candidates."""
 
     model_config = ConfigDict(extra="forbid")
     media_type: EntityType
@@ -62,11 +62,11 @@ class Question(BaseModel):
 
 
 class RateLimit:
-    """How many questions an address may ask a minute: a bucket each, filled as time passes. Safe between threads.
+    """Rate limit of questions per client address: one token bucket each. Thread-safe.
 
     Args:
-        per_minute: Questions a minute, and at once.
-        clock: What times are taken from.
+        per_minute: Questions per minute, also the burst size.
+        clock: Source of the current time.
     """
 
     def __init__(self, per_minute: int, clock: Clock) -> None:
@@ -76,12 +76,12 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def wait(self, address: str) -> float:
-        """Count a question and return 0, or return after how many seconds it may be asked."""
+        """Count a question and return 0, or return the seconds until it is allowed."""
         now = self._clock.now()
         with self._lock:
             left, since = self._buckets.pop(address, (self._most, now))
             left = min(self._most, left + (now - since).total_seconds() * self._most / 60)
-            while len(self._buckets) >= _MOST_ADDRESSES:  # the one that asked longest ago
+            while len(self._buckets) >= _MOST_ADDRESSES:  # the address with the oldest question
                 self._buckets.pop(next(iter(self._buckets)))
             self._buckets[address] = (left - 1 if left >= 1 else left, now)
         return 0.0 if left >= 1 else (1 - left) * 60 / self._most
@@ -99,11 +99,11 @@ def tmdb_router(
     """Return the router.
 
     Args:
-        service: What answers questions.
-        client: Whom films are asked of that the store does not have.
-        store: Where films are looked for first; None for nowhere.
-        spool: For its size.
-        limit: How often an address may ask.
+        service: Service that answers questions.
+        client: Client for films that are missing in the store.
+        store: Store in which films are looked up first; None for none.
+        spool: Spool whose size is reported.
+        limit: Rate limit per address.
         deadline: Seconds to wait for TMDB.
     """
     return _Api(service, client, store, spool, limit, deadline).router()
@@ -156,7 +156,7 @@ class _Api:
         return JSONResponse(result.to_json())
 
     async def movie(self, tmdb_id: str, request: Request) -> Response:
-        """Return a film as the store has it, or as TMDB says where the store does not know it or does not answer."""
+        """Return a film from the store, or from TMDB if the store does not have it or does not answer."""
         self._refuse_too_often(request)
         key = id_of(int(tmdb_id)) if tmdb_id.isascii() and tmdb_id.isdecimal() and len(tmdb_id) < 11 else None
         if key is None:
@@ -175,7 +175,7 @@ class _Api:
         try:
             return (await asyncio.wait_for(looking, STORE_SECONDS)).get(tmdb_id)
         except (TimeoutError, PoolTimeout, PostgresError) as error:
-            _logger.warning("a film is asked of TMDB: the store does not answer (%s)", type(error).__name__)
+            _logger.warning("requesting a film from TMDB: the store does not answer (%s)", type(error).__name__)
             return None
 
     async def _asked(self, tmdb_id: int) -> Mapping[str, Any]:
@@ -189,14 +189,14 @@ class _Api:
             raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
 
     async def forget_user(self, user_id: str) -> Response:
-        """Delete all that a user asked, in the queue, the spool and PostgreSQL."""
+        """Delete all questions of a user, in the queue, the spool and PostgreSQL."""
         return await self._forget(
             lambda: self._service.forget_user(user_id),
             lambda: self._store.delete_user(user_id) if self._store is not None else 0,
         )
 
     async def forget_conversation(self, conversation_id: UUID) -> Response:
-        """Delete what was asked in a conversation, in the queue, the spool and PostgreSQL."""
+        """Delete the questions of a conversation, in the queue, the spool and PostgreSQL."""
         return await self._forget(
             lambda: self._service.forget_conversation(conversation_id),
             lambda: self._store.delete_conversation(conversation_id) if self._store is not None else 0,
@@ -212,7 +212,7 @@ class _Api:
         return JSONResponse({"deleted": deleted, "spooled": spooled})
 
     async def metrics(self) -> Response:
-        """Return the figures as Prometheus reads them."""
+        """Return the metrics in Prometheus's format."""
         return PlainTextResponse(
             await asyncio.to_thread(self._figures), media_type="text/plain; version=0.0.4; charset=utf-8"
         )

@@ -1,4 +1,4 @@
-"""The assets of the TMDB system: what changed, the entities, their translations, the graph, and the day's numbers."""
+"""The assets of the TMDB system: changes, entities, translations, the graph, and the day's figures."""
 
 from datetime import date
 from typing import Any
@@ -28,12 +28,12 @@ CHANGES, MATCHES, ENTITIES, TRANSLATIONS, GRAPH, STATS = (
 IN_STORE = {"python", "postgres"}
 DAYS = dg.DailyPartitionsDefinition(start_date="2026-01-01", timezone="UTC")
 DRAIN_SECONDS = 600.0
-"""How long one run writes to the graph; the sensor launches the next where something is left."""
+"""Time limit of one run's writes to the graph; the sensor launches the next run for the rest."""
 _MOST_FAILED = 50
 
 
 def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResult:
-    """Return the result of a run that can do nothing, no failure: the system may be installed and not used."""
+    """Return the result of a run that has nothing to do; not a failure, as the system may be installed but unused."""
     context.log.warning(f"nothing to do: {why}")
     return dg.MaterializeResult(metadata={"nothing_to_do": why})
 
@@ -54,9 +54,9 @@ def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.Mark
     ),
 )
 def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
-    """Which films, series and people TMDB changed on a day (UTC); those of them that are stored become due.
+    """Which films, series and people TMDB changed on a day (UTC); stored ones become due.
 
-    TMDB names the ids only. A day can be asked for again at any time: what was fetched since then is not due anew.
+    TMDB lists only ids. A day can be requested again at any time: entities fetched since then do not become due again.
     """
     if why := services.cannot_ask:
         return _nothing(context, why)
@@ -85,11 +85,11 @@ def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
     ),
 )
 def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
-    """Which of TMDB's titles the library's videos are, judged by the gate that judges Douban's subjects.
+    """Links the library's videos to TMDB's titles, judged by the same gate as Douban's subjects.
 
     New videos first, then those for which nothing was found 30 days ago, `DOUBAN_PIPELINE_TMDB_VIDEOS_PER_RUN` at most.
-    A link is stored in `tmdb.vod_link`; nothing is written to the CMS. Doubtful ones are listed with their candidates,
-    and decided by `decide_tmdb_matches`.
+    A link is stored in `tmdb.vod_link`; nothing is written to the CMS. Doubtful videos are listed with their
+    candidates, and decided with `decide_tmdb_matches`.
     """
     why = services.cannot_ask or ("" if services.settings.library_url.get_secret_value() else "no library is named")
     if why:
@@ -135,12 +135,13 @@ def _candidates(row: dict[str, Any]) -> str:
     ),
 )
 def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
-    """The answers about films, series and people: what is due is fetched again, with its credits.
+    """Details of films, series and people: due entities are fetched again, with their credits.
 
-    In this order, `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` at most: stubs that a video is linked to or a user meant,
-    what TMDB changed, what is older than `DOUBAN_PIPELINE_TMDB_REFRESH_DAYS`, and popular stubs where
-    `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` says so. What TMDB does not have any more is marked as gone. Changes of nodes
-    and edges go into the outbox in the same transaction. A source that is ill ends a run early; the rest stays due.
+    In this order, `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` at most: stubs linked to a video or selected in a question,
+    entities changed at TMDB, those older than `DOUBAN_PIPELINE_TMDB_REFRESH_DAYS`, and popular stubs if
+    `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` is set. An entity that TMDB no longer has is marked as gone. Changes of nodes
+    and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the rest
+    stays due.
     """
     if why := services.cannot_ask:
         return _nothing(context, why)
@@ -178,8 +179,8 @@ def tmdb_translations(
 ) -> dg.MaterializeResult:
     """Titles and texts in other languages, in tables of their own.
 
-    First those that answers brought with them, which costs no request; then those of the most popular entities of which
-    nothing is known, as many as a run of `tmdb_entities` may fetch.
+    First those contained in stored answers, which needs no request; then those of the most popular entities without
+    translations, as many as one run of `tmdb_entities` may fetch.
     """
     if why := services.cannot_ask:
         return _nothing(context, why)
@@ -210,11 +211,11 @@ def tmdb_translations(
     ),
 )
 def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
-    """The graph of films, series, people and genres: what waits in the outbox is written to it, for ten minutes.
+    """The graph of films, series, people and genres: writes the changes in the outbox to it, for up to ten minutes.
 
-    Every row is leased and read when it is written, so that a run may be killed, or two may run. While the graph
-    database is down nothing is lost and no attempt counts. Rows that it refuses are tried again, later and later, and
-    put aside after `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS`, with the reason; `requeue_outbox` queues them again.
+    Each row is leased and read when it is written, so a run may be killed, or two may run. While the graph database is
+    down nothing is lost and no attempt counts. Rows that it refuses are retried with increasing delay, and put aside
+    after `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS` with the reason; `requeue_outbox` queues them again.
     """
     services.ready()
     settings, report, down = services.settings, SyncReport(), ""
@@ -265,9 +266,9 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
 def enrichment_daily_stats(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]
 ) -> dg.MaterializeResult:
-    """What users asked on a day (UTC): how many questions, how many found something, how long it took, how sure it was.
+    """Statistics of users' questions on a day (UTC): number, share with results, duration, confidence.
 
-    The numbers stay when the questions themselves are deleted after `DOUBAN_PIPELINE_TMDB_REQUEST_DAYS`.
+    The figures are kept when the questions are deleted after `DOUBAN_PIPELINE_TMDB_REQUEST_DAYS`.
     """
     services.ready()
     day = date.fromisoformat(context.partition_key)

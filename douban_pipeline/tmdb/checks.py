@@ -21,7 +21,7 @@ _ENTITY_GUARDS = [
     ),
     Guard(
         "raw_complete",
-        described("三天内取得的答案都带演职员。", "Answers fetched in three days have the credits."),
+        described("三天内取得的答案都带演职员。", "Answers fetched in the last three days contain the credits."),
         guards.incomplete_answers,
     ),
     Guard(
@@ -39,13 +39,13 @@ _ENTITY_GUARDS = [
 _GRAPH_GUARDS = [
     Guard(
         "outbox_keeps_up",
-        described("没有变更等待一小时以上，也没有搁置的。", "No change waits an hour, none is put aside."),
+        described("没有变更等待一小时以上，也没有搁置的。", "No change has waited for over an hour or was put aside."),
         guards.waiting_changes,
         warns=True,
     ),
     Guard(
         "graph_agrees_with_store",
-        described("抽样的实体在图里与存储一致。", "A sample is in the graph as stored."),
+        described("抽样的实体在图里与存储一致。", "A sample of entities is in the graph as stored."),
         guards.differing_entities,
     ),
 ]

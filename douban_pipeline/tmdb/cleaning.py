@@ -1,4 +1,4 @@
-"""Values as PostgreSQL and the graph can hold them, from values as TMDB sends them. Pure."""
+"""Converts TMDB's values into values that PostgreSQL and the graph can store. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DEEPEST = 200
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """Return a JSON value as ``jsonb`` takes it: without NUL, and U+FFFD in the place of half a surrogate pair.
+    """Return a JSON value accepted by ``jsonb``: without NUL, and with U+FFFD in place of half a surrogate pair.
 
     Raises:
-        PayloadError: It holds what is no JSON (NaN, infinity, other types), or is nested too deeply.
+        PayloadError: It contains a value that is not JSON (NaN, infinity, other types), or is nested too deeply.
     """
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value.replace("\x00", ""))
@@ -39,7 +39,7 @@ def clean(value: Any, depth: int = 0) -> Any:
 
 
 def text_of(value: object) -> str | None:
-    """Return a text without NUL and blanks around it; None where there is none."""
+    """Return a text without NUL and blanks around it; None if nothing is left."""
     if not isinstance(value, str):
         return None
     if "\x00" in value or (not value.isascii() and _SURROGATE.search(value)):
@@ -48,7 +48,7 @@ def text_of(value: object) -> str | None:
 
 
 def day_of(value: object) -> date | None:
-    """Return the day that ``YYYY-MM-DD`` names; None for anything else, such as TMDB's empty dates."""
+    """Return the date ``YYYY-MM-DD``; None for anything else, such as TMDB's empty dates."""
     match = _DAY.fullmatch(value.strip()) if isinstance(value, str) else None
     try:
         return date(*map(int, match.groups())) if match else None
@@ -75,11 +75,11 @@ def count_of(value: object) -> int | None:
 
 
 def id_of(value: object) -> int | None:
-    """Return one of TMDB's ids; None for anything that cannot be one."""
+    """Return a TMDB id; None for a value that cannot be one."""
     return count_of(value) or None
 
 
 def items_of(value: object, name: str) -> list[dict[str, Any]]:
-    """Return the objects in the list ``value[name]``; nothing where there is no such list."""
+    """Return the objects in the list ``value[name]``; empty if there is no such list."""
     found = value.get(name) if isinstance(value, Mapping) else None
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

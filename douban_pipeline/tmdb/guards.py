@@ -1,4 +1,4 @@
-"""What the checks of the TMDB system ask of the store and the graph, as predicates that name what they found."""
+"""Predicates for the checks of the TMDB system; each queries the store or the graph and returns what it found."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from douban_pipeline.tmdb.syncing import build_batch
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 LONGEST_WAIT = timedelta(hours=1)
-"""How long a change may wait for the graph."""
+"""Maximum time a change may wait for the graph."""
 SAMPLE = 20
-"""Entities of each type that are compared with the graph."""
+"""Number of entities of each type that are compared with the graph."""
 _LATELY = timedelta(days=3)
 _MOST = 200
 _CREDITS = {
@@ -35,14 +35,15 @@ _CREDITS = {
 
 @dataclass(frozen=True, slots=True)
 class TmdbBreach:
-    """Something that breaks a rule: which entity, table or row, and what is wrong with it."""
+    """A violation of a rule: entity, table or row, and the problem."""
 
     what: str
     problem: str
 
 
 def incomplete_answers(services: TmdbServices, connection: Connection) -> Iterator[TmdbBreach]:
-    """Yield full entities, fetched lately, from whose answers the graph could not be built: they lack the credits."""
+    """Yield recently fetched full entities whose answers lack the credits, so that the graph cannot be built from
+    them."""
     since = services.now() - _LATELY
     for entity, complete in _CREDITS.items():
         rows = connection.execute(
@@ -81,7 +82,7 @@ def other_versions(_services: TmdbServices, connection: Connection) -> Iterator[
 
 
 def strange_tables(_services: TmdbServices, connection: Connection) -> Iterator[TmdbBreach]:
-    """Yield tables of the schema that are not ours: relations belong into the graph."""
+    """Yield foreign tables in the schema: relations belong in the graph."""
     own = {table.name for table in metadata.sorted_tables} | {TREE.version_table}
     rows = connection.execute(text("SELECT tablename FROM pg_tables WHERE schemaname = 'tmdb' ORDER BY 1"))
     for (name,) in rows:
@@ -90,7 +91,7 @@ def strange_tables(_services: TmdbServices, connection: Connection) -> Iterator[
 
 
 def waiting_changes(services: TmdbServices, _connection: Connection) -> Iterator[TmdbBreach]:
-    """Yield the outbox where it does not keep up, and rows that were put aside."""
+    """Yield the outbox if it falls behind, and rows that were put aside."""
     counts = services.store.run(outbox.counts)
     if counts.oldest is not None and services.now() - counts.oldest > LONGEST_WAIT:
         yield TmdbBreach("neo4j_etl_outbox", f"{counts.waiting} 行在等，最早的自 {counts.oldest:%F %H:%M} UTC 起")
@@ -101,7 +102,7 @@ def waiting_changes(services: TmdbServices, _connection: Connection) -> Iterator
 
 
 def differing_entities(services: TmdbServices, connection: Connection) -> Iterator[TmdbBreach]:
-    """Yield entities of a random sample that the graph holds otherwise than the store, changes that wait apart."""
+    """Yield entities of a random sample that differ between graph and store, without those with pending changes."""
     keys = [key for entity in EntityType for key in _sample(connection, entity)]
     if not keys:
         return
@@ -116,7 +117,7 @@ def differing_entities(services: TmdbServices, connection: Connection) -> Iterat
 
 
 def _sample(connection: Connection, entity: EntityType) -> list[EntityKey]:
-    """Return some full entities of which nothing waits, from a random id on, and on from the first one."""
+    """Return some full entities without pending changes, from a random id onwards, wrapping around."""
     table = f"tmdb.{TABLES[entity].name}"
     highest = connection.execute(text(f"SELECT max(tmdb_id) FROM {table}")).scalar() or 0  # noqa: S608
     start, found = random.randint(0, highest), list[EntityKey]()

@@ -1,8 +1,9 @@
-"""Two hashes of an answer: of all of it, and of what reaches the graph. Pure.
+"""Two hashes of an answer: of all of it, and of the part that reaches the graph. Pure.
 
-Of 38 answers that were recorded again later every one differed somewhere (votes, popularity, new keys), but few did in
-nodes or edges: the first hash says that the stored answer is not the newest, only the second that the graph is not.
-Both begin with the version of how they are made: where that changes, everything counts as changed once.
+Of 38 answers that were recorded again later, every one differed somewhere (votes, popularity, new keys), but few
+differed in nodes or edges: a changed first hash means that the stored answer is outdated, only a changed second one
+that the graph is. Both start with the version of their algorithm: after a change of it everything counts as changed
+once.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ VERSION = "v1"
 
 
 def canonical(raw: Mapping[str, Any]) -> str:
-    """Return an answer as the one JSON text that it is hashed and stored as: sorted keys, no blanks, no NUL.
+    """Return an answer as the canonical JSON text that is hashed and stored: sorted keys, no blanks, no NUL.
 
     Raises:
-        PayloadError: It is no JSON.
+        PayloadError: It is not JSON.
     """
     try:
         text = _dump(raw)
         if "\\u0000" not in text:
-            text.encode()  # half a surrogate pair cannot be
+            text.encode()  # raises for half a surrogate pair
             return text
     except UnicodeEncodeError:
         pass
@@ -42,16 +43,16 @@ def text_hash(text: str) -> str:
 
 
 def raw_hash(raw: Mapping[str, Any]) -> str:
-    """Return the hash of all of an answer.
+    """Return the hash of a whole answer.
 
     Raises:
-        PayloadError: It is no JSON.
+        PayloadError: It is not JSON.
     """
     return text_hash(canonical(raw))
 
 
 def graph_hash(projection: Projection) -> str:
-    """Return the hash of nodes and edges; the order in which they were named does not matter."""
+    """Return the hash of nodes and edges, independent of their order."""
     edges = sorted(
         (*start, *end, relation, credit_id, _held(properties))
         for (relation, start, end, credit_id), properties in projection.edges

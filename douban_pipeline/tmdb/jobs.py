@@ -1,4 +1,4 @@
-"""Jobs of TMDB: its assets and checks as jobs, upkeep by the clock, and what people launch with a config."""
+"""Jobs of TMDB: its assets and checks, scheduled maintenance, and jobs that people launch with a config."""
 
 from contextlib import closing
 from datetime import timedelta
@@ -26,7 +26,7 @@ from douban_pipeline.tmdb.syncing import rebuild_graph
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 HISTORY_DAYS = 90
-"""Days that finished runs are kept."""
+"""Days for which finished runs are kept."""
 
 
 def _job(name: str, asset: str, kind: str, description: str) -> Any:
@@ -45,13 +45,13 @@ matches_job = _job(
     "match_tmdb_videos",
     MATCHES,
     "tmdb_matches",
-    described("查找片库里的影片对应 TMDB 的哪部。", "Looks for TMDB's titles of the library's videos."),
+    described("查找片库里的影片对应 TMDB 的哪部。", "Searches TMDB's titles for the library's videos."),
 )
 entities_job = _job(
     "refresh_tmdb_entities",
     ENTITIES,
     "tmdb_entities",
-    described("取得到期的实体，并检查存储。", "Fetches what is due, and looks at the store."),
+    described("取得到期的实体，并检查存储。", "Fetches due entities, and checks the store."),
 )
 translations_job = _job(
     "store_tmdb_translations",
@@ -63,7 +63,7 @@ graph_job = _job(
     "sync_tmdb_graph",
     GRAPH,
     "tmdb_graph",
-    described("把出站表里等待的变更写入图。", "Brings what waits in the outbox into the graph."),
+    described("把出站表里等待的变更写入图。", "Writes the changes in the outbox to the graph."),
 )
 check_job = dg.define_asset_job(
     "look_at_tmdb",
@@ -71,7 +71,7 @@ check_job = dg.define_asset_job(
     tags=tags_of("tmdb_check"),
     description=described(
         "检查存储是否完整、够新，图是否与它一致。",
-        "Looks whether the store is complete and young enough, and the graph agrees with it.",
+        "Checks that the store is complete and recent enough, and that the graph agrees with it.",
     ),
 )
 stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计一天的提问。", "Counts a day's questions."))
@@ -81,7 +81,7 @@ stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计�
 def delete_outdated(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[TmdbServices]
 ) -> None:
-    """Delete what is kept no longer, and finished runs of the location."""
+    """Delete expired data, and finished runs of the location."""
     services.ready()
     done = refreshing.prune(services, dry_run=config.dry_run)
     before = services.now() - timedelta(days=HISTORY_DAYS)
@@ -104,33 +104,33 @@ def delete_outdated(
     ),
 )
 def tmdb_retention() -> None:
-    """Delete users' questions after 30 days, done rows of the outbox after 7, and finished runs after 90.
+    """Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
 
-    Answers that could not be fetched again become stubs a day before they are as old as TMDB's terms allow (180 days).
-    The days are settings: `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
+    Answers that could not be fetched again become stubs one day before they reach the maximum age of TMDB's terms (180
+    days). The periods are settings: `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
     """
     delete_outdated()
 
 
 @dg.op
 def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
-    """Let PostgreSQL clear away dead rows."""
+    """Run PostgreSQL's VACUUM."""
     services.ready()
     context.add_output_metadata({"seconds": round(refreshing.vacuum(services), 1)})
 
 
 @dg.job(tags=tags_of("tmdb_upkeep"), description=described("对每张表运行 `VACUUM (ANALYZE)`。"))
 def vacuum_tmdb() -> None:
-    """Run `VACUUM (ANALYZE)` on every table of the schema, so that plans and space stay good."""
+    """Run `VACUUM (ANALYZE)` on every table of the schema, to reclaim space and keep statistics current."""
     vacuum()
 
 
 class ForgetConfig(LaunchpadConfig):
-    """Whose questions are deleted."""
+    """Whose questions to delete."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to delete.")
     user_id: str = Field("", description="用户 · All questions of this user.")
-    conversation_id: str = Field("", description="或：会话（UUID） · Or: those of this conversation.")
+    conversation_id: str = Field("", description="或：会话（UUID） · Or: the questions of this conversation.")
 
 
 def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -148,7 +148,7 @@ def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.Re
         context.log.info(f"dry run: {count} questions would be deleted")
     else:
         named = user_hash(config.user_id) if conversation is None else conversation_hash(conversation)
-        try:  # first where they wait, so that none of them is written behind the deletion
+        try:  # first in queue and spool, so that none is written after the deletion
             with closing(open_spool(services.settings, services.clock)) as spool:
                 spooled = spool.forget(named)
         except SpoolError as error:
@@ -159,7 +159,7 @@ def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.Re
 
 
 _FORGET = """\
-删除一位用户或一个会话的全部提问 · Delete all questions of a user or a conversation, and what else names them.
+删除一位用户或一个会话的全部提问 · Delete all questions of a user or a conversation, and what else refers to them.
 
 `dry_run: true`（默认）只数一数。公开的影视数据不受影响。 · With `dry_run: true`, the default, they are only counted.
 
@@ -190,7 +190,7 @@ forget_user = person_job(
 
 
 class LinkChoice(LaunchpadConfig):
-    """What one video is."""
+    """TMDB's title of one video."""
 
     vod_id: int = Field(description="视频编号 · The video.")
     media_type: str = Field("movie", description="movie 或 tv · Film or series.")
@@ -198,9 +198,9 @@ class LinkChoice(LaunchpadConfig):
 
 
 class DecideConfig(LaunchpadConfig):
-    """What a person decided."""
+    """A person's decisions."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to keep it.")
+    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to store them.")
     reviewer: str = Field("", description="决定的人 · Who decides.")
     note: str = Field("", description="理由 · Why.")
     decisions: list[LinkChoice] = Field(default_factory=list, description="逐个视频的决定 · A decision a video.")
@@ -209,7 +209,7 @@ class DecideConfig(LaunchpadConfig):
 def decide_links(
     context: dg.OpExecutionContext, config: DecideConfig, services: dg.ResourceParam[TmdbServices]
 ) -> None:
-    """Keep what a person decided of videos."""
+    """Store a person's decisions about videos."""
     services.ready()
     problems = [] if config.reviewer.strip() else ["请填写 reviewer"]
     problems += [] if config.decisions else ["请在 decisions 里写明至少一个视频"]
@@ -226,14 +226,14 @@ def decide_links(
     ]
     context.add_output_metadata({"dry_run": config.dry_run, "decisions": len(chosen)})
     if config.dry_run:
-        context.log.info(f"dry run: {len(chosen)} decisions would be kept")
+        context.log.info(f"dry run: {len(chosen)} decisions would be stored")
         return
     decide(services, chosen, config.reviewer.strip(), config.note.strip())
     context.log.info(f"{len(chosen)} decisions kept")
 
 
 _DECIDE = """\
-决定片库里的影片对应 TMDB 的哪部 · Decide which of TMDB's titles videos of the library are.
+决定片库里的影片对应 TMDB 的哪部 · Decide which of TMDB's titles the library's videos are.
 
 有疑问的影片及候选列在资产 `tmdb_matches` 的页面上。 · Doubtful ones are on the page of `tmdb_matches`.
 
@@ -272,13 +272,13 @@ decide_tmdb_matches = person_job(
 
 
 class RequeueConfig(LaunchpadConfig):
-    """Which changes are queued again."""
+    """Changes to queue again."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them again.")
 
 
 def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.ResourceParam[TmdbServices]) -> None:
-    """Queue again what was put aside."""
+    """Queue changes again that were put aside."""
     services.ready()
     rows = services.store.run(outbox.dead)
     done = 0 if config.dry_run else services.store.run(outbox.requeue_dead)
@@ -288,7 +288,7 @@ def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.
 
 
 _REQUEUE = """\
-把搁置的变更重新排队 · Queue again what the graph refused too often, once the cause is mended.
+把搁置的变更重新排队 · Queue again what the graph refused too often, once the cause is fixed.
 
 `dry_run: true`（默认）只列出最近 50 行和原因。 · With `dry_run: true`, the default, the last 50 are only listed.
 
@@ -314,18 +314,18 @@ requeue_outbox = person_job(
 
 
 class RebuildConfig(LaunchpadConfig):
-    """Whether the graph is built anew."""
+    """Whether the graph is rebuilt."""
 
-    dry_run: bool = Field(True, description="true 只说明数量 · true only says from how much; set false to do it.")
+    dry_run: bool = Field(True, description="true 只说明数量 · true only shows the count; false rebuilds.")
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[TmdbServices]) -> None:
-    """Empty the graph and build it from the stored answers alone."""
+    """Empty the graph and rebuild it from the stored answers alone."""
     services.ready()
     total = sum(found.full for found in services.store.row_counts().values())
     context.add_output_metadata({"dry_run": config.dry_run, "answers": total})
     if config.dry_run:
-        context.log.info(f"dry run: the graph would be emptied and built from {total} answers")
+        context.log.info(f"dry run: the graph would be emptied and rebuilt from {total} answers")
         return
     with services.graph() as target:
         done = rebuild_graph(
@@ -339,9 +339,9 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
 
 
 _REBUILD = """\
-清空图并只凭存储的答案重建 · Empty the graph and build it anew from the stored answers alone.
+清空图并只凭存储的答案重建 · Empty the graph and rebuild it from the stored answers alone.
 
-`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · A dry run by default; the graph is incomplete meanwhile.
+`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · A dry run by default; the graph is incomplete until done.
 
 示例 · Example:
 

@@ -1,4 +1,4 @@
-"""The library's videos to TMDB's titles: searched, judged by the gate that judges Douban's; doubt goes to a person."""
+"""Links the library's videos to TMDB's titles: searched, judged by the same gate as Douban's; doubts go to a person."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 LOOK_AGAIN_DAYS = 30
-"""After how long a video without a link is searched again."""
+"""After this time a video without a link is searched again."""
 _MOST_DETAILS = 5
-"""Titles of one video that are asked about in full."""
+"""Maximum number of candidates of one video whose details are fetched."""
 _MOST_SHOWN = 5
 _STATES = {Status.CONFIRMED: "confirmed", Status.REVIEW: "review", Status.NOT_FOUND: "none"}
 _PROFILE = make_profile("calibrated")
@@ -35,7 +35,7 @@ _PROFILE = make_profile("calibrated")
 
 @dataclass(slots=True)
 class LinkReport:
-    """What a run found: videos by state, those whose search failed, why it ended early."""
+    """Result of a run: videos by state, those whose search failed, and why it ended early."""
 
     states: Counter[str] = field(default_factory=Counter)
     failed: int = 0
@@ -45,13 +45,13 @@ class LinkReport:
 def link_videos(
     services: TmdbServices, client: TmdbClient, *, most: int, on_video: Callable[[Match], None] | None = None
 ) -> LinkReport:
-    """Look for videos that are new, then for those without a link again, and keep what was found.
+    """Search for new videos, then again for those without a link, and store the results.
 
     Args:
-        services: Whose library and store.
-        client: Whom to ask.
-        most: Videos at most.
-        on_video: Called with what was found for each.
+        services: The services.
+        client: Client of TMDB.
+        most: Maximum number of videos.
+        on_video: Called with the result for each.
 
     Raises:
         DatabaseError: The library cannot be read.
@@ -80,10 +80,10 @@ def link_videos(
 
 
 def look_for(services: TmdbServices, client: TmdbClient, video: Video) -> Match:
-    """Return what TMDB has for a video. The answers about candidates are stored: they were asked for anyway.
+    """Return TMDB's match for a video. The candidates' answers are stored, because they were fetched anyway.
 
     Raises:
-        SourceError: A search failed, so that nothing can be said of it.
+        SourceError: A search failed, so that nothing is known about the video.
     """
     keys: dict[EntityKey, None] = {}
     crowded = False
@@ -106,7 +106,7 @@ def look_for(services: TmdbServices, client: TmdbClient, video: Video) -> Match:
 
 
 def match_of(video: Video, verdict: Verdict) -> Match:
-    """Return what a verdict says of a video, in the store's words."""
+    """Return a verdict in the form of the store."""
     shown = [
         {
             "media_type": key.type.value,
@@ -129,17 +129,17 @@ def match_of(video: Video, verdict: Verdict) -> Match:
 
 @dataclass(frozen=True, slots=True)
 class LinkDecision:
-    """What a person says a video is; without a title, that TMDB does not have it."""
+    """A person's decision about a video; without a title, that TMDB does not have it."""
 
     vod_id: int
     best: EntityKey | None
 
 
 def decide(services: TmdbServices, decisions: Sequence[LinkDecision], reviewer: str, note: str) -> None:
-    """Keep what a person decided; no run changes it.
+    """Store a person's decisions; no run changes them.
 
     Raises:
-        ProblemsError: A video was never looked at; nothing is kept.
+        ProblemsError: A video was never searched; nothing is stored.
     """
     ids = [each.vod_id for each in decisions]
     titles = services.store.run(lambda connection: links.known(connection, ids))
@@ -157,7 +157,7 @@ def decide(services: TmdbServices, decisions: Sequence[LinkDecision], reviewer: 
 
 
 def _types(video: Video) -> tuple[EntityType, ...]:
-    """Return where to look first; sites call many things by the wrong category, so the other one comes second."""
+    """Return the types in search order; sites often use the wrong category, so the other type comes second."""
     if video.kind is Kind.FILM:
         return EntityType.MOVIE, EntityType.TV
     return EntityType.TV, EntityType.MOVIE

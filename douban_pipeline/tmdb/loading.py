@@ -1,7 +1,8 @@
-"""Taking recorded answers into the store as if TMDB had just given them.
+"""Loads recorded answers into the store as if TMDB had just sent them.
 
-A file holds an exchange a line: JSON with ``path``, ``query``, ``status``, ``body``, perhaps ``method``, ``recorded``.
-It may be packed by gzip, xz or bzip2. Later lines are later answers, whatever day they were recorded on.
+A file holds one exchange per line: JSON with ``path``, ``query``, ``status``, ``body``, optionally ``method``,
+``recorded``. It may be compressed with gzip, xz or bzip2. Later lines count as later answers, whatever day they were
+recorded on.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 
 BATCH = 50
-"""Lines of a transaction."""
+"""Number of lines per transaction."""
 UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One recorded request with its answer, and where it stood."""
+    """One recorded request with its answer, and its position."""
 
     place: str
     request: Request
@@ -44,17 +45,17 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of one line.
+    """Result of one line.
 
     Attributes:
         place: File and line.
-        request: The path that was asked for.
-        meaning: What the answer was, or `UNREADABLE`.
-        language: The language it was asked for in.
-        entity: The entity that it is about; None where it is about none or several.
-        change: What changed, of an entity.
+        request: The path of the request.
+        meaning: Meaning of the answer, or `UNREADABLE`.
+        language: The requested language.
+        entity: The entity it is about; None if none or several.
+        change: What changed, for an entity.
         full: Whether it is the entity's base row, from which the graph is built.
-        note: More, in words.
+        note: Further text.
     """
 
     place: str
@@ -83,13 +84,13 @@ class Loaded:
 
 @dataclass(slots=True)
 class LoadReport:
-    """What became of all lines."""
+    """Results of all lines."""
 
     lines: list[Loaded] = field(default_factory=list)
 
     @property
     def summary(self) -> dict[str, int]:
-        """Lines by what changed, or by what they were."""
+        """Number of lines by change, or by meaning."""
         found = Counter(
             f"{each.change.value}{'' if each.full or each.change is Change.GONE else ' (beside the base row)'}"
             if each.change
@@ -100,12 +101,12 @@ class LoadReport:
 
     @property
     def unreadable(self) -> int:
-        """How many lines could not be read."""
+        """Number of lines that could not be read."""
         return sum(each.meaning == UNREADABLE for each in self.lines)
 
 
 def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Iterator[Loaded]:
-    """Take the files in, and yield what became of each line; what was yielded is committed.
+    """Load the files, and yield the result of each line; yielded lines are committed.
 
     Raises:
         ProblemsError: A file cannot be opened, or ends in the middle.
@@ -131,7 +132,7 @@ def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Itera
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, packed or not, with their numbers.
+    """Yield the lines of a file, compressed or not, with their numbers.
 
     Raises:
         ProblemsError: It cannot be opened, or ends in the middle.
@@ -170,7 +171,7 @@ def _moment(recorded: object, clock: Clock) -> datetime:
 
 
 def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:
-    """Store exchanges in one transaction; if one of them cannot be, each in its own."""
+    """Store exchanges in one transaction; if one of them cannot be stored, use one transaction each."""
     if not batch:
         return []
     try:

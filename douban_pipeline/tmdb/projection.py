@@ -1,7 +1,7 @@
-"""From TMDB's answers to columns, nodes and edges. Pure.
+"""Maps TMDB's answers to columns, nodes and edges. Pure.
 
-The graph holds what relations are asked about: titles, names, days, synopses, credits, genres. Votes, popularity,
-pictures, billing order and counts of episodes change every day and stay in the store: they are no change of the graph.
+The graph holds what its queries need: titles, names, days, synopses, credits, genres. Votes, popularity, pictures,
+billing order and episode counts change daily and stay in the store; their changes do not change the graph.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ Raw = Mapping[str, Any]
 
 _TITLES = {"movie": EntityType.MOVIE, "tv": EntityType.TV}
 _PERSONS_CREDITS = {"combined_credits": None, "movie_credits": EntityType.MOVIE, "tv_credits": EntityType.TV}
-"""Where a person's credits are, and of what, where that is not said of each."""
+"""Where a person's credits are, and of which type, if the credits do not state it."""
 _CHINESE = ("CN", "SG", "TW", "HK")
-"""Regions whose Chinese titles stand in, in this order, where an answer has none of its own."""
+"""Regions, in this order, whose Chinese titles are used if an answer has none of its own."""
 SHOWN = {
     EntityType.MOVIE: ("title", "release_date"),
     EntityType.PERSON: ("name", "known_for_department"),
     EntityType.TV: ("name", "first_air_date"),
 }
-"""The columns that the graph shows of a stub; the first one is what the entity is called."""
+"""The columns that the graph shows of a stub; the first one is its name."""
 
 
 def key_of(entity: EntityType, raw: Raw) -> EntityKey:
-    """Return which entity an answer is about.
+    """Return the entity that an answer is about.
 
     Raises:
-        PayloadError: It has no id that TMDB could have given.
+        PayloadError: It has no valid TMDB id.
     """
     tmdb_id = id_of(raw.get("id"))
     if tmdb_id is None:
@@ -55,10 +55,10 @@ def key_of(entity: EntityType, raw: Raw) -> EntityKey:
 
 
 def is_full(entity: EntityType, raw: Raw) -> bool:
-    """Return whether an answer is enough to build the entity's part of the graph from: whether its credits are in it.
+    """Return whether an entity's part of the graph can be built from an answer: whether it contains the credits.
 
-    A series may bring ``aggregate_credits`` in the place of ``credits``, and a person ``movie_credits`` with
-    ``tv_credits`` in the place of ``combined_credits``: they hold the same and more.
+    A series may have ``aggregate_credits`` instead of ``credits``, and a person ``movie_credits`` with ``tv_credits``
+    instead of ``combined_credits``: they contain the same data and more.
     """
     if entity is EntityType.PERSON:
         return _has_credits(raw, "combined_credits") or (
@@ -95,12 +95,12 @@ def columns_of(entity: EntityType, raw: Raw) -> dict[str, Value]:
 
 
 def stub_properties(entity: EntityType, columns: Mapping[str, Value]) -> dict[str, Property]:
-    """Return what the graph says of a stub, from its columns."""
+    """Return the graph properties of a stub, from its columns."""
     return {name: _plain(columns[name]) for name in SHOWN[entity]}
 
 
 def credited_properties(entity: EntityType, credit: Raw) -> dict[str, Property]:
-    """Return what the graph says of a stub, from a credit that names it."""
+    """Return the graph properties of a stub, from a credit that names it."""
     name, more = SHOWN[entity]
     said = credit.get(more)
     return {
@@ -110,7 +110,7 @@ def credited_properties(entity: EntityType, credit: Raw) -> dict[str, Property]:
 
 
 def full_properties(entity: EntityType, raw: Raw, *, votes: bool = False) -> dict[str, Property]:
-    """Return what the graph says of a full entity; ``votes`` adds the average vote, for graphs that are not kept."""
+    """Return the graph properties of a full entity; ``votes`` adds the average vote, for transient graphs."""
     columns = columns_of(entity, raw)
     if entity is EntityType.PERSON:
         return stub_properties(entity, columns)
@@ -123,7 +123,7 @@ def full_properties(entity: EntityType, raw: Raw, *, votes: bool = False) -> dic
 
 
 def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
-    """Return the nodes and edges of a full answer; keys that are not known, and credits without ids, are ignored.
+    """Return the nodes and edges of a full answer; unknown keys and credits without ids are ignored.
 
     Raises:
         PayloadError: It has no id.
@@ -150,7 +150,7 @@ def _genres(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
 
 
 _Credit = tuple[NodeKey, EntityType, Raw, Edge]
-"""The other end of an edge, what it is, the item that names it, and the edge."""
+"""The node at the other end of an edge, its properties, and the edge."""
 
 
 def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[_Credit]:
@@ -174,9 +174,9 @@ def _credits_of_person(person: NodeKey, raw: Raw) -> Iterator[_Credit]:
 
 
 def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
-    """Yield each single credit: whom or what it is of, the role or job, and whether it is of the crew.
+    """Yield each single credit: the credited person or title, the role or job, and whether it is a crew credit.
 
-    In a series' aggregate credits an item has several roles or jobs; otherwise item and role are one.
+    In a series' aggregate credits an item has several roles or jobs; otherwise item and role are the same object.
     """
     for name in names:
         for group, parts, is_crew in (("cast", "roles", False), ("crew", "jobs", True)):
@@ -206,7 +206,7 @@ def _edge(person: NodeKey, title: NodeKey, item: Raw, part: Raw, is_crew: bool) 
 
 
 def _name(entity: EntityType, raw: Raw) -> str | None:
-    """Return what an entity is called: as the answer says, in other Chinese, or as in the original."""
+    """Return an entity's name: from the answer, else another Chinese one, else the original."""
     name = SHOWN[entity][0]
     found = text_of(raw.get(name))
     return found or _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
@@ -224,7 +224,7 @@ def _chinese(name: str, raw: Raw) -> str | None:
 
 
 def _title_names(entity: EntityType) -> tuple[str, str, str]:
-    """Return how a title's name, its original name and its day are called."""
+    """Return the keys of a title's name, original name and date."""
     if entity is EntityType.MOVIE:
         return "title", "original_title", "release_date"
     return "name", "original_name", "first_air_date"

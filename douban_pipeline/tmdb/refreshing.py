@@ -1,4 +1,4 @@
-"""Keeping what is stored as TMDB has it: what changed there, what is old, stubs that are wanted, translations."""
+"""Keeps the store up to date with TMDB: changed and old entities, wanted stubs, translations."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 
 AT_ONCE = 50
-"""Entities that are fetched, then stored in one transaction."""
+"""Number of entities that are fetched and then stored in one transaction."""
 MOST_FAILED = 20
-"""Failures in a row after which a run stops asking: it is not the entities' fault."""
+"""Failures in a row after which a run stops fetching, because the source must have failed."""
 ENDS = (GateClosed, GateUnreadable, KeyRefused, SourceWall, SourceUnpaid)
-"""Errors after which nothing else is worth asking in this run."""
+"""Errors after which no further request is useful in this run."""
 
 
 @dataclass(slots=True)
 class RefreshReport:
-    """What a run fetched.
+    """Result of a run.
 
     Attributes:
-        changes: Entities by what storing them changed.
-        failed: Entities that could not be had or stored, with the reason; they stay due.
-        not_stored: How many of them came, but PostgreSQL refused them.
-        left: Entities that are due and were not asked for.
-        ended: Why it stopped before its end; empty if it did not.
+        changes: Number of entities by change.
+        failed: Entities that could not be fetched or stored, with the reason; they stay due.
+        not_stored: Number of those that were fetched but refused by PostgreSQL.
+        left: Due entities that were not fetched.
+        ended: Why the run stopped early; empty if it did not.
     """
 
     changes: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class RefreshReport:
     ended: str = ""
 
     def numbers(self) -> dict[str, float]:
-        """Return what the plots show."""
+        """Return the figures for the plots."""
         return {
             "fetched": self.changes.total(),
             "new": self.changes[Change.NEW.value],
@@ -62,10 +62,10 @@ class RefreshReport:
 
 
 def note_changes(services: TmdbServices, client: TmdbClient, day: date) -> dict[EntityType, tuple[int, int]]:
-    """Ask TMDB what changed on a day, and make those of it due that are stored; return both numbers by type.
+    """Fetch the list of entities changed on a day, and make stored ones due; return both numbers by type.
 
     Raises:
-        SourceError: TMDB does not say; nothing of the type was noted.
+        SourceError: TMDB gave no usable answer; nothing of the type was recorded.
     """
     end = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
     found = {}
@@ -81,13 +81,13 @@ def note_changes(services: TmdbServices, client: TmdbClient, day: date) -> dict[
 def refresh(
     services: TmdbServices, client: TmdbClient, *, most: int, on_batch: Callable[[RefreshReport], None] | None = None
 ) -> RefreshReport:
-    """Fetch what is due, some at the same time, and store it; what TMDB does not have any more is marked as gone.
+    """Fetch due entities, several concurrently, and store them; those TMDB no longer has are marked as gone.
 
     Args:
-        services: Whose store.
-        client: Whom to ask.
-        most: Entities at most.
-        on_batch: Called after each batch with what was done so far.
+        services: The services.
+        client: Client of TMDB.
+        most: Maximum number of entities.
+        on_batch: Called after each batch with the progress.
     """
     settings, store = services.settings, services.store
     before = services.days_ago(settings.refresh_days)
@@ -128,7 +128,7 @@ def _asked(client: TmdbClient, key: EntityKey) -> Answer | SourceError:
 
 
 def _store(store: PostgresTmdbStore, answers: Sequence[Answer], report: RefreshReport) -> None:
-    """Store answers in one transaction; if one of them cannot be, each in its own."""
+    """Store answers in one transaction; if one of them cannot be stored, use one transaction each."""
     if not answers:
         return
     try:
@@ -147,7 +147,7 @@ def _store(store: PostgresTmdbStore, answers: Sequence[Answer], report: RefreshR
 
 @dataclass(slots=True)
 class TranslationReport:
-    """What became of translations: entities whose answers brought them, entities asked for, failures, why it ended."""
+    """Result for translations: entities whose answers contained them, entities fetched, failures, reason of the end."""
 
     split: int = 0
     asked: int = 0
@@ -156,12 +156,12 @@ class TranslationReport:
 
 
 def store_translations(services: TmdbServices, client: TmdbClient | None, *, most: int) -> TranslationReport:
-    """Put translations into their tables: those that answers brought with them, then those of popular entities.
+    """Store translations: first those contained in stored answers, then those of popular entities.
 
     Args:
-        services: Whose store.
-        client: Whom to ask for those that no answer brought; None asks nobody.
-        most: Entities at most, of each kind of work.
+        services: The services.
+        client: Client for entities whose answers contain none; None fetches none.
+        most: Maximum number of entities for each of the two steps.
     """
     store, report = services.store, TranslationReport()
     for entity in EntityType:
@@ -191,7 +191,7 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was deleted: questions, done rows of the outbox, answers that became stubs, archived answers."""
+    """Number of deleted questions, completed outbox rows, answers that became stubs, and archived answers."""
 
     requests: int
     outbox: int
@@ -200,9 +200,9 @@ class Pruned:
 
 
 def prune(services: TmdbServices, *, dry_run: bool = False) -> Pruned:
-    """Delete what is kept no longer; answers a day before TMDB's terms would be broken, for this runs once a day.
+    """Delete expired data; answers one day before TMDB's terms require it, because this runs once a day.
 
-    A dry run deletes nothing, and returns how many would go.
+    A dry run deletes nothing, and returns how many would be deleted.
     """
     settings, store = services.settings, services.store
     before = [services.days_ago(days) for days in (settings.request_days, settings.outbox_days, settings.raw_days - 1)]
@@ -214,7 +214,7 @@ def prune(services: TmdbServices, *, dry_run: bool = False) -> Pruned:
 
 
 def vacuum(services: TmdbServices) -> float:
-    """Let PostgreSQL clear away what is dead and count anew; return how many seconds that took."""
+    """Run VACUUM (ANALYZE) on all tables; return its duration in seconds."""
     began = time.monotonic()
     with services.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in metadata.sorted_tables:

@@ -1,4 +1,4 @@
-"""What every Dagster face of TMDB has: the tags of its runs, its pools, and the resource ``services``."""
+"""Shared by all Dagster definitions of TMDB: the tags of its runs, its pools, and the resource ``services``."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ SYSTEM = "tmdb"
 
 GRAPH_POOL, API_POOL = "tmdb_graph", "tmdb_api"
 POOL_LIMITS = {GRAPH_POOL: 1, API_POOL: 1}
-"""Every pool of the code location: one writes to the graph, and one asks TMDB, whose rate one run can use alone."""
+"""Pools of the code location: one for writing to the graph, one for TMDB, whose rate a single run can use up."""
 
 tags_of = partial(run_tags, SYSTEM)
 """Returns the tags of a job by the kind of its runs."""

@@ -1,4 +1,4 @@
-"""What a run of the TMDB system in Dagster works with: store, client, graph. Knows nothing of Dagster."""
+"""The services of a TMDB run in Dagster: store, client, graph. Does not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
 LOCATION = "__repository__@tmdb"
-"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+"""Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
 
 
 @dataclass(frozen=True)
 class TmdbServices(TmdbPlatform):
-    """The platform with the store, as one process uses it; see `open_services`."""
+    """The platform plus the store, for one process; see `open_services`."""
 
     store: PostgresTmdbStore
     location: str = LOCATION
-    """Repository and code location of the run, as links into Dagster's UI address them."""
+    """Repository and code location of the run, for links into Dagster's UI."""
 
     def now(self) -> datetime:
-        """Return the present moment."""
+        """Return the current time."""
         return self.clock.now()
 
     def days_ago(self, days: float) -> datetime:
-        """Return the moment so many days ago."""
+        """Return the time ``days`` days ago."""
         return self.now() - timedelta(days=days)
 
     @property
     def cannot_ask(self) -> str:
-        """Why TMDB cannot be asked, in words; empty where it can."""
+        """Why TMDB cannot be used, as text; empty if it can."""
         try:
             api_headers(self.settings)
         except ProblemsError as error:
@@ -63,7 +63,7 @@ class TmdbServices(TmdbPlatform):
             yield target
 
     def ready(self) -> Self:
-        """Return self if the schema is of this release; one in HOME, for trying, is brought there.
+        """Return self if the schema is of this release; an embedded one in HOME is upgraded.
 
         Raises:
             DatabaseError: It is missing or of another version; the message says what to run.
@@ -78,7 +78,7 @@ class TmdbServices(TmdbPlatform):
         """The CMS's database, for reading.
 
         Raises:
-            ProblemsError: None is named.
+            ProblemsError: None is configured.
         """
         url = self.settings.library_url.get_secret_value()
         if not url:
@@ -88,21 +88,21 @@ class TmdbServices(TmdbPlatform):
         return engine
 
     def close(self) -> None:
-        """Close all connections, then the server where it is one for trying; safe to repeat."""
+        """Close all connections, then stop an embedded server; safe to repeat."""
         self.engine.dispose()
         super().close()
 
 
 def open_services(settings: TmdbSettings, clock: Clock | None = None, location: str = LOCATION) -> TmdbServices:
-    """Return the services for ``settings``; where no server is named, PostgreSQL runs in HOME until they are closed.
+    """Return the services for ``settings``; if no server is configured, PostgreSQL runs in HOME until they are closed.
 
     Args:
-        settings: From the environment.
-        clock: The system's, if not given.
+        settings: The settings.
+        clock: The system's clock by default.
         location: Repository and code location of the run, for links into Dagster's UI.
 
     Raises:
-        DatabaseError: There is no server, and none can be started.
+        DatabaseError: No server is configured, and none can be started.
     """
     with ExitStack() as opened:
         store = opened.enter_context(open_store(settings))

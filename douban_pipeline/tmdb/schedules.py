@@ -1,4 +1,4 @@
-"""What runs by the clock in the TMDB system. All days are UTC's, as TMDB's."""
+"""Schedules of the TMDB system. All days are UTC, like TMDB's."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -25,13 +25,13 @@ _CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
         "hourly_tmdb_entities",
         entities_job,
         "15 * * * *",
-        lambda: described("每小时取得到期的实体，并检查存储。", "Fetches what is due, and looks at the store."),
+        lambda: described("每小时取得到期的实体，并检查存储。", "Fetches due entities, and checks the store."),
     ),
     (
         "hourly_tmdb_matches",
         matches_job,
         "45 * * * *",
-        lambda: described("每小时查找新影片对应 TMDB 的哪部。", "Looks for TMDB's titles of new videos."),
+        lambda: described("每小时查找新影片对应 TMDB 的哪部。", "Searches TMDB's titles for new videos."),
     ),
     (
         "daily_tmdb_translations",
@@ -43,28 +43,28 @@ _CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
         "nightly_tmdb_retention",
         tmdb_retention,
         "20 4 * * *",
-        lambda: described("每夜删除到期的内容。", "Deletes what is kept no longer."),
+        lambda: described("每夜删除到期的内容。", "Deletes expired data."),
     ),
     (
         "weekly_tmdb_vacuum",
         vacuum_tmdb,
         "40 4 * * 0",
-        lambda: described("每周让 PostgreSQL 清理死行。", "Lets PostgreSQL clear away dead rows."),
+        lambda: described("每周让 PostgreSQL 清理死行。", "Runs VACUUM in PostgreSQL."),
     ),
     (
         "daily_tmdb_look",
         check_job,
         "5 6 * * *",
-        lambda: described("每天检查存储和图。", "Looks at store and graph, whatever ran."),
+        lambda: described("每天检查存储和图。", "Checks store and graph every day."),
     ),
 ]
 
 
 def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
-    """Return the schedules; where no PostgreSQL is named, and one is only tried, people have to start them."""
+    """Return the schedules; if no PostgreSQL server is configured, they are stopped by default."""
     named = bool(settings.database_url.get_secret_value())
     status = dg.DefaultScheduleStatus.RUNNING if named else dg.DefaultScheduleStatus.STOPPED
-    changes = described("询问 TMDB 昨天改动了哪些实体。", "Asks which entities TMDB changed yesterday.")
+    changes = described("询问 TMDB 昨天改动了哪些实体。", "Fetches the list of entities that TMDB changed yesterday.")
     counts = described("统计昨天的提问。", "Counts yesterday's questions.")
     return [
         _of_yesterday("daily_tmdb_changes", changes_job, "30 1 * * *", "tmdb_changes", changes, status),
@@ -81,7 +81,7 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
 def _of_yesterday(
     name: str, job: Any, cron: str, kind: str, description: str, status: dg.DefaultScheduleStatus
 ) -> dg.ScheduleDefinition:
-    """Return a schedule that launches the day before the one on which it ticks."""
+    """Return a schedule that launches the partition of the day before its tick."""
 
     @dg.schedule(
         name=name,

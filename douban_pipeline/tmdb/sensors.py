@@ -1,4 +1,4 @@
-"""The sensor that launches the writing of the graph: one indexed query; its skip reasons say why nothing runs."""
+"""The sensor that launches writes to the graph: one indexed query; its skip reasons state why nothing runs."""
 
 import dagster as dg
 
@@ -29,7 +29,7 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
     )
     def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if not settings.database_url.get_secret_value():
-            reason = f"{PREFIX}DATABASE_URL names no server: one for trying is not started every half a minute"
+            reason = f"{PREFIX}DATABASE_URL names no server: the embedded one is not started every half minute"
             return dg.SkipReason(reason)
         services = open_services(settings)
         try:
@@ -45,11 +45,11 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         origin = context.code_location_origin
         runs = JobRuns(context.instance, origin.location_name if origin else None, graph_job.name)
         if runs.under_way():
-            return dg.SkipReason(f"{due} changes wait; a run is under way, and the next tick looks again")
+            return dg.SkipReason(f"{due} changes wait; a run is in progress; the next tick checks again")
         if until := pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now):
             return dg.SkipReason(f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC")
         window = int(now.timestamp()) // INTERVAL_SECONDS
-        # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+        # The key contains the time window: a repeated tick requests the same run, a later one a new run.
         return dg.RunRequest(run_key=f"graph:{window}", tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})
 
     return [outbox_backlog]

@@ -1,4 +1,4 @@
-"""The store, the graph and the client of TMDB as the settings name them, or those for trying in HOME."""
+"""Opens the configured store, graph and client of TMDB, or embedded servers in HOME."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
-    """Yield the store; where no server is named, PostgreSQL runs in HOME for as long as the block does.
+    """Yield the store; if no server is configured, PostgreSQL runs in HOME during the block.
 
     Raises:
-        DatabaseError: There is no server, and none can be started.
+        DatabaseError: No server is configured, and none can be started.
     """
     from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
@@ -47,10 +47,10 @@ def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
 
 @contextmanager
 def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
-    """Yield the graph; where no server is named, ArcadeDB runs in HOME for as long as the block does.
+    """Yield the graph; if no server is configured, ArcadeDB runs in HOME during the block.
 
     Raises:
-        DatabaseError: There is no server, and none can be started.
+        DatabaseError: No server is configured, and none can be started.
     """
     from douban_pipeline.tmdb.graph.target import GraphTarget
 
@@ -69,7 +69,7 @@ def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
 _EXPORT_BYTES = 256 * 1024 * 1024
 _EXPORT_SECONDS = 600.0
 _KEPT_OPEN = 10
-"""Connections to TMDB that stay open between calls: it is asked many times a second, and TLS takes two round trips."""
+"""Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class TmdbPlatform(Platform):
 
     @property
     def longest_call(self) -> timedelta:
-        """A list of ids takes the longest."""
+        """The maximum duration of a call: that of an id list."""
         return timedelta(seconds=_EXPORT_SECONDS)
 
     def source_limits(self) -> Mapping[str, SourceLimits]:
-        """Return the limits of the API, and of the lists of ids."""
+        """Return the limits of the API and of the id lists."""
         settings = self.settings
         return {
             SOURCE: SourceLimits(60 * settings.requests_per_second, settings.concurrency),
@@ -104,7 +104,7 @@ class TmdbPlatform(Platform):
 
 @contextmanager
 def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None) -> Iterator[TmdbClient]:
-    """Yield the client for runs and commands; the gate that paces it is in the store's database.
+    """Yield the client for runs and commands; its gate is in the store's database.
 
     Raises:
         ProblemsError: Neither a key nor a token is set.
@@ -144,5 +144,5 @@ def api_headers(settings: TmdbSettings) -> dict[str, str]:
     """
     token = settings.api_token.get_secret_value()
     if not token and not settings.api_key.get_secret_value():
-        raise ProblemsError([f"TMDB cannot be asked without a key: set {PREFIX}API_KEY or {PREFIX}API_TOKEN"])
+        raise ProblemsError([f"TMDB cannot be used without a key: set {PREFIX}API_KEY or {PREFIX}API_TOKEN"])
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -1,4 +1,4 @@
-"""Every setting of the TMDB system; where they are read: `core.settings_base`."""
+"""Settings of the TMDB system; `core.settings_base` reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GRAPH_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class TmdbSettings(SystemSettings):
-    """All settings of the system; those with a variable of the base prefix are shared with the other systems."""
+    """Settings of the system; those with a variable of the base prefix are shared with other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
@@ -47,48 +47,46 @@ class TmdbSettings(SystemSettings):
     database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
     )
-    pool_min: int = Field(1, ge=0, le=100, description="Connections to PostgreSQL that a process keeps open.")
-    pool_max: int = Field(10, ge=1, le=200, description="Connections to PostgreSQL that a process opens at most.")
-    language: str = Field("zh-CN", description="Language of the base rows; answers in others go to the translations.")
+    pool_min: int = Field(1, ge=0, le=100, description="Minimum of open connections to PostgreSQL per process.")
+    pool_max: int = Field(10, ge=1, le=200, description="Maximum of open connections to PostgreSQL per process.")
+    language: str = Field("zh-CN", description="Language of the base rows; others become translations.")
     api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
     exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
     api_key: SecretStr = Field(SecretStr(""), description="Key of TMDB's API (v3); or API_TOKEN.")
     api_token: SecretStr = Field(SecretStr(""), description="Read access token of TMDB's API, sent as a bearer.")
     requests_per_second: float = Field(
-        20.0, gt=0, le=1000, description="Requests a second that runs and commands make, all processes together."
+        20.0, gt=0, le=1000, description="Requests per second of runs and commands, over all processes."
     )
-    concurrency: int = Field(10, ge=1, le=100, description="Requests of theirs under way at once.")
+    concurrency: int = Field(10, ge=1, le=100, description="Concurrent requests of runs and commands.")
     request_timeout_seconds: float = Field(10.0, gt=0, le=120, description="Wall-clock limit of one request.")
     search_cache_days: int = Field(
-        7, ge=0, le=30, description="Days that an archived answer of a search is taken in place of a request."
+        7, ge=0, le=30, description="Days for which an archived search answer replaces a request."
     )
     archive_days: int = Field(
-        30, ge=1, le=180, description="Days that archived answers are kept; those about entities are no part of it."
+        30, ge=1, le=180, description="Days for which archived answers are kept; entities are not affected."
     )
     enrichment_async_write_enable: bool = Field(
-        True, description="Write questions of users behind the answers; otherwise before them."
+        True, description="Log users' questions after answering; otherwise before."
     )
     enrichment_write_queue_size: int = Field(
-        100, ge=1, le=100_000, description="Questions that wait in memory; more of them wait on the disk."
+        100, ge=1, le=100_000, description="Questions queued in memory; further ones are queued on the disk."
     )
-    answer_deadline_seconds: float = Field(3.0, gt=0, le=60, description="How long an answer waits for TMDB.")
+    answer_deadline_seconds: float = Field(3.0, gt=0, le=60, description="Seconds that an answer waits for TMDB.")
     service_requests_per_second: float = Field(
-        15.0, gt=0, le=1000, description="Requests a second that one service makes, beside REQUESTS_PER_SECOND."
+        15.0, gt=0, le=1000, description="Requests per second of one service, in addition to REQUESTS_PER_SECOND."
     )
-    questions_per_minute: int = Field(
-        60, ge=1, le=100_000, description="Questions a minute that one address may ask the service."
-    )
-    graph_uri: str = Field("", description="Bolt address of Neo4j; empty means an ArcadeDB in HOME, for trying.")
+    questions_per_minute: int = Field(60, ge=1, le=100_000, description="Questions per minute and client address.")
+    graph_uri: str = Field("", description="Bolt address of Neo4j; empty means ArcadeDB in HOME, for trials.")
     graph_user: str = Field("neo4j", description="Account at the graph database.")
     graph_password: SecretStr = Field(SecretStr(""), description="Its password.")
     graph_database: str = Field("neo4j", description="Name of the database there.")
-    graph_batch: int = Field(50, ge=1, le=1000, description="Entities that one transaction of the graph writes.")
+    graph_batch: int = Field(50, ge=1, le=1000, description="Entities written in one transaction of the graph.")
     outbox_lease_seconds: int = Field(
-        300, ge=10, le=3600, description="How long claimed changes stay a silent worker's."
+        300, ge=10, le=3600, description="Seconds after which claimed changes are released."
     )
     outbox_attempts: int = Field(8, ge=1, le=100, description="Failures after which a change is put aside.")
-    outbox_days: int = Field(7, ge=1, le=3650, description="Days that rows of the outbox are kept once done.")
-    request_days: int = Field(30, ge=1, le=3650, description="Days that logged questions of users are kept.")
+    outbox_days: int = Field(7, ge=1, le=3650, description="Days for which completed outbox rows are kept.")
+    request_days: int = Field(30, ge=1, le=3650, description="Days for which users' logged questions are kept.")
     raw_days: int = Field(
         180, ge=1, le=180, description="Days after which TMDB's answers must be fetched again or dropped."
     )
@@ -98,9 +96,9 @@ class TmdbSettings(SystemSettings):
     )
     entities_per_run: int = Field(2000, ge=1, le=100_000, description="Entities that a run of tmdb_entities fetches.")
     fill_popular: bool = Field(
-        False, description="Whether runs fetch popular stubs, too, once all that is linked or was asked for is there."
+        False, description="Whether runs also fetch popular stubs, after linked and requested ones."
     )
-    videos_per_run: int = Field(500, ge=1, le=100_000, description="Videos that a run of tmdb_matches looks for.")
+    videos_per_run: int = Field(500, ge=1, le=100_000, description="Videos that a run of tmdb_matches searches.")
 
     @field_validator("owner")
     @classmethod
@@ -143,5 +141,5 @@ class TmdbSettings(SystemSettings):
 
 
 def load_settings(**overrides: Any) -> TmdbSettings:
-    """Return the settings in force; see `SystemSettings.load`."""
+    """Return the current settings; see `SystemSettings.load`."""
     return TmdbSettings.load(**overrides)

@@ -1,7 +1,7 @@
-"""TMDB's titles as the matcher sees subjects, so that the library's videos are judged by the same gate. Pure.
+"""TMDB's titles as the matcher's subjects, so that the library's videos are judged by the same gate. Pure.
 
-A series of several seasons is one subject a season, as Douban has them and as sites name their videos; the number of a
-subject says which title and season it is.
+A series of several seasons becomes one subject per season, as on Douban and in the sites' video names; a subject's
+number encodes title and season.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_PEOPLE = 20
 
 
 def subjects_of(entity: EntityType, raw: Mapping[str, Any]) -> Iterator[Subject]:
-    """Yield the subjects that a film or series is: one, or one a season."""
+    """Yield the subjects of a film or series: one, or one per season."""
     tmdb_id = id_of(raw.get("id"))
     names = names_of(entity, raw)
     if tmdb_id is None or not names:
@@ -39,14 +39,14 @@ def subjects_of(entity: EntityType, raw: Mapping[str, Any]) -> Iterator[Subject]
 
 
 def key_of_subject(number: int) -> tuple[EntityKey, int]:
-    """Return which title, and which of its seasons (0: all of it), a subject's number names."""
+    """Return title and season (0: all of it) encoded in a subject's number."""
     both, season = divmod(number, _SEASONS)
     tmdb_id, is_series = divmod(both, 2)
     return EntityKey(EntityType.TV if is_series else EntityType.MOVIE, tmdb_id), season
 
 
 def names_of(entity: EntityType, raw: Mapping[str, Any]) -> list[str]:
-    """Return what a title is called: in the base language, in the original, then elsewhere."""
+    """Return a title's names: in the base language, the original, then others."""
     name = SHOWN[entity][0]
     found = [text_of(raw.get(name)), text_of(raw.get(f"original_{name}"))]
     for part in ("titles", "results"):
@@ -103,7 +103,7 @@ def _kind(entity: EntityType, raw: Mapping[str, Any]) -> Kind:
 
 
 def _people(raw: Mapping[str, Any], group: str, job: str = "") -> Iterator[str]:
-    """Yield names from the credits, with what people are called in their own language."""
+    """Yield names from the credits, with the people's names in their own language."""
     for item in items_of(raw.get("credits"), group):
         if not job or item.get("job") == job:
             for name in dict.fromkeys((text_of(item.get("name")), text_of(item.get("original_name")))):

@@ -1,8 +1,8 @@
-"""From the store to the graph: what is queued, or everything anew.
+"""Writes from the store to the graph: queued entities, or everything.
 
-The graph is a function of the full answers in the store: every edge that a full title names, and those that a full
-person names to titles that are not full. What is queued only says whom to look at; what is written is read when
-it is written. So doing a row twice, late, or by two workers ends in the same graph.
+The graph is a function of the full answers in the store: every edge of a full title, and those of a full person to
+titles that are not full. The queue only names entities; their data is read when it is written. So processing a row
+twice, late, or in two workers leads to the same graph.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from douban_pipeline.tmdb.types import (
 
 _logger = logging.getLogger(__name__)
 DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
-"""Errors that say nothing about what was to be written."""
+"""Errors that are not caused by the data to be written."""
 
 
 class GraphUnavailableError(Exception):
-    """The graph database does not answer; what was to be written is still queued."""
+    """The graph database does not answer; the entities are still queued."""
 
 
 @dataclass(slots=True)
 class SyncReport:
-    """What a drain did.
+    """Result of a drain.
 
     Attributes:
         done: Entities written.
-        changed_meanwhile: Of these, those that changed while they were written, and are queued again.
-        failed: Entities that could not be written, with the reason; they are tried again later.
+        changed_meanwhile: Number of those that changed while they were written, and are queued again.
+        failed: Entities that could not be written, with the reason; they are retried later.
         dead: Those of them that were put aside for good.
         written: Edges and nodes.
     """
@@ -68,7 +68,7 @@ class SyncReport:
 
 
 def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBatch:
-    """Return what the graph has to hold of entities, from what the store holds now.
+    """Return the required content of the graph for entities, from the store's current data.
 
     Raises:
         PayloadError: An answer cannot be projected.
@@ -78,7 +78,7 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
         entity: {key.tmdb_id for key in gone if TYPES.get(key.label) is entity}
         for entity in (EntityType.MOVIE, EntityType.TV)
     }
-    if any(titles.values()):  # what full people say of a title counts again, now that it says nothing itself
+    if any(titles.values()):  # edges from full people count again for a title that is no longer full
         people = [EntityKey(EntityType.PERSON, tmdb_id) for tmdb_id in store.people_crediting(titles)]
         more, _ = _projections(store, people)
         projections = {**more, **projections}
@@ -108,7 +108,7 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
 def _projections(
     store: PostgresTmdbStore, keys: Iterable[EntityKey]
 ) -> tuple[dict[NodeKey, Projection], list[NodeKey]]:
-    """Return the projections of the full ones among the entities, and the nodes of the others."""
+    """Return the projections of full entities, and the nodes of the others."""
     wanted = sorted(set(keys))
     found: dict[NodeKey, Projection] = {}
     gone: list[NodeKey] = []
@@ -146,7 +146,7 @@ def _is_full(shown: dict[NodeKey, Shown], key: NodeKey) -> bool:
 def _stub(
     key: NodeKey, said: Mapping[str, Property], shown: dict[NodeKey, Shown], names: dict[int, str | None]
 ) -> dict[str, Property]:
-    """Return what is shown of a node that is not full: what the store calls it, else what the credit said."""
+    """Return the properties of a node that is not full: from the store, else from the credit."""
     if key.label is Label.GENRE:
         return {"name": names[key.tmdb_id]} if key.tmdb_id in names else dict(said)
     if key in shown:
@@ -164,19 +164,19 @@ def drain(
     seconds: float | None = None,
     on_batch: Callable[[SyncReport], None] | None = None,
 ) -> SyncReport:
-    """Bring what is queued into the graph until nothing is due, or time is up.
+    """Write queued entities to the graph until none is due, or the time is up.
 
     Args:
-        store: Where it is queued.
-        target: Where it goes.
-        batch: Entities of one transaction.
-        lease_seconds: How long others leave a claimed row alone.
+        store: The store with the queue.
+        target: The graph.
+        batch: Entities per transaction.
+        lease_seconds: Lease of claimed rows.
         attempts: Failures after which a row is put aside.
-        seconds: After this long no more rows are claimed.
-        on_batch: Called after each batch with what was done so far.
+        seconds: After this time no more rows are claimed.
+        on_batch: Called after each batch with the progress.
 
     Raises:
-        GraphUnavailableError: The graph database does not answer; rows that were claimed are given back.
+        GraphUnavailableError: The graph database does not answer; claimed rows are released.
     """
     worker = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     report = SyncReport()
@@ -206,7 +206,7 @@ def _sync(
     attempts: int,
     report: SyncReport,
 ) -> None:
-    """Write claimed rows in one transaction of the graph; if it cannot be written, each in its own."""
+    """Write claimed rows in one transaction of the graph; if that fails, use one transaction each."""
     try:
         report.written += apply_entities(store, target, [each.key for each in claims])
     except DOWN:
@@ -229,7 +229,7 @@ def _sync(
 
 
 def apply_entities(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence[EntityKey]) -> Written:
-    """Make the graph agree with the store about some entities, while nobody else writes to it."""
+    """Write some entities from the store to the graph, under the graph's lock."""
     with store.graph_lock():
         return target.apply(build_batch(store, keys))
 
@@ -237,9 +237,9 @@ def apply_entities(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence
 def rebuild_graph(
     store: PostgresTmdbStore, target: GraphTarget, *, batch: int = 50, on_batch: Callable[[int], None] | None = None
 ) -> int:
-    """Empty the graph and build it from the store's answers alone; return how many entities it was built from.
+    """Empty the graph and rebuild it from the store's answers alone; return the number of entities.
 
-    What is queued stays queued: writing it once more changes nothing.
+    Queued entities stay queued: writing them again changes nothing.
     """
     target.set_up()
     target.clear()

@@ -1,4 +1,4 @@
-"""What may be wrong with an installation of the TMDB system, and what to do about it. Changes nothing."""
+"""Findings about an installation of the TMDB system, with remedies. Changes nothing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 
 OLDEST_POSTGRES = 13
-"""Since then ``gen_random_uuid()`` needs no extension."""
+"""From this version on ``gen_random_uuid()`` needs no extension."""
 _WAITING = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about one thing: how it is, in words, and what to do about it if it is not well."""
+    """Finding about one aspect: its state as text, and the remedy if there is a problem."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -37,7 +37,7 @@ class Finding:
 
 
 def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Iterator[Finding]:
-    """Look at PostgreSQL, the schema, its rights, the age of answers and the outbox."""
+    """Check PostgreSQL, the schema, its rights, the age of answers and the outbox."""
     try:
         with store.transaction() as connection:
             version = connection.info.server_version // 10000
@@ -154,7 +154,7 @@ def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:
 
 
 def check_graph(target: GraphTarget) -> Iterator[Finding]:
-    """Look at the graph database."""
+    """Check the graph database."""
     try:
         server, counts = target.server(), target.counts()
     except (DriverError, Neo4jError) as error:

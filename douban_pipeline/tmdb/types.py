@@ -1,4 +1,4 @@
-"""Values of the TMDB system: entities, and the nodes and edges that they become. Pure."""
+"""Types of the TMDB system: entities, and the nodes and edges built from them. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 Property = str | int | float | bool | None
-"""What a property of a node or an edge may be."""
+"""Allowed values of a property of a node or an edge."""
 _NONE: Mapping[str, Property] = MappingProxyType({})
 
 
 class _Name(StrEnum):
-    """Names that keys hold: hashed as the texts they are, which is quicker than as members of an enum."""
+    """Base of the enums used in keys: hashed as plain strings, which is faster than hashing enum members."""
 
     __hash__ = str.__hash__
 
 
 class EntityType(_Name):
-    """The kinds of entities that have a table, named as TMDB's paths name them."""
+    """The entity types with a table, named as in TMDB's paths."""
 
     MOVIE = "movie"
     PERSON = "person"
@@ -56,36 +56,36 @@ BIGGEST_ID = 2**31 - 1
 
 
 class PayloadError(ValueError):
-    """A body cannot be an answer about an entity; the message says why."""
+    """A body is not an answer about an entity; the message says why."""
 
 
 class EntityKey(NamedTuple):
-    """Which entity: its type and TMDB's id within the type."""
+    """Key of an entity: its type and TMDB's id within the type."""
 
     type: EntityType
     tmdb_id: int
 
     def __str__(self) -> str:
-        """Return it as TMDB's paths have it, e.g. ``movie/603``."""
+        """Return it in the form of TMDB's paths, e.g. ``movie/603``."""
         return f"{self.type.value}/{self.tmdb_id}"
 
 
 class NodeKey(NamedTuple):
-    """Which node."""
+    """Key of a node."""
 
     label: Label
     tmdb_id: int
 
 
 class Node(NamedTuple):
-    """A node with the properties that the graph holds of it; None means that it has no such property."""
+    """A node with its properties in the graph; None means that it has no such property."""
 
     key: NodeKey
     properties: Mapping[str, Property]
 
 
 class EdgeKey(NamedTuple):
-    """Which edge: relation, both ends and the credit, which is empty for genres."""
+    """Key of an edge: relation, both ends and the credit, which is empty for genres."""
 
     relation: Relation
     start: NodeKey
@@ -102,11 +102,11 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What one full entity says of the graph.
+    """A full entity's part of the graph.
 
     Attributes:
         node: The entity's own node.
-        others: The other ends of its edges, with what a credit says of them: enough for a stub.
+        others: The nodes at the other ends of its edges, with the properties from the credits: enough for a stub.
         edges: Its edges, each key once.
     """
 

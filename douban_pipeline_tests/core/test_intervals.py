@@ -47,5 +47,5 @@ def test_a_wider_confidence_is_a_wider_interval() -> None:
 
 @pytest.mark.parametrize(("successes", "total"), [(1, 0), (-1, 5), (6, 5)])
 def test_what_is_no_share_is_refused(successes: int, total: int) -> None:
-    with pytest.raises(ValueError, match="no share"):
+    with pytest.raises(ValueError, match="not a share"):
         wilson(successes, total)

@@ -397,7 +397,7 @@ def test_a_cost_that_is_not_said_is_noted(
 ) -> None:
     source.says(answer(usage=usage))
     assert complete(model(shared, source.url)).cost_usd == (cost or 0.0)
-    assert ("does not say what it cost" in caplog.text) is (cost is None)
+    assert ("does not state its cost" in caplog.text) is (cost is None)
 
 
 def test_names_of_model_and_provider_are_short_lines(shared: House, source: Source) -> None:

@@ -132,7 +132,7 @@ def test_tables_of_a_newer_release_are_left_alone(arguments, sqlite_url, tmp_pat
         result = call(*arguments, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME=str(tmp_path))
         assert result.status == 2
         assert "version 9999" in result.said
-        assert "Install that release again" in " ".join(result.said.split())
+        assert "Install that one again" in " ".join(result.said.split())
         assert library.query("SELECT version_num FROM mac_douban_version") == [{"version_num": "9999"}]
 
 

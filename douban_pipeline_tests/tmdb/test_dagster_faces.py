@@ -288,7 +288,7 @@ def test_the_sensor_says_why_it_launches_nothing(
     assert launched.tags["tmdb/due"] == "1"
     job = build_defs(settings=settings).get_repository_def().get_job("sync_tmdb_graph")
     add_run(instance, job, location="tmdb")
-    assert "a run is under way" in tick(settings).skip_message
+    assert "a run is in progress" in tick(settings).skip_message
 
 
 def test_everything_is_described_and_belongs_to_the_system(settings: TmdbSettings) -> None:

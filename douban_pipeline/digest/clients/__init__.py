@@ -1,1 +1,1 @@
-"""Ways to what the digest reads beside WeRSS."""
+"""Clients of the digest's sources other than WeRSS."""

@@ -1,4 +1,4 @@
-"""Entries of the system feeds as articles, read from its tables: the systems share data, not code."""
+"""Entries of the feeds system as articles, read from its tables: the systems share data, not code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.digest.types import FoundArticle
 
 EVERY = "*"
-"""What stands for all sources."""
+"""Placeholder for all sources."""
 _MOST = 2000
 
 _source = table("feed_source", column("source_id"), column("title"), column("url"), column("state"))
@@ -21,12 +21,12 @@ _entry = table(
 )
 
 
-class NoFeeds(Exception):  # noqa: N818 (it says what is the matter)
-    """The tables of feeds are not where the settings say."""
+class NoFeeds(Exception):  # noqa: N818 (the name states the problem)
+    """The tables of feeds do not exist in the configured database."""
 
 
 def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
-    """Return the wanted sources that there are, by id, with their names.
+    """Return the existing ones of the wanted sources, by id, with their names.
 
     Raises:
         NoFeeds: There are no such tables.
@@ -41,7 +41,7 @@ def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
 
 
 def entries(engine: Engine, source_id: str, name: str, since: datetime) -> list[FoundArticle]:
-    """Return a source's entries published since a moment, the newest first; what it says of them is their text."""
+    """Return a source's entries published since a moment, newest first; their summaries are the articles' texts."""
     query = (
         select(_entry)
         .where(_entry.c.source_id == source_id, _entry.c.published_at >= int(since.timestamp()))

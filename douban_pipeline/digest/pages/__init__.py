@@ -1,1 +1,1 @@
-"""The digest's pages: one an analysis, one a day, and an index by day. Nothing of an article's HTML is ever in them."""
+"""The digest's pages: one per analysis, one per day, and an index by day. They never contain an article's HTML."""

@@ -1,4 +1,4 @@
-"""Where the pages are, as files and for those who follow a link."""
+"""Paths of the pages' files, and their addresses in links."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from datetime import date
 from douban_pipeline.core.ui.report_files import ReportFolder
 
 FOLDER = "digest"
-"""The pages' folder among the reports."""
+"""The pages' folder within the reports."""
 
 
 def daily_page(report_date: date) -> str:
-    """Return the path of a day's page inside the folder, without its ending."""
+    """Return the path of a day's page inside the folder, without suffix."""
     return f"daily/{report_date.isoformat()}"
 
 
 def analysis_page(analysis_id: int) -> str:
-    """Return the path of an analysis's page inside the folder, without its ending."""
+    """Return the path of an analysis's page inside the folder, without suffix."""
     return f"analysis/{analysis_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class PageAddresses:
-    """Addresses for messages: those of `douban-pipeline serve`, of a web server for the reports, or the files'.
+    """Addresses for messages: of `douban-pipeline serve`, of a web server for the reports, or of the files.
 
     Attributes:
-        public_url: Where `serve` is reached; empty where it is not used.
+        public_url: Public address of `serve`; empty if it is not used.
         reports: The folder of all reports.
     """
 

@@ -1,4 +1,4 @@
-"""What the pages show, as values: whoever fills them in reads the database, the pages do not."""
+"""Content of the pages as values: callers read the database, the pages do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 @dataclass(frozen=True, slots=True)
 class OpportunityView:
-    """One opportunity that an article tells of."""
+    """One opportunity named in an article."""
 
     type: str = ""
     title: str = ""
@@ -26,18 +26,18 @@ class AnalysisView:
     Attributes:
         analysis_id: Its id, part of its address.
         title: The article's title.
-        mp_name: Whose article it is.
+        mp_name: Name of the account.
         url: The article's page; only http and https become a link.
-        published_at: When it was published; None where nobody knows.
+        published_at: When it was published; None if unknown.
         report_date: The day it belongs to.
         slot: The slot that analysed it.
         score: 0 to 100.
         is_finding: Whether the score reaches the threshold.
-        summary: What it says.
-        opportunities: What it tells of.
-        suspicions: Why a person should look at it with care, such as instructions to the model in its text.
-        truncated: Whether the model was not given all of the text.
-        model: Who analysed it.
+        summary: Summary of the article.
+        opportunities: Opportunities named in it.
+        suspicions: Reasons why a person should check it, such as instructions to the model in its text.
+        truncated: Whether the model was given only a part of the text.
+        model: Model that analysed it.
     """
 
     analysis_id: int
@@ -68,7 +68,8 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """One of the day's best, as the report says it; ``analysis_id`` is None where it names none."""
+    """One of the day's best opportunities as named in the report; ``analysis_id`` is None if it refers to no
+    analysis."""
 
     title: str
     score: int
@@ -78,7 +79,7 @@ class TopView:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot of the day: how it ended, in Chinese, and ``good``, ``bad`` or nothing."""
+    """One slot of the day: its result in Chinese, and ``good``, ``bad`` or empty."""
 
     slot: str
     state: str
@@ -91,13 +92,13 @@ class DayView:
     """A day's report.
 
     Attributes:
-        report_date: Which day.
-        made_at: When this was put together.
-        failed: Whether the report could not be made; then `causes` says why, and what there is is shown all the same.
-        causes: Why, a sentence each.
-        note: A sentence on how the report was made, such as that the model was not available.
-        digest_md: The report as Markdown; links, pictures and HTML in it are only text.
-        top: The day's best, as the report names them.
+        report_date: The day.
+        made_at: When the view was created.
+        failed: Whether the report could not be made; then `causes` says why, and the other data is shown nevertheless.
+        causes: Reasons, one sentence each.
+        note: A sentence on how the report was made, for example that the model was not available.
+        digest_md: The report as Markdown; links, pictures and HTML in it are shown as text.
+        top: The day's best opportunities according to the report.
         watchlist: What to watch.
         analyses: All analyses of the day.
         failures: Articles that could not be analysed.
@@ -122,9 +123,9 @@ class DayEntry:
     """One day in the index.
 
     Attributes:
-        report_date: Which day.
-        analyses: How many articles were analysed.
-        findings: How many of them are findings, by id with their titles, the best first.
+        report_date: The day.
+        analyses: Number of analysed articles.
+        findings: Titles of the findings by id, best first.
         best_score: The best score of the day; None for none.
         failed: Whether the report could not be made.
     """

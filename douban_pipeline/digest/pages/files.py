@@ -1,4 +1,4 @@
-"""The pages as files in HOME/reports/digest, each written whole or not at all."""
+"""The pages as files in HOME/reports/digest, each written atomically."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from douban_pipeline.digest.pages.rendering import (
 )
 
 INDEX_DAYS = 366
-"""Days on the first page of the index; a year's days are on a page of their own too."""
+"""Days on the first page of the index; each year also has a page of its own."""
 
 
 def write_pages(reports: ReportFolder, day: DayView, index: Sequence[DayEntry], zone: ZoneInfo) -> Path:
     """Write the pages of a day and of its analyses, then the index, and return the day's page.
 
-    What is linked is written before what links to it. A page that cannot be written is as it was before, and so are
-    those after it.
+    Pages are written before those that link to them. If a page cannot be written, it and the following pages keep
+    their previous content.
 
     Args:
         reports: The folder of all reports.
         day: The day.
-        index: Every day that has a page, in any order.
-        zone: Whose clock the pages show.
+        index: All days that have a page, in any order.
+        zone: Time zone of the times on the pages.
 
     Raises:
         ReportFileError: The disk is full, or the folder cannot be written.
@@ -44,10 +44,10 @@ def write_pages(reports: ReportFolder, day: DayView, index: Sequence[DayEntry], 
 
 
 def write_analyses(reports: ReportFolder, analyses: Sequence[AnalysisView], zone: ZoneInfo) -> None:
-    """Write the pages of analyses alone, before a message links to one of them.
+    """Write the pages of analyses only, before a message links to one of them.
 
     Raises:
-        ReportFileError: As `write_pages`.
+        ReportFileError: As for `write_pages`.
     """
     for each in analyses:
         _write(reports, f"{analysis_page(each.analysis_id)}.html", render_analysis(each, zone))

@@ -1,4 +1,4 @@
-"""The pages as text. Every value is escaped; Markdown that the model wrote may format, but neither link nor embed."""
+"""Renders the pages. Every value is escaped; the model's Markdown may format, but not link or embed."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def render_daily(day: DayView, zone: ZoneInfo) -> str:
 
 
 def render_index(days: Sequence[DayEntry], title: str, years: Sequence[int], about: str) -> str:
-    """Return a list of days, the newest first, that can be searched where scripts run.
+    """Return a list of days, newest first, with a search field if scripts are allowed.
 
     Args:
         days: The days.
         title: Its heading.
-        years: Years that have a list of their own, to be linked.
+        years: Years with a list of their own, which are linked.
         about: A sentence under the heading.
     """
     return render(
@@ -107,7 +107,7 @@ def search_script() -> str:
 
 
 def formatted(markdown: str) -> Markup:
-    """Return Markdown as HTML: headings, lists, emphasis, tables; HTML, links and pictures in it stay text."""
+    """Return Markdown as HTML: headings, lists, emphasis, tables; HTML, links and pictures in it are shown as text."""
     return Markup(_parser().render(markdown))  # noqa: S704 (the parser escapes)
 
 
@@ -122,7 +122,7 @@ def _chapters(*chapters: tuple[str, str, object]) -> list[dict[str, str]]:
 
 
 def _safe_link(url: str) -> str:
-    """Return an address that may become a link; nothing for any other."""
+    """Return an address that may become a link; otherwise empty."""
     try:
         return http_address(url)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Messages of the digest: an outbox that a slot writes in its transaction, and the sender that empties it."""
+"""Messages of the digest: an outbox, written in a slot's transaction, and the sender that delivers its rows."""

@@ -1,4 +1,4 @@
-"""The job that empties the outbox, and the one by which people send messages again."""
+"""The job that sends the outbox, and the job by which people resend messages."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -20,7 +20,7 @@ from douban_pipeline.digest.resources import PERSON_TAGS, tags_of
 from douban_pipeline.digest.services import DigestServices
 
 PUSH_TAGS = {**tags_of("digest_push"), "dagster/priority": "5"}
-"""Messages do not queue behind slots."""
+"""Messages are not queued behind slots."""
 _MOST_SHOWN = 100
 _STATES = {
     PushState.PENDING: "待发送",
@@ -34,14 +34,14 @@ _TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT:
 
 
 class PushConfig(LaunchpadConfig):
-    """How the outbox is emptied."""
+    """Parameters of sending."""
 
     dry_run: bool = Field(False, description="true 只列出会发送什么 · true only lists what would be sent.")
 
 
 @dg.op(name="push")
 def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
-    """Send what is due in the outbox, each channel by itself."""
+    """Send the due messages of the outbox, each channel independently."""
     services.ready()
     sender = Sender(services, context.run_id)
     report = sender.preview() if config.dry_run else sender.run()
@@ -66,9 +66,9 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
     ),
 )
 def push_notifications() -> None:
-    """Send what is due in the outbox: findings at most once, the report at least once.
+    """Send the due messages of the outbox: findings at most once, the report at least once.
 
-    Launched by `push_sensor` as soon as something is due; it depends on no asset, so that nothing upstream silences it.
+    Launched by `push_sensor` when a message is due; depends on no asset, so that no upstream failure can prevent it.
     """
     push_op()
 
@@ -95,16 +95,16 @@ def messages_table(rows: Sequence[Notification], services: DigestServices) -> st
 
 
 class ResendConfig(LaunchpadConfig):
-    """Which messages are sent again."""
+    """Messages to send again."""
 
     dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to send.")
     ids: list[int] = Field(default_factory=list, description="消息的 id · Ids of messages.")
     report_date: str = Field("", description="日期，如 2026-11-20，该日全部消息 · All messages of a day.")
-    slot: str = Field("", description="只要这个时段，如 22:00 · Only those of this slot.")
-    push_type: str = Field("", description="只要 finding、report 或 alert · Only those of this type.")
-    channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only those of these channels.")
+    slot: str = Field("", description="只要这个时段，如 22:00 · Only messages of this slot.")
+    push_type: str = Field("", description="只要 finding、report 或 alert · Only messages of this type.")
+    channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only messages of these channels.")
     include_sent: bool = Field(
-        False, description="true 连已送达的也再发一次 · true sends those again, too, that were taken."
+        False, description="true 连已送达的也再发一次 · true also resends messages that were delivered."
     )
 
 
@@ -120,7 +120,7 @@ def resend(context: dg.OpExecutionContext, config: ResendConfig, services: dg.Re
         changed = run_transaction(services.engine, lambda connection: outbox.requeue(connection, ids, now))
         settled = [row for row in settled if row.id in changed]
     verb = "would be" if config.dry_run else "are"
-    context.log.info(f"{len(settled)} messages {verb} sent again; {left} were taken and are left out")
+    context.log.info(f"{len(settled)} messages {verb} sent again; {left} were delivered and are left out")
     shown = dg.MetadataValue.md(messages_table(settled, services))
     context.add_output_metadata({"dry_run": config.dry_run, "messages": len(settled), "left_out": left, "rows": shown})
 
@@ -154,7 +154,7 @@ def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification
 
 
 _RESEND = """\
-再次发送消息 · Send messages again that did not arrive, or of which nobody knows.
+再次发送消息 · Resend messages that did not arrive or whose outcome is unknown.
 
 机会提醒在结果不明时不会自动重发（宁可少发一次），日报会。确认没有收到后，在这里重发；`dry_run: true`（默认）只列出。
 已送达的默认不动，`include_sent: true` 时连它们也再发一次。正在发送的不动。提交后由 `push_sensor` 在一分钟内发出。

@@ -1,7 +1,7 @@
-"""The outbox, table ``notification_log``: one row is one message on one channel.
+"""The outbox, table ``notification_log``: one row per message and channel.
 
-A slot writes its rows in the transaction that ends it; senders claim them one by one. Every change of a claimed row
-asks for the claim's token, so that a sender that was given up for dead changes nothing any more.
+A slot writes its rows in the transaction that ends the slot; senders claim them one by one. Every change of a claimed
+row is conditional on the claim's token, so that a sender considered dead cannot change the row any more.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from douban_pipeline.digest.push.rules import (
 from douban_pipeline.digest.store.tables import notification_log as log
 
 _MOST_TITLE, _MOST_BODY, _MOST_URL, _MOST_ERROR = 300, 15_000, 500, 2000
-"""Letters that the columns hold; MySQL's TEXT has 65,535 bytes, and a letter up to four."""
+"""Characters that fit the columns; MySQL's TEXT has 65,535 bytes, and a character takes up to four."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One row.
+    """One row of the outbox.
 
     Attributes:
-        parts_sent: How many parts of the message the platform took.
-        parts: How many it has; 0 before the first was sent.
+        parts_sent: Number of parts accepted by the platform.
+        parts: Number of parts; 0 before the first was sent.
     """
 
     id: int
@@ -64,7 +64,7 @@ class Notification:
 
     @property
     def message(self) -> Message:
-        """What is sent."""
+        """The message to send."""
         cause = f"{self.push_type}:{self.report_date}:{self.slot}"
         kind = self.push_type.value
         return Message(self.title, self.body, kind, cause, self.created_at, self.target_url, self.msg_uuid)
@@ -72,7 +72,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A message that is this sender's until its lease ends: the row as it was claimed, and the token."""
+    """A message leased to this sender: the row as claimed, and the token."""
 
     row: Notification
     token: str
@@ -93,20 +93,20 @@ def enqueue(
     channels: Sequence[str],
     now: datetime,
 ) -> int:
-    """Put a message into the outbox for each of ``channels``, inside the caller's transaction.
+    """Put a message into the outbox for each of ``channels``, within the caller's transaction.
 
-    There is one message for each date, slot, type and channel: where there is one already, it stays. Its words are
-    renewed if nobody has tried to send it yet, so that a slot that is run again says what it found last.
+    There is one message per date, slot, type and channel; an existing one is kept. Its text is replaced if no attempt
+    to send it was made yet, so that a slot that is run again sends its latest result.
 
     Returns:
-        How many messages are new.
+        The number of new messages.
 
     Raises:
-        ValueError: The type is none of `PushType`, or the address is too long.
+        ValueError: The type is not in `PushType`, or the address is too long.
     """
     push_type = PushType(push_type)
     if len(target_url) > _MOST_URL:
-        raise ValueError(f"an address of {len(target_url)} letters; {_MOST_URL} are the most")
+        raise ValueError(f"an address of {len(target_url)} characters; the maximum is {_MOST_URL}")
     words = {
         "target_url": target_url,
         "title": " ".join(title.split())[:_MOST_TITLE],
@@ -144,13 +144,14 @@ def enqueue(
                 with connection.begin_nested():
                     connection.execute(insert(log), row)
             except IntegrityError:
-                continue  # another run of the slot was first
+                continue  # another run of the slot inserted it first
             new += 1
     return new
 
 
 def claim(connection: Connection, notification_id: int, run_id: str, now: datetime) -> Claim | None:
-    """Make a message this sender's and count the attempt; return None if it is no longer to be sent, or another's."""
+    """Lease a message to this sender and count the attempt; return None if it is no longer due, or leased to
+    another."""
     token = owner_name(f"{run_id[:40]}#{uuid.uuid4().hex[:12]}")
     claimed = connection.execute(
         update(log)
@@ -170,21 +171,21 @@ def claim(connection: Connection, notification_id: int, run_id: str, now: dateti
 
 
 def renew(connection: Connection, held: Claim, sent: int, count: int, said: str, now: datetime) -> bool:
-    """Note how many parts were taken and lengthen the lease; return whether the message is still this sender's."""
+    """Store how many parts were accepted and extend the lease; return whether this sender still holds the message."""
     response = json.dumps({"sent": sent, "count": count, "said": said}, ensure_ascii=False)
     values = {"response": response, "lease_until": now + LEASE, "updated_at": now}
     return connection.execute(update(log).where(_held(held)).values(**values)).rowcount == 1
 
 
 def finish(connection: Connection, held: Claim, outcome: Outcome, now: datetime) -> bool:
-    """Store how an attempt ended; return False, changing nothing, if the message is no longer this sender's."""
+    """Store how an attempt ended; return False, changing nothing, if this sender no longer holds the message."""
     return connection.execute(update(log).where(_held(held)).values(**_ended(outcome, now))).rowcount == 1
 
 
 def release_abandoned(connection: Connection, now: datetime) -> list[Notification]:
-    """Take messages from senders that died or whose lease has ended; return them as they are now.
+    """Release messages whose sender died or whose lease expired; return them with their new state.
 
-    What was taken whole is SENT, whoever died afterwards; else a report is sent again, a finding becomes UNKNOWN.
+    A completely accepted message becomes SENT; otherwise a report is sent again, and a finding becomes UNKNOWN.
     """
     found: list[Notification] = []
     for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
@@ -204,7 +205,7 @@ def _is_abandoned(row: Row[Any], now: datetime) -> bool:
 
 
 def requeue(connection: Connection, ids: Sequence[int], now: datetime) -> list[int]:
-    """Make messages due again as if they were new, but for those that a sender holds; return the ids of those."""
+    """Make messages due again like new ones, except those a sender holds; return the ids of the others."""
     changed: list[int] = []
     for notification_id in ids:
         where = (log.c.id == notification_id) & (log.c.state != PushState.SENDING.value)
@@ -248,7 +249,7 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def due(connection: Connection, now: datetime, most: int) -> list[Notification]:
-    """Return messages that are to be sent now: reports first, then alerts, then findings, the oldest first."""
+    """Return messages that are due: reports first, then alerts, then findings, the oldest first."""
     query = select(log).where(_due(now)).order_by(log.c.push_type.desc(), log.c.id).limit(most)
     rows = [_read(row) for row in connection.execute(query)]
     order = (PushType.REPORT, PushType.ALERT, PushType.FINDING)
@@ -258,7 +259,7 @@ def due(connection: Connection, now: datetime, most: int) -> list[Notification]:
 def waiting(
     connection: Connection, now: datetime, push_types: Collection[PushType] = tuple(PushType)
 ) -> tuple[int, int, datetime | None]:
-    """Return how many messages of some types are due, how many senders left behind, and when the next is retried."""
+    """Return the number of due messages of given types, of abandoned ones, and the time of the next retry."""
     of_type = log.c.push_type.in_([each.value for each in push_types])
     counts = connection.execute(select(func.count()).where(_due(now), of_type)).scalar_one()
     sending = select(log.c.lease_until, log.c.lease_owner).where(log.c.state == PushState.SENDING.value)
@@ -268,13 +269,13 @@ def waiting(
 
 
 def attempts_since(connection: Connection, channel: str, moment: datetime) -> int:
-    """Return how many messages were tried on a channel since a moment."""
+    """Return how many attempts were made on a channel since a moment."""
     tried = (log.c.channel == channel) & (log.c.attempts > 0) & (log.c.updated_at > moment)
     return int(connection.execute(select(func.count()).where(tried)).scalar_one())
 
 
 def attempts_of_minute(connection: Connection, channel: str, now: datetime) -> int:
-    """Return how many messages were tried on a channel within the last minute."""
+    """Return how many attempts were made on a channel within the last minute."""
     return attempts_since(connection, channel, now - MINUTE)
 
 
@@ -289,7 +290,7 @@ def select_notifications(
     states: Sequence[str] = (),
     most: int = 1000,
 ) -> list[Notification]:
-    """Return messages, the newest first; what is not given does not narrow them."""
+    """Return messages, newest first; an argument that is not given does not filter."""
     query = select(log).order_by(log.c.report_date.desc(), log.c.id.desc()).limit(most)
     query = query.where(log.c.id.in_(ids)) if ids else query
     query = query.where(log.c.report_date == report_date) if report_date else query

@@ -1,4 +1,4 @@
-"""What becomes of a message, and when it may go out. Pure."""
+"""Decides the state of a message after an attempt, and when it may be sent. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 _SEPARATOR = "\x1f"
-"""In no field, so that no two different sets of fields are one text."""
+"""A separator that occurs in no field, so that different fields never give the same text."""
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(minutes=30)
 LEASE = timedelta(minutes=3)
-"""How long a message stays a silent sender's; one part takes seconds, and each renews it."""
+"""Lease of a message; one part takes seconds, and each renews the lease."""
 MINUTE = timedelta(minutes=1)
 
 
@@ -27,10 +27,10 @@ class PushType(StrEnum):
 
 
 class PushState(StrEnum):
-    """Where a message stands.
+    """State of a message.
 
-    PENDING was never tried; SENDING is a sender's; SENT was taken; FAILED was refused, and is tried again at its time;
-    UNKNOWN may have arrived, and is not tried again by itself; DEAD was given up.
+    PENDING was never tried; SENDING is leased to a sender; SENT was accepted; FAILED was refused and is retried at its
+    time; UNKNOWN may have arrived and is not retried automatically; DEAD was given up.
     """
 
     PENDING = "pending"
@@ -42,21 +42,21 @@ class PushState(StrEnum):
 
 
 WAITING = (PushState.PENDING, PushState.FAILED)
-"""States from which a message is sent."""
+"""States in which a message is due."""
 AT_MOST_ONCE = frozenset({PushType.FINDING})
-"""What is not sent again where it may have arrived. The report and alerts are: rather twice than never."""
+"""Types not resent if they may have arrived. The report and alerts are resent: twice is better than never."""
 MOST_ATTEMPTS = {PushType.FINDING: 8, PushType.REPORT: 100, PushType.ALERT: 30}
-"""Attempts after which a message is given up: about an hour for a finding, two days for a report."""
+"""Maximum number of attempts: about an hour for a finding, two days for a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attempt ends with.
+    """Result of an attempt.
 
     Attributes:
         state: The message's new state.
-        next_attempt_at: When it is tried again; None for never.
-        error: Why it was not taken; empty where it was.
+        next_attempt_at: When it is retried; None for never.
+        error: Why it was not accepted; empty if it was.
     """
 
     state: PushState
@@ -65,28 +65,28 @@ class Outcome:
 
 
 def message_id(report_date: date, slot: str, push_type: str, channel: str, target_url: str) -> str:
-    """Return the id of a message: the same for the same push, of which each channel has its own."""
+    """Return the id of a message: equal for the same push, different for each channel."""
     fields = (report_date.isoformat(), slot, push_type, channel, target_url)
     return hashlib.sha1(_SEPARATOR.join(fields).encode(), usedforsecurity=False).hexdigest()
 
 
 def payload_hash(title: str, body: str, target_url: str) -> str:
-    """Return what two messages of the same content have in common."""
+    """Return a hash that is equal for messages of the same content."""
     return hashlib.sha256(_SEPARATOR.join((title, body, target_url)).encode()).hexdigest()
 
 
 def after_failure(
     push_type: PushType, attempts: int, error: str, *, uncertain: bool, retry_after: float | None, now: datetime
 ) -> Outcome:
-    """Return what becomes of a message that was not taken, as far as is known.
+    """Return the outcome of an attempt that was not reported as accepted.
 
     Args:
-        push_type: What it is.
-        attempts: How often it was tried, this time included.
-        error: Why, in a sentence.
+        push_type: Type of the message.
+        attempts: Number of attempts, including this one.
+        error: The reason, as a sentence.
         uncertain: Whether it may have arrived nevertheless.
         retry_after: Seconds the platform asks to wait.
-        now: When that was.
+        now: Time of the attempt.
     """
     if uncertain and push_type in AT_MOST_ONCE:
         return Outcome(PushState.UNKNOWN, None, f"{error}；可能已送达，不再自动重发")
@@ -97,19 +97,19 @@ def after_failure(
 
 
 def after_death(push_type: PushType, now: datetime) -> Outcome:
-    """Return what becomes of a message whose sender died, or fell silent, while it was sending."""
+    """Return the outcome for a message whose sender died, or stopped responding, while sending."""
     if push_type in AT_MOST_ONCE:
         return Outcome(PushState.UNKNOWN, None, "发送中断，不知是否送达；不再自动重发")
     return Outcome(PushState.FAILED, now, "发送中断，不知是否送达；重新发送")
 
 
 def quiet_until(now: datetime, quiet: Sequence[time], zone: ZoneInfo) -> datetime | None:
-    """Return when the quiet hours end that ``now`` is in; None outside of them.
+    """Return the end of the quiet hours that contain ``now``; None outside of them.
 
     Args:
-        now: The moment, aware.
-        quiet: Their beginning and end on the clock of ``zone``, which may go over midnight; empty for none.
-        zone: Whose clock.
+        now: The current time, aware.
+        quiet: Their start and end in ``zone``, possibly across midnight; empty for none.
+        zone: Time zone of the quiet hours.
     """
     if not quiet:
         return None
@@ -124,5 +124,5 @@ def quiet_until(now: datetime, quiet: Sequence[time], zone: ZoneInfo) -> datetim
 
 
 def may_go_out(push_type: PushType, now: datetime, quiet: Sequence[time], zone: ZoneInfo) -> bool:
-    """Return whether a message of this type is sent now: quiet hours hold back findings, and nothing else."""
+    """Return whether a message of this type may be sent now: quiet hours delay findings only."""
     return push_type is not PushType.FINDING or quiet_until(now, quiet, zone) is None

@@ -1,4 +1,4 @@
-"""Empties the outbox: claim, send outside of any transaction, store the outcome."""
+"""Sends the outbox: claim, send outside any transaction, store the outcome."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _Result = TypeVar("_Result")
 
 @dataclass(slots=True)
 class PushReport:
-    """What came of one pass.
+    """Result of one pass.
 
     Attributes:
-        sent: Messages that were taken.
-        failed: Messages that are tried again.
-        unknown: Findings of which nobody knows whether they arrived, those of dead senders included.
+        sent: Messages that were accepted.
+        failed: Messages that will be retried.
+        unknown: Findings with an unknown outcome, including those of dead senders.
         dead: Messages that were given up.
-        held: Messages that wait for the end of quiet hours or of a platform's minute.
-        lost: Attempts whose outcome could not be stored, because another sender had taken the message over.
+        held: Messages that wait for the end of quiet hours or of a platform's rate limit.
+        lost: Attempts whose outcome was not stored because another sender had taken over the message.
     """
 
     sent: list[Notification] = field(default_factory=list)
@@ -52,17 +52,17 @@ class PushReport:
     lost: list[Notification] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
-        """Return how many there are of each."""
+        """Return the number of messages by result."""
         names = ("sent", "failed", "unknown", "dead", "held", "lost")
         return {name: len(getattr(self, name)) for name in names}
 
 
 class Sender:
-    """Sends what is due, each channel on a thread of its own: one that hangs keeps no other waiting.
+    """Sends due messages, each channel in a thread of its own, so that a hanging channel does not delay others.
 
     Args:
         services: Database, clock and settings.
-        run_id: Whose claims these are, for people.
+        run_id: Run that holds the claims, for people.
     """
 
     def __init__(self, services: DigestServices, run_id: str = "") -> None:
@@ -72,11 +72,11 @@ class Sender:
         self._lock = threading.Lock()
 
     def run(self) -> PushReport:
-        """Send what is due once, and return what came of it. Safe to run any number of times at once.
+        """Send the due messages once, and return the result. May be run concurrently.
 
         Raises:
-            OperationalError: The database went away and stayed away. Messages that were being sent are settled by the
-                next pass.
+            OperationalError: The database became unavailable and did not return. Messages in progress are settled by
+                the next pass.
         """
         services = self._services
         now = services.now()
@@ -93,7 +93,7 @@ class Sender:
         return self._report
 
     def preview(self) -> PushReport:
-        """Return what a pass would send (as ``sent``) and hold back; nothing is sent or changed."""
+        """Return what a pass would send (as ``sent``) and hold back, without sending or changing anything."""
         services = self._services
         with reading(services.engine) as connection:
             rows = self._by_channel(outbox.due(connection, services.now(), _MOST))
@@ -123,7 +123,7 @@ class Sender:
                     return
             held = self._transaction(partial(self._claim, row=row))
             if held is not None and not self._send(channel, held):
-                return  # nobody answers there: the others wait for the next pass, and keep their attempts
+                return  # the channel does not answer: its other messages wait, uncounted
 
     def _claim(self, connection: Connection, row: Notification) -> Claim | None:
         return outbox.claim(connection, row.id, self._run_id, self._services.now())
@@ -145,7 +145,7 @@ class Sender:
         return True
 
     def _send_parts(self, channel: Channel, held: Claim) -> bool:
-        """Send the parts that were not taken yet; return False if another sender took the message over meanwhile."""
+        """Send the parts not yet accepted; return False if another sender took over the message during that time."""
         row, clock = held.row, self._services.clock
         parts = channel.parts(row.message)
         begin = row.parts_sent if row.parts == len(parts) else 0
@@ -181,7 +181,7 @@ class Sender:
             self._note("lost", row)
 
     def _persist(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Store what came of a call that was made, waiting for a database that is restarted for as long as it may."""
+        """Store the result of a call, waiting for a restarting database as long as the lease allows."""
         seconds = 0.9 * LEASE.total_seconds()
         for attempt in stamina.retry_context(
             on=(OperationalError, InterfaceError), attempts=None, timeout=seconds, wait_initial=0.2, wait_max=5.0

@@ -1,4 +1,4 @@
-"""The sensor that launches the sending. It makes one indexed query; its skip reasons say why nothing runs."""
+"""The sensor that launches sending. It makes one indexed query; its skip reasons state why nothing runs."""
 
 import dagster as dg
 
@@ -13,7 +13,7 @@ from douban_pipeline.digest.services import DigestServices
 
 INTERVAL_SECONDS = 30
 _MOST_FAILED = 5
-"""Failed runs within ten minutes after which it pauses: a report is not held back by two."""
+"""Failed runs within ten minutes after which the sensor pauses: two failures do not delay a report."""
 
 
 @dg.sensor(
@@ -38,16 +38,16 @@ def push_sensor(
     with reading(services.engine) as connection:
         due, abandoned, later = outbox.waiting(connection, now, allowed)
     if not due and not abandoned:
-        following = f"; the next is tried again at {local_time(later, settings.zone)}" if later else ""
+        following = f"; the next retry is at {local_time(later, settings.zone)}" if later else ""
         return dg.SkipReason(f"no message is due{following}")
     origin = context.code_location_origin
     runs = JobRuns(context.instance, origin.location_name if origin else None, push_notifications.name)
     if runs.under_way():
-        return dg.SkipReason(f"{due} messages are due; a run is under way, and the next tick looks again")
+        return dg.SkipReason(f"{due} messages are due; a run is in progress; the next tick checks again")
     if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
         return dg.SkipReason(f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes")
     window = int(now.timestamp()) // INTERVAL_SECONDS
-    # The window in the key: a repeated tick asks for the same run, a later one for a new run.
+    # The key contains the time window: a repeated tick requests the same run, a later one a new run.
     return dg.RunRequest(run_key=f"push:{window}", tags={**PUSH_TAGS, "digest/due": str(due)})
 
 

@@ -1,4 +1,4 @@
-"""Whether what had to arrive has arrived: for checks, pages and people."""
+"""Delivery status of messages, for checks, pages and people."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from douban_pipeline.digest.push.rules import PushState, PushType
 
 @dataclass(frozen=True, slots=True)
 class PushStatus:
-    """How one push stands on all its channels.
+    """Status of one push on all its channels.
 
     Attributes:
-        rows: Its messages, one a channel.
-        missing: Channels that are configured and have no message.
+        rows: Its messages, one per channel.
+        missing: Configured channels without a message.
     """
 
     rows: Sequence[Notification]
@@ -26,21 +26,21 @@ class PushStatus:
 
     @property
     def delivered(self) -> bool:
-        """Whether there is at least one channel, and every one took the message."""
+        """Whether there is at least one channel, and every channel accepted the message."""
         return bool(self.rows) and not self.missing and all(row.state is PushState.SENT for row in self.rows)
 
     @property
     def reached_somebody(self) -> bool:
-        """Whether at least one channel took it."""
+        """Whether at least one channel accepted it."""
         return any(row.state is PushState.SENT for row in self.rows)
 
     @property
     def sent_at(self) -> datetime | None:
-        """When the last channel took it; None before any did."""
+        """When the last channel accepted it; None if none did."""
         return max((row.sent_at for row in self.rows if row.sent_at is not None), default=None)
 
     def problems(self) -> list[str]:
-        """Return a sentence for each channel that did not take it, in Chinese and without secrets."""
+        """Return a sentence for each channel that did not accept it, in Chinese and without secrets."""
         words = {
             PushState.PENDING: "还没有发送",
             PushState.SENDING: "正在发送",
@@ -64,14 +64,14 @@ def status(
     push_type: str = PushType.REPORT,
     channels: Sequence[str] = (),
 ) -> PushStatus:
-    """Return how a push stands.
+    """Return the status of a push.
 
     Args:
-        connection: To the digest's tables.
-        report_date: Whose day.
-        slot: Whose slot, ``22:00`` for the report.
+        connection: Connection to the digest's tables.
+        report_date: Day of the push.
+        slot: Slot of the push, ``22:00`` for the report.
         push_type: finding, report or alert.
-        channels: The channels that are configured, where one without a message is to be told.
+        channels: The configured channels, to report those without a message.
     """
     rows = select_notifications(connection, report_date=report_date, slot=slot, push_type=push_type)
     have = {row.channel for row in rows}
@@ -79,6 +79,6 @@ def status(
 
 
 def unsettled(connection: Connection, since: date, most: int = 200) -> list[Notification]:
-    """Return messages since a day that may not have arrived and are not tried again: UNKNOWN and DEAD."""
+    """Return messages since a day that may not have arrived and are not retried: UNKNOWN and DEAD."""
     states = (PushState.UNKNOWN.value, PushState.DEAD.value)
     return [row for row in select_notifications(connection, states=states, most=most) if row.report_date >= since]

@@ -1,1 +1,1 @@
-"""The tables of the digest system, and what is read and written in them."""
+"""The tables of the digest system, and the code that reads and writes them."""

@@ -1,4 +1,4 @@
-"""The table of accounts: whose articles are taken in, and when each was last read and synced."""
+"""The table of accounts: which are followed, and when each was last read and synced."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from douban_pipeline.digest.store.tables import account
 
 
 def last_reads(connection: Connection) -> Mapping[str, datetime | None]:
-    """Return when each account was last read well."""
+    """Return when each account was last read successfully."""
     rows = connection.execute(select(account.c.mp_id, account.c.last_good_at))
     return {row.mp_id: row.last_good_at for row in rows}
 
 
 def note(connection: Connection, mp_id: str, kind: str, now: datetime, **values: Any) -> None:
-    """Store what is known of an account; make its row if there is none."""
+    """Store values of an account, creating its row if needed."""
     changed = update(account).where(account.c.mp_id == mp_id).values(kind=kind, updated_at=now, **values)
     if not connection.execute(changed).rowcount:
         known = connection.execute(select(account.c.mp_id).where(account.c.mp_id == mp_id)).first()
@@ -27,7 +27,7 @@ def note(connection: Connection, mp_id: str, kind: str, now: datetime, **values:
 
 
 def set_followed(connection: Connection, kind: str, followed: Collection[str]) -> None:
-    """Note which accounts of a kind are followed; the others are no longer."""
+    """Store which accounts of a kind are followed; all others are not followed any more."""
     rows = connection.execute(select(account.c.mp_id, account.c.followed).where(account.c.kind == kind)).all()
     for row in rows:
         if row.followed != (row.mp_id in followed):
@@ -36,6 +36,6 @@ def set_followed(connection: Connection, kind: str, followed: Collection[str]) -
 
 
 def all_followed(connection: Connection) -> list[Row[Any]]:
-    """Return the rows of the accounts that are followed, by name."""
+    """Return the rows of the followed accounts, by name."""
     query = select(account).where(account.c.followed.is_(True)).order_by(account.c.name, account.c.mp_id)
     return [*connection.execute(query)]

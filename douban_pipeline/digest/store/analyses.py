@@ -1,4 +1,4 @@
-"""The tables of analyses and opportunities: one result an article, and what a slot or a day came to."""
+"""The tables of analyses and opportunities: one result per article, and the results of a slot or a day."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class AnalysisRecord:
 
 
 def store(connection: Connection, record: AnalysisRecord, now: datetime, *, replace: bool = False) -> int | None:
-    """Store an analysis and end the article's wait; return its number, None where there is one that stays.
+    """Store an analysis and mark its article as analysed; return its id, None if an existing one was kept.
 
-    With ``replace`` it takes the place, and the number, of the one that is there; whose slot that was stays.
+    With ``replace`` it replaces an existing analysis and keeps its id and slot.
     """
     known = select(analysis_result.c.analysis_id, analysis_result.c.run_id).where(
         analysis_result.c.content_item_id == record.content_item_id
@@ -128,13 +128,13 @@ def _findings_query() -> Any:
 
 
 def of_run(connection: Connection, run_id: int) -> list[Finding]:
-    """Return every analysis of a slot, as findings before any threshold."""
+    """Return every analysis of a slot as findings, without applying a threshold."""
     rows = connection.execute(_findings_query().where(analysis_result.c.run_id == run_id))
     return [_finding(row) for row in rows]
 
 
 def of_day(connection: Connection, day: date) -> list[Row[Any]]:
-    """Return the rows of a day's analyses, those of slots of that date, the best first."""
+    """Return the analyses of a day (of the slots of that date), best first."""
     query = _findings_query().join(slot_run, slot_run.c.run_id == analysis_result.c.run_id)
     query = query.where(slot_run.c.run_date == day)
     return [*connection.execute(query.order_by(analysis_result.c.score.desc(), analysis_result.c.analysis_id))]
@@ -146,7 +146,7 @@ def as_findings(rows: Sequence[Row[Any]]) -> list[Finding]:
 
 
 def opportunities_of(connection: Connection, analysis_ids: Sequence[int]) -> dict[int, list[Row[Any]]]:
-    """Return the opportunities of analyses, in their order."""
+    """Return the opportunities of analyses, in order."""
     found: dict[int, list[Row[Any]]] = {}
     for some in chunks(analysis_ids):
         query = select(opportunity).where(opportunity.c.analysis_id.in_(some))
@@ -177,7 +177,7 @@ def failures_of_day(connection: Connection, begin: datetime, end: datetime, most
 
 
 def articles_of_day(connection: Connection, day: date) -> int:
-    """Return how many articles the slots of a day took in."""
+    """Return how many articles the slots of a day ingested."""
     query = select(func.count()).select_from(content_item).join(slot_run, slot_run.c.run_id == content_item.c.run_id)
     return int(connection.execute(query.where(slot_run.c.run_date == day)).scalar_one())
 

@@ -1,4 +1,4 @@
-"""The table of articles: taken in once each, their bodies, and who analyses which."""
+"""The table of articles: each stored once, with its body and the claims for its analysis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_REASON = 300
 
 
 def unknown(connection: Connection, articles: Sequence[FoundArticle]) -> list[FoundArticle]:
-    """Return the articles that were not taken in yet, by their ids and by their addresses; none of them twice."""
+    """Return the articles that are not stored yet, judged by id and by address; without duplicates."""
     by_id: dict[str, FoundArticle] = {}
     for article in articles:
         by_id.setdefault(article.external_id, article)
@@ -43,7 +43,7 @@ def unknown(connection: Connection, articles: Sequence[FoundArticle]) -> list[Fo
 
 
 def insert_articles(connection: Connection, run_id: int, articles: Sequence[FoundArticle], now: datetime) -> int:
-    """Take articles in, each once; return how many are new."""
+    """Store articles, each once; return how many are new."""
     new = 0
     for article in unknown(connection, articles):
         text = article.text
@@ -65,7 +65,7 @@ def insert_articles(connection: Connection, run_id: int, articles: Sequence[Foun
             with connection.begin_nested():
                 inserted = connection.execute(insert(content_item).values(**row))
         except IntegrityError:
-            continue  # another process took it in at this moment
+            continue  # another process stored it at this moment
         new += 1
         assert inserted.inserted_primary_key is not None
         if text is not None:
@@ -74,7 +74,7 @@ def insert_articles(connection: Connection, run_id: int, articles: Sequence[Foun
 
 
 def waiting_bodies(connection: Connection, since: datetime, most: int) -> list[Row[Any]]:
-    """Return key, external id and attempts of articles since a moment whose body is not there yet, newest first."""
+    """Return key, external id and attempts of articles since a moment without a body, newest first."""
     query = (
         select(
             content_item.c.content_item_id,
@@ -91,7 +91,7 @@ def waiting_bodies(connection: Connection, since: datetime, most: int) -> list[R
 
 
 def store_body(connection: Connection, content_item_id: int, text: str, now: datetime) -> bool:
-    """Store a text; return whether it is new: a double of an article taken in before is not analysed."""
+    """Store a text; return whether it is new: a duplicate of an earlier article is not analysed."""
     hashed = content_hash(text)
     same = select(func.min(content_item.c.content_item_id)).where(
         content_item.c.content_hash == hashed, content_item.c.content_item_id != content_item_id
@@ -116,7 +116,7 @@ def store_body(connection: Connection, content_item_id: int, text: str, now: dat
 def note_missing_body(
     connection: Connection, content_item_id: int, reason: str, now: datetime, *, gone: bool = False
 ) -> None:
-    """Note that a body is not there; with ``gone``, that it never will be."""
+    """Record that a body is missing; with ``gone``, that it will never be available."""
     values: dict[str, Any] = {
         "body_reason": reason[:_LONGEST_REASON],
         "body_attempts": content_item.c.body_attempts + 1,
@@ -129,7 +129,7 @@ def note_missing_body(
 
 
 def give_up_bodies(connection: Connection, before: datetime, now: datetime) -> int:
-    """Give up bodies of articles that left the window: they are analysed by title and description, if they have one."""
+    """Give up bodies of articles that left the window: they are analysed by title and description, if available."""
     old = (content_item.c.body_state == BodyState.PENDING.value) & (content_item.c.published_at < before)
     nothing = AnalysedStatus.NOTHING.value
     status = case((content_item.c.description == "", nothing), else_=content_item.c.analyzed_status)
@@ -140,15 +140,15 @@ def give_up_bodies(connection: Connection, before: datetime, now: datetime) -> i
 def claim_waiting(
     connection: Connection, *, most: int, most_failed: int, owner: str, now: datetime, lease: timedelta
 ) -> list[WaitingArticle]:
-    """Make articles this owner's to analyse: those that failed before first, then the newest.
+    """Claim articles for analysis: those that failed before first, then the newest.
 
     Args:
-        connection: In a transaction.
-        most: Articles in all.
-        most_failed: Of these, at most so many that failed before.
-        owner: Who analyses them.
-        now: The present moment.
-        lease: How long they are its own.
+        connection: A connection in a transaction.
+        most: Maximum number of articles.
+        most_failed: Maximum number of those that failed before.
+        owner: Owner of the claims.
+        now: The current time.
+        lease: Duration of the claims.
     """
     readable = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
     free = or_(
@@ -181,10 +181,10 @@ def claim_waiting(
 def note_failure(
     connection: Connection, content_item_id: int, owner: str, error: str, most_attempts: int, now: datetime
 ) -> None:
-    """Note that the analysis of an article failed; after ``most_attempts`` slots it is given up."""
+    """Record that the analysis of an article failed; after ``most_attempts`` slots it is given up."""
     attempts = content_item.c.analysis_attempts + 1
     status = case((attempts >= most_attempts, AnalysedStatus.GIVEN_UP.value), else_=AnalysedStatus.FAILED.value)
-    # The status first: MySQL uses a column's new value in what follows it.
+    # The status comes first: MySQL uses a column's new value in later assignments.
     changed = (
         update(content_item)
         .where(content_item.c.content_item_id == content_item_id, content_item.c.claim_owner == owner)
@@ -201,7 +201,7 @@ def note_failure(
 
 
 def release(connection: Connection, ids: Collection[int], owner: str, now: datetime) -> None:
-    """Put articles back that were claimed and not asked about; it counts as no attempt."""
+    """Release claimed articles that were not sent to the model; does not count as an attempt."""
     under_way = content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value
     for some in chunks([*ids]):
         chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner, under_way)
@@ -213,7 +213,7 @@ def release(connection: Connection, ids: Collection[int], owner: str, now: datet
 
 
 def release_all(connection: Connection, owner: str, now: datetime) -> None:
-    """Put back everything that an owner which died had claimed."""
+    """Release all claims of a dead owner."""
     query = select(content_item.c.content_item_id).where(
         content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value, content_item.c.claim_owner == owner
     )
@@ -221,14 +221,14 @@ def release_all(connection: Connection, owner: str, now: datetime) -> None:
 
 
 def extend_claims(connection: Connection, ids: Collection[int], owner: str, until: datetime) -> None:
-    """Keep articles for longer."""
+    """Extend claims."""
     for some in chunks([*ids]):
         chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner)
         connection.execute(update(content_item).where(chosen).values(claim_until=until))
 
 
 def chosen(connection: Connection, ids: Collection[int]) -> list[WaitingArticle]:
-    """Return articles by number, whatever is known of them, to be analysed anew; those without a text are left out."""
+    """Return articles by id in any state, for a repeated analysis; those without a text are left out."""
     found: list[WaitingArticle] = []
     for some in chunks([*ids]):
         readable = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
@@ -238,7 +238,7 @@ def chosen(connection: Connection, ids: Collection[int]) -> list[WaitingArticle]
 
 
 def by_title(connection: Connection, words: str, most: int) -> list[Row[Any]]:
-    """Return articles whose title holds ``words``, the newest first."""
+    """Return articles whose title contains ``words``, newest first."""
     query = (
         select(content_item, analysis_result.c.analysis_id, analysis_result.c.score, analysis_result.c.summary)
         .join_from(
@@ -255,7 +255,7 @@ def by_title(connection: Connection, words: str, most: int) -> list[Row[Any]]:
 
 
 def counts_by_status(connection: Connection) -> dict[int, int]:
-    """Return how many articles there are of each `AnalysedStatus`."""
+    """Return the number of articles by `AnalysedStatus`."""
     query = select(content_item.c.analyzed_status, func.count()).group_by(content_item.c.analyzed_status)
     return {row[0]: row[1] for row in connection.execute(query)}
 

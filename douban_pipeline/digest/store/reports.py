@@ -1,4 +1,4 @@
-"""The table of daily reports: one a day, written anew as often as it is made."""
+"""The table of daily reports: one per day, replaced whenever it is made again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(
     wire_model: str,
     now: datetime,
 ) -> None:
-    """Store a day's report in place of the one before; a failure never replaces a report that was made."""
+    """Store a day's report, replacing a previous one; a failure never replaces an existing report."""
     values = {
         "state": state.value,
         "reason": reason,
@@ -53,7 +53,7 @@ def store(
 
 
 def find(connection: Connection, day: date) -> Row[Any] | None:
-    """Return a day's report, None where there is none."""
+    """Return a day's report, None if there is none."""
     return connection.execute(select(daily_report).where(daily_report.c.report_date == day)).one_or_none()
 
 

@@ -1,4 +1,4 @@
-"""The table of slots: who runs one under a lease, how it ended, and what days came to."""
+"""The table of slots: their leases, results, and the totals of days."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LONGEST_ERROR = 4000
 
 
 class Claim(enum.StrEnum):
-    """What came of asking for a slot."""
+    """Result of claiming a slot."""
 
     TAKEN = "taken"
-    """It is this run's until its lease ends."""
+    """It is leased to this run."""
     DONE = "done"
-    """It has succeeded before; there is nothing to do."""
+    """It has succeeded already; there is nothing to do."""
     BUSY = "busy"
-    """Another run is at it."""
+    """Another run is working on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSlot:
-    """What came of asking for a slot, and its number; ``died`` is the owner that had died over it, if one did."""
+    """Result of claiming a slot, with its id; ``died`` is the dead owner it was taken over from, if any."""
 
     claim: Claim
     run_id: int
@@ -40,7 +40,7 @@ class ClaimedSlot:
 
 
 class SlotLost(Exception):  # noqa: N818 (it says what happened)
-    """The lease of a slot ran out and another run took it, so that this one may change nothing any more."""
+    """The lease of a slot expired and another run took it over, so this run may not change it any more."""
 
 
 def claim(
@@ -55,9 +55,9 @@ def claim(
     pushes: bool,
     dagster_run_id: str = "",
 ) -> ClaimedSlot:
-    """Ask for a slot; make its row if there is none.
+    """Claim a slot, creating its row if needed.
 
-    A slot that failed, or whose run died, is taken; so is one that this owner has already.
+    A slot that failed, whose run died, or that this owner already holds can be claimed.
     """
     here = (slot_run.c.run_date == run_date) & (slot_run.c.slot == slot)
     query = select(slot_run).where(here).with_for_update()
@@ -95,10 +95,10 @@ def claim(
 
 
 def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease: timedelta, **changes: Any) -> None:
-    """Keep a slot for longer, and store ``changes`` of its row.
+    """Extend the lease of a slot, and store ``changes`` of its row.
 
     Raises:
-        SlotLost: It is another run's, or has ended.
+        SlotLost: It belongs to another run, or has ended.
     """
     held = (
         (slot_run.c.run_id == run_id)
@@ -111,10 +111,10 @@ def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease:
 
 
 def add_counters(connection: Connection, run_id: int, owner: str, counters: Mapping[str, Any]) -> None:
-    """Store counters beside those that are there; those of the same name are replaced.
+    """Add counters to the stored ones; those of the same name are replaced.
 
     Raises:
-        SlotLost: It is another run's.
+        SlotLost: It belongs to another run.
     """
     query = select(slot_run.c.counters).where(slot_run.c.run_id == run_id, slot_run.c.lease_owner == owner)
     known = connection.execute(query.with_for_update()).scalar_one_or_none()
@@ -125,17 +125,17 @@ def add_counters(connection: Connection, run_id: int, owner: str, counters: Mapp
 
 
 def finish(connection: Connection, run_id: int, owner: str, status: SlotStatus, error: str, now: datetime) -> None:
-    """End a slot that is this owner's.
+    """End a slot held by this owner.
 
     Raises:
-        SlotLost: It is another run's.
+        SlotLost: It belongs to another run.
     """
     ended = {"status": status.value, "error": error[:_LONGEST_ERROR], "stage": "", "finished_at": now}
     renew(connection, run_id, owner, now, timedelta(0), **ended)
 
 
 def fail_abandoned(connection: Connection, run_date: date, slot: str, error: str, now: datetime) -> bool:
-    """End a slot as failed that nobody is at any more; return whether it was one."""
+    """Mark a slot without a live run as failed; return whether it was one."""
     query = select(slot_run).where(slot_run.c.run_date == run_date, slot_run.c.slot == slot).with_for_update()
     row = connection.execute(query).one_or_none()
     if row is None or row.status != SlotStatus.RUNNING.value:
@@ -164,20 +164,20 @@ def between(connection: Connection, first: date, last: date) -> list[SlotRow]:
 
 
 def find(connection: Connection, run_date: date, slot: str) -> SlotRow | None:
-    """Return one slot, None where it was never begun."""
+    """Return one slot, None if it was never started."""
     query = select(slot_run).where(slot_run.c.run_date == run_date, slot_run.c.slot == slot)
     row = connection.execute(query).one_or_none()
     return None if row is None else _slot(row)
 
 
 def first_moment(connection: Connection) -> datetime | None:
-    """Return when the first slot of all was due, None where none was ever run: since then the digest is in use."""
+    """Return when the first slot of all was due, None if none was ever run; the digest is in use since then."""
     query = select(slot_run.c.scheduled_at).order_by(slot_run.c.run_date, slot_run.c.slot).limit(1)
     return connection.execute(query).scalar()
 
 
 def last_ended(connection: Connection, most: int) -> Sequence[SlotRow]:
-    """Return the last slots that ended, the newest first."""
+    """Return the last slots that ended, newest first."""
     ended = [SlotStatus.SUCCESS.value, SlotStatus.FAILED.value]
     query = select(slot_run).where(slot_run.c.status.in_(ended))
     query = query.order_by(slot_run.c.run_date.desc(), slot_run.c.slot.desc()).limit(most)
@@ -185,7 +185,7 @@ def last_ended(connection: Connection, most: int) -> Sequence[SlotRow]:
 
 
 def _run_of(owner: str) -> str:
-    """Return the run of an owner: its steps may be processes of their own."""
+    """Return the run of an owner, without the process: steps may be processes of their own."""
     return owner.rpartition("@")[0]
 
 

@@ -1,4 +1,4 @@
-"""The tables of the digest system. Their names are fixed; moments are UTC."""
+"""The tables of the digest system. Their names are fixed; times are UTC."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ slot_run = Table(
     Column("run_date", Date, nullable=False),
     Column("slot", String(5), nullable=False),
     Column("status", String(16), nullable=False),
-    # What it is at: ingest, analyse, findings, report; empty once it has ended.
+    # Current stage: ingest, analyse, findings, report; empty once it has ended.
     words("stage", 16),
     moment("scheduled_at", nullable=False),
     moment("window_start"),
     moment("window_end"),
-    # Accounts whose window is longer than usual, because they were not read for longer.
+    # Accounts whose window is longer than usual, because they were not read for a longer time.
     count("extended_accounts"),
-    # Whether its messages are sent: no, where it was run too late or as part of a backfill.
+    # Whether its messages are sent; not if it was run too late or in a backfill.
     Column("pushes", Boolean, nullable=False, server_default=false()),
     Column("error", Text, nullable=False),
     Column("counters", JsonText, nullable=False),
@@ -57,15 +57,15 @@ account = Table(
     "digest_account",
     metadata,
     Column("mp_id", String(100), primary_key=True),
-    # werss, or feed for a source of the system feeds.
+    # werss, or feed for a source of the feeds system.
     Column("kind", String(16), nullable=False),
     words("name", 300),
-    # When WeRSS last synced it with WeChat; stops moving when its authorisation has died.
+    # When WeRSS last synced it with WeChat; no longer changes once the authorisation has expired.
     moment("synced_at"),
     moment("last_good_at"),
     words("last_error", 500),
     moment("last_error_at"),
-    # False where WeRSS, or the settings, no longer name it.
+    # False if WeRSS, or the settings, no longer list it.
     Column("followed", Boolean, nullable=False, server_default=true()),
     moment("updated_at", nullable=False),
     **MYSQL_OPTIONS,
@@ -76,7 +76,7 @@ content_item = Table(
     metadata,
     key("content_item_id"),
     Column("external_id", String(191), nullable=False),
-    # NULL where it has no address.
+    # NULL if it has no address.
     Column("url_hash", String(64)),
     # NULL until there is a text.
     Column("content_hash", String(64)),
@@ -91,13 +91,13 @@ content_item = Table(
     words("body_reason", 300),
     count("body_attempts"),
     moment("body_checked_at"),
-    # 0 waiting, 1 under way, 2 analysed, 3 failed and tried again, 4 given up, 5 nothing to analyse, 6 a double.
+    # 0 waiting, 1 in progress, 2 analysed, 3 failed (retried), 4 given up, 5 nothing to analyse, 6 a duplicate.
     count("analyzed_status"),
     words("analysis_error", 500),
     count("analysis_attempts"),
     moment("analysed_at"),
     Column("duplicate_of", BigId),
-    # The slot that took it in.
+    # The slot that ingested it.
     Column("run_id", BigId, nullable=False),
     words("claim_owner", 160),
     moment("claim_until"),
@@ -118,12 +118,12 @@ analysis_result = Table(
     metadata,
     key("analysis_id"),
     Column("content_item_id", BigId, nullable=False),
-    # The slot whose run succeeded with it, which is the one that may push it.
+    # The slot that analysed it successfully; only this one may push it.
     Column("run_id", BigId, nullable=False),
     Column("score", Integer, nullable=False),
     Column("has_opportunity", Boolean, nullable=False),
     Column("summary", Text, nullable=False),
-    # Why a person has to look at it before it may be pushed, such as instructions to the model in its text.
+    # Why a person must check it before it may be pushed, such as instructions to the model in its text.
     Column("suspicions", JsonText, nullable=False),
     Column("truncated", Boolean, nullable=False, server_default=false()),
     Column("model", String(100), nullable=False),
@@ -162,7 +162,7 @@ daily_report = Table(
     metadata,
     key("report_id"),
     Column("report_date", Date, nullable=False),
-    # good: written by the model; plain: put together without it; failed: could not be made, `reason` says why.
+    # good: written by the model; plain: compiled without it; failed: could not be made, `reason` says why.
     Column("state", String(16), nullable=False),
     Column("reason", Text, nullable=False),
     Column("digest_md", LongText, nullable=False),

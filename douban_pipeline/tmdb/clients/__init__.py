@@ -1,1 +1,1 @@
-"""Asking TMDB; what comes back is values, and nothing here decides what is stored."""
+"""Clients of TMDB; they return values and do not decide what is stored."""

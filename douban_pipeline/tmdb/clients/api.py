@@ -1,8 +1,8 @@
 """The API of TMDB, version 3: searches, discovery, details, changes, lists of ids.
 
-Every call goes through the gate, is bounded in time and size, and is tried again where that makes sense (no connection,
-5xx, 429 with Retry-After). Details are asked for with the credits appended, so that one request brings all that the
-graph needs. Nothing is stored here.
+Every call passes the gate, is bounded in time and size, and is retried if that is useful (no connection, 5xx, 429 with
+Retry-After). Details are requested with the credits appended, so that one request returns everything the graph needs.
+Nothing is stored here.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from douban_pipeline.tmdb.types import EntityKey, EntityType
 SOURCE = "tmdb"
 """Name at the gate and in the archive."""
 EXPORTS = "tmdb_exports"
-"""The lists of ids, which another host serves."""
+"""Name of the id lists, which another host serves."""
 PARSER_VERSION = "tmdb-1"
 MOST_APPENDED = 20
-"""Sub-requests of one request at most (27 beyond)."""
+"""Maximum number of appended sub-requests per request (error 27 beyond)."""
 MOST_PAGES = 500
 LONGEST_CHANGES = timedelta(days=14)
-"""What one request for changes may span."""
+"""Maximum time span of one request for changes."""
 APPENDED: Mapping[EntityType, tuple[str, ...]] = {
     EntityType.MOVIE: ("credits", "external_ids", "alternative_titles", "translations"),
     EntityType.PERSON: ("combined_credits", "external_ids"),
     EntityType.TV: ("credits", "aggregate_credits", "external_ids", "alternative_titles", "translations"),
 }
-"""What is asked for with an entity: the graph needs the first ones, people and the matcher the rest."""
+"""Parts requested with an entity: the first ones for the graph, the others for people and the matcher."""
 _NEEDED = {EntityType.MOVIE: "credits", EntityType.PERSON: "combined_credits", EntityType.TV: "aggregate_credits"}
 _EXPORT_NAMES = {EntityType.MOVIE: "movie_ids", EntityType.PERSON: "person_ids", EntityType.TV: "tv_series_ids"}
 _GZIP = b"\x1f\x8b"
@@ -55,10 +55,10 @@ class Page:
     """One page of a list.
 
     Attributes:
-        request: What was asked.
-        raw: The answer as TMDB gave it, with ``page`` and ``total_pages``.
+        request: The request.
+        raw: TMDB's answer, with ``page`` and ``total_pages``.
         results: Its items.
-        fetched_at: When TMDB gave it (UTC).
+        fetched_at: When TMDB sent it (UTC).
     """
 
     request: Request
@@ -68,24 +68,24 @@ class Page:
 
     @property
     def total_pages(self) -> int:
-        """How many pages can be asked for."""
+        """The number of pages that can be requested."""
         found = self.raw.get("total_pages")
         return min(found, MOST_PAGES) if isinstance(found, int) and found > 0 else 1
 
 
 class TmdbClient:
-    """Asks TMDB. Safe to share between threads.
+    """Client of TMDB. Safe to share between threads.
 
     Args:
-        fetcher: Of the source `SOURCE`, with `errors.RULES`.
-        exports: Of the source `EXPORTS`, for lists of ids; None where nobody asks for them.
+        fetcher: Fetcher of the source `SOURCE`, with `errors.RULES`.
+        exports: Fetcher of the source `EXPORTS`, for id lists; None if they are not used.
         api_url: Address of the API with its version.
         exports_url: Address of the folder of the lists.
-        api_key: Key of version 3; empty where ``fetcher`` sends a token as a header.
-        language: The language of answers, where a call names no other.
-        search_age: How old an archived answer of a search may be that is taken in place of a call; None takes none.
+        api_key: Key of version 3; empty if ``fetcher`` sends a token as a header.
+        language: Language of answers, unless a call names another.
+        search_age: Maximum age of an archived search answer that replaces a call; None uses none.
         urgent: Whether people wait for the answers.
-        archived: Whether answers of searches and lists are archived; those about entities are the store's to keep.
+        archived: Whether answers of searches and lists are archived; those about entities are kept in the store.
     """
 
     def __init__(
@@ -116,19 +116,19 @@ class TmdbClient:
     def search_multi(
         self, query: str, *, language: str | None = None, page: int = 1, include_adult: bool = False
     ) -> Page:
-        """Return films, series and people of a name."""
+        """Return the films, series and people with a name."""
         more = {"query": query, "include_adult": str(include_adult).lower(), "page": str(page)}
         return self._list("/search/multi", more, language, self._search_age)
 
     def search(
         self, entity: EntityType, query: str, *, language: str | None = None, page: int = 1, **filters: str
     ) -> Page:
-        """Return entities of one type of a name; ``filters`` as TMDB has them, ``primary_release_year`` say."""
+        """Return the entities of one type with a name; ``filters`` are TMDB's, such as ``primary_release_year``."""
         more = {"query": query, "include_adult": "false", "page": str(page), **filters}
         return self._list(f"/search/{entity.value}", more, language, self._search_age)
 
     def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
-        """Return films by ``filters`` as TMDB has them; a dot in a name is written as ``__``."""
+        """Return films by TMDB's ``filters``; a dot in a filter's name is written as ``__``."""
         return self._discover(EntityType.MOVIE, language, page, filters)
 
     def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
@@ -141,9 +141,9 @@ class TmdbClient:
         return self._list(f"/discover/{entity.value}", more, language, self._search_age)
 
     def changed_ids(self, entity: EntityType, start: date, end: date) -> Iterator[int]:
-        """Yield the ids of entities that changed from one day to another, both included, each id once.
+        """Yield the ids of entities changed from ``start`` to ``end``, both included, each id once.
 
-        TMDB answers for 14 days at most: longer times are asked for in several windows, each page by page.
+        TMDB answers for at most 14 days: longer spans are requested in several windows, page by page.
         """
         seen: set[int] = set()
         while start <= end:
@@ -155,7 +155,7 @@ class TmdbClient:
             start = last + timedelta(days=1)
 
     def _changed(self, entity: EntityType, start: date, end: date) -> Iterator[int]:
-        """Yield the ids of one window, some twice; one with more pages than can be asked for is cut in halves."""
+        """Yield the ids of one window, with duplicates; a window with too many pages is halved."""
         number, pages = 1, 1
         while number <= pages:
             more = {"start_date": f"{start:%F}", "end_date": f"{end:%F}", "page": str(number)}
@@ -172,18 +172,18 @@ class TmdbClient:
     # --- single things ------------------------------------------------------------------------------------------------
 
     def details(self, key: EntityKey, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
-        """Return all about an entity, with its credits.
+        """Return the details of an entity, with its credits.
 
         Args:
-            key: Which one.
-            language: Of the answer; the client's own without it.
-            append: What to ask for with it, in place of `APPENDED`.
+            key: The entity.
+            language: Language of the answer; by default the client's.
+            append: Parts to append instead of `APPENDED`.
 
         Raises:
-            NotFound: TMDB does not have it, or no longer.
+            NotFound: TMDB does not have it (any more).
             SchemaChanged: The answer is about another entity, or without its credits.
             RequestRefused: More than 20 things to append.
-            SourceError: Of the kind that fits; see `core.errors` and `clients.errors`.
+            SourceError: The matching subclass; see `core.errors` and `clients.errors`.
         """
         wanted = tuple(APPENDED[key.type] if append is None else append)
         if len(wanted) > MOST_APPENDED:
@@ -217,7 +217,7 @@ class TmdbClient:
         return self.details(EntityKey(EntityType.TV, tmdb_id), language=language, append=append)
 
     def translations(self, key: EntityKey) -> tuple[Mapping[str, Any], datetime]:
-        """Return an entity's names and texts in all languages, and when TMDB gave them."""
+        """Return an entity's names and texts in all languages, and when TMDB sent them."""
 
         def read(value: Any) -> Mapping[str, Any]:
             if not isinstance(value, Mapping) or not isinstance(value.get("translations"), list):
@@ -227,7 +227,7 @@ class TmdbClient:
         return self._get(f"/{key.type.value}/{key.tmdb_id}/translations", {}, read, archived=False)
 
     def find(self, external_id: str, *, source: str = "imdb_id", language: str | None = None) -> list[EntityKey]:
-        """Return the films, series and people that an id of another site (IMDb, TVDB, Wikidata, …) belongs to."""
+        """Return the films, series and people to which another site's id (IMDb, TVDB, Wikidata, …) belongs."""
 
         def read(value: Any) -> Mapping[str, Any]:
             if not isinstance(value, Mapping) or "movie_results" not in value:
@@ -244,7 +244,7 @@ class TmdbClient:
         ]
 
     def configuration(self) -> Mapping[str, Any]:
-        """Return where pictures are and in which sizes; good for days."""
+        """Return address and sizes of pictures; valid for days."""
 
         def read(value: Any) -> Mapping[str, Any]:
             if not isinstance(value, Mapping) or not isinstance(value.get("images"), Mapping):
@@ -254,14 +254,14 @@ class TmdbClient:
         return self._get("/configuration", {}, read, age=timedelta(days=3))[0]
 
     def exported_ids(self, entity: EntityType, day: date) -> Iterator[bytes]:
-        """Yield the lines of a day's list of ids: one JSON a line, as `store.exports` takes them.
+        """Yield the lines of a day's id list: one JSON object per line, as expected by `store.exports`.
 
         Raises:
-            SourceError: Of the kind that fits; see `core.errors`. There is no list of a day before 08:00 UTC, nor after
-                three months; what was yielded before one that ends in the middle is right.
+            SourceError: The matching subclass; see `core.errors`. A day's list exists from 08:00 UTC, for three months;
+                lines yielded before a truncated end are valid.
         """
         if self._exports is None:
-            raise SourceUnavailable(EXPORTS, "this client asks for no lists")
+            raise SourceUnavailable(EXPORTS, "this client has no fetcher for lists")
         name = f"{_EXPORT_NAMES[entity]}_{day:%m_%d_%Y}.json.gz"
         hints = {403: "TMDB keeps these lists for three months, and makes them at 08:00 UTC"}
         answer = self._exports.get(
@@ -277,7 +277,7 @@ class TmdbClient:
             with gzip.GzipFile(fileobj=io.BytesIO(answer.value)) as file:
                 yield from file
         except (OSError, EOFError, zlib.error) as error:
-            raise SourceUnavailable(EXPORTS, f"a list that ends in the middle ({type(error).__name__})") from error
+            raise SourceUnavailable(EXPORTS, f"a truncated list ({type(error).__name__})") from error
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -327,10 +327,10 @@ def _parsed(body: bytes, *, read: Callable[[Any], T]) -> T:
 
 
 def _segment(value: str) -> str:
-    """Return an id of another site as one segment of a path.
+    """Return another site's id as one segment of a path.
 
     Raises:
-        RequestRefused: It is no id.
+        RequestRefused: It is not an id.
     """
     plain = value.strip()
     with suppress(UnicodeEncodeError):
@@ -341,5 +341,5 @@ def _segment(value: str) -> str:
 
 def _packed(body: bytes) -> bytes:
     if not body.startswith(_GZIP):
-        raise SourceUnavailable(EXPORTS, "something else in place of a packed list")
+        raise SourceUnavailable(EXPORTS, "something other than a packed list")
     return body

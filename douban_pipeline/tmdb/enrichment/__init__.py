@@ -1,1 +1,1 @@
-"""Answering people's questions about films from TMDB: routing, choosing, a graph of the moment, and writing it down."""
+"""Answers people's questions about films from TMDB: routing, choosing candidates, a transient graph, and logging."""

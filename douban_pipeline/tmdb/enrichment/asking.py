@@ -1,4 +1,4 @@
-"""What TMDB is asked about one question, and what follows from its answers. Runs on a thread; stores nothing."""
+"""TMDB requests for one question, and the evaluation of their answers. Runs in a thread; stores nothing."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from douban_pipeline.tmdb.store.entities import Answer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 MOST_DETAILS = 5
-"""Titles of a recommendation whose details are fetched."""
+"""Number of recommended titles whose details are fetched."""
 _LOOKED_AT = 3
-"""Candidates whose other names are looked up where none of the search's names is the wanted one."""
+"""Number of candidates whose other names are fetched if no name in the search results matches."""
 MULTI, DISCOVER_TV, DISCOVER_MOVIE = "/search/multi", "/discover/tv", "/discover/movie"
 
 
 class Client(Protocol):
-    """What is needed of `TmdbClient`."""
+    """The methods of `TmdbClient` that are used."""
 
     language: str
 
     def search_multi(self, query: str, *, language: str | None = None) -> Page:
-        """Return films, series and people of a name."""
+        """Return the films, series and people with a name."""
         ...
 
     def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
@@ -40,24 +40,24 @@ class Client(Protocol):
         ...
 
     def details(self, key: EntityKey, *, language: str | None = None) -> Answer:
-        """Return all about an entity."""
+        """Return the details of an entity."""
         ...
 
 
 @dataclass(slots=True)
 class Found:
-    """What TMDB said of one question, filled in as it comes: a deadline leaves what was there by then.
+    """TMDB's results for one question, filled in as they arrive: at a deadline the results so far remain.
 
     Attributes:
-        endpoint: What was asked first.
-        ranked: The candidates of each name, the best first.
-        selected: What was chosen of each name that something was chosen of.
-        uncertain: Whether a choice had a rival that is nearly as good.
-        payloads: Details, as they are stored.
-        multi: Answers of the search as they came, one a name.
-        discovered: The answer of the discovery as it came.
-        seconds: How long TMDB took, waiting for the gate included.
-        complete: Whether all was asked that was to be.
+        endpoint: The first request.
+        ranked: The candidates of each name, best first.
+        selected: The chosen candidate of each name, if any.
+        uncertain: Whether a choice had a rival of nearly the same score.
+        payloads: Details in their stored form.
+        multi: Raw search answers, one per name.
+        discovered: The raw discovery answer.
+        seconds: Time taken by TMDB, including waiting at the gate.
+        complete: Whether all necessary requests were made.
     """
 
     endpoint: str = MULTI
@@ -72,12 +72,12 @@ class Found:
 
 
 class Asking:
-    """Asks TMDB what a route needs, until a moment.
+    """Makes the TMDB requests of a route, up to a deadline.
 
     Args:
-        client: Whom to ask.
-        language: Of the answers.
-        until: When to begin nothing more (`time.monotonic`).
+        client: Client of TMDB.
+        language: Language of the answers.
+        until: No request is started after this time (`time.monotonic`).
     """
 
     def __init__(self, client: Client, language: str, until: float) -> None:
@@ -87,14 +87,14 @@ class Asking:
         self.found = Found()
 
     def run(self, route: Route, choice: EntityKey | None = None) -> Found:
-        """Ask, and return what was found.
+        """Make the requests, and return the results.
 
         Args:
-            route: What the question is about.
-            choice: What the user chose of earlier candidates; nothing is searched then.
+            route: The route of the question.
+            choice: The user's choice among earlier candidates; then nothing is searched.
 
         Raises:
-            SourceError: TMDB gave no usable answer; what was found before is in `found`.
+            SourceError: TMDB gave no usable answer; earlier results are in `found`.
         """
         started = time.monotonic()
         try:
@@ -137,7 +137,7 @@ class Asking:
     def _by_other_names(
         self, wanted: Wanted, ranked: Sequence[ScoredCandidate], details: dict[EntityKey, Answer]
     ) -> list[ScoredCandidate]:
-        """Score the first candidates anew by their names in all languages, until one of them is the wanted name."""
+        """Score the first candidates again with their names in all languages, until one of them matches exactly."""
         better: dict[EntityKey, ScoredCandidate] = {}
         for candidate in ranked[:_LOOKED_AT]:
             answer = self._details(candidate.key)
@@ -175,7 +175,7 @@ class Asking:
         self._keep(answer)
 
     def _details(self, key: EntityKey) -> Answer | None:
-        """Return an entity's details; None where TMDB does not have it any more, or it is too late to ask."""
+        """Return an entity's details; None if TMDB no longer has it, or the deadline has passed."""
         if self._is_late():
             return None
         try:

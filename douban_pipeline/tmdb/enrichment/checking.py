@@ -1,4 +1,4 @@
-"""What keeps questions from being answered or written down, and what to do about it. Changes nothing."""
+"""Findings about problems that prevent answering or logging questions, with remedies. Changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from douban_pipeline.tmdb.troubleshooting import Finding
 
 
 def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
-    """Look at the key of TMDB's API, the switch of writing, and the spool of this machine."""
+    """Check TMDB's API key, the switch for writing, and this machine's spool."""
     try:
         api_headers(settings)
     except ProblemsError as error:

@@ -1,7 +1,7 @@
-"""Which of the entities that a search finds is meant: each scored in parts, ranked, and one chosen. Pure.
+"""Chooses the entity that a question means from search results: scored by parts, ranked, and one chosen. Pure.
 
-Titles and years are compared by the rules of `matching`, as the library's videos are. Names in all languages count
-where the answer brings them. Popularity orders what is equal otherwise, by two points of a hundred at most.
+Titles and years are compared by the rules of `matching`, as for the library's videos. Names in all languages are used
+if the answer contains them. Popularity only breaks ties, by at most two points of a hundred.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from douban_pipeline.tmdb.projection import SHOWN
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 TITLE, YEAR, ROLE, POPULARITY = 70.0, 20.0, 8.0, 2.0
-"""Most points of each part."""
+"""Maximum points of each part."""
 CHOSEN = 60.0
-"""Share of what could be earned, in per cent, from which the best is taken without asking."""
+"""Percentage of the attainable points from which the best candidate is chosen without asking the user."""
 LEAD = 3.0
-"""Points that the best must be ahead, or the choice counts as uncertain."""
+"""Minimum lead of the best candidate in points; below it the choice counts as uncertain."""
 _FULL_POPULARITY = 1000.0
 _WEIGHTS = Weights(title=TITLE, year=YEAR)
 _TYPES = {entity.value: entity for entity in EntityType}
@@ -32,14 +32,14 @@ _DEPARTMENTS = {Role.DIRECTOR: "Directing", Role.ACTOR: "Acting", Role.WRITER: "
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for.
+    """What a question searches for.
 
     Attributes:
-        name: As the question has it.
-        year: The year it names.
-        role: Whose work is asked for.
-        is_title: Whether the question marks the name as a title's.
-        media: Whether it is about films or series, where it says so.
+        name: The name as written in the question.
+        year: The year in the question.
+        role: Whose work is requested.
+        is_title: Whether the question marks the name as a title.
+        media: Whether it is about films or series, if stated.
     """
 
     name: str
@@ -51,16 +51,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidate:
-    """One entity with its score.
+    """An entity with its score.
 
     Attributes:
-        key: Which one.
-        name: What TMDB calls it.
-        year: Of its release or first broadcast.
-        score: 0 to 100: the share earned of what could be compared, and popularity.
+        key: The entity.
+        name: Its name at TMDB.
+        year: Year of its release or first broadcast.
+        score: 0 to 100: the share of the comparable points, plus popularity.
         parts: Points by part: title, year, role, popularity.
-        exact: Whether one of its names is the wanted one.
-        item: What TMDB says of it.
+        exact: Whether one of its names equals the wanted one.
+        item: TMDB's data about it.
     """
 
     key: EntityKey
@@ -72,7 +72,7 @@ class ScoredCandidate:
     item: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the log of questions and the API have it."""
+        """Return it in the form used in the log of questions and the API."""
         return {
             "media_type": self.key.type.value,
             "tmdb_id": self.key.tmdb_id,
@@ -84,7 +84,7 @@ class ScoredCandidate:
 
 
 def rank(wanted: Wanted, items: Iterable[Mapping[str, Any]]) -> list[ScoredCandidate]:
-    """Return the entities among the items of a search, the best first; what is none of the wanted kind is left out."""
+    """Return the entities among the items of a search, best first, without those of another kind."""
     found: dict[EntityKey, ScoredCandidate] = {}
     for item in items:
         media = item.get("media_type")
@@ -100,7 +100,7 @@ def rank(wanted: Wanted, items: Iterable[Mapping[str, Any]]) -> list[ScoredCandi
 
 
 def score(wanted: Wanted, key: EntityKey, item: Mapping[str, Any]) -> ScoredCandidate:
-    """Return an entity's score, from an item of a search or from details with its names in other languages."""
+    """Return an entity's score, from a search item or from details with its names in other languages."""
     names = _names(key.type, item)
     day = day_of(item.get(SHOWN[key.type][1])) if key.type is not EntityType.PERSON else None
     if key.type is EntityType.PERSON:
@@ -127,12 +127,12 @@ def score(wanted: Wanted, key: EntityKey, item: Mapping[str, Any]) -> ScoredCand
 
 
 def choose(ranked: Sequence[ScoredCandidate]) -> ScoredCandidate | None:
-    """Return the candidate that is taken without asking; None where none is like enough."""
+    """Return the candidate that is chosen without asking the user; None if none is similar enough."""
     return ranked[0] if ranked and ranked[0].score >= CHOSEN else None
 
 
 def is_uncertain(ranked: Sequence[ScoredCandidate]) -> bool:
-    """Return whether another candidate is nearly as good as the best."""
+    """Return whether another candidate is nearly as good as the best one."""
     return len(ranked) > 1 and ranked[0].score - ranked[1].score < LEAD
 
 
@@ -148,7 +148,7 @@ def _title_and_year(
 
 
 def _names(entity: EntityType, item: Mapping[str, Any]) -> list[str]:
-    """Return what an entity is called: title, original title, then other titles and translations."""
+    """Return an entity's names: title, original title, then other titles and translations."""
     name = SHOWN[entity][0]
     found = [text_of(item.get(name)), text_of(item.get(f"original_{name}"))]
     for key in ("titles", "results"):
@@ -163,13 +163,13 @@ def _names(entity: EntityType, item: Mapping[str, Any]) -> list[str]:
 
 
 def _role(wanted: Wanted, entity: EntityType, item: Mapping[str, Any]) -> float:
-    """Return the points for being of the kind that the question is about."""
+    """Return the points for being of the kind that the question asks for."""
     if entity is EntityType.PERSON:
         if wanted.role is not None and item.get("known_for_department") == _DEPARTMENTS[wanted.role]:
             return ROLE
         return 0.0 if wanted.role is not None else ROLE / 2
     if wanted.media is not None and not wanted.is_title:
-        # 李安导演的电影 asks for a person's films: that it says film speaks for no title.
+        # 李安导演的电影 asks for a person's films: the word "film" does not suggest a title here.
         return ROLE / 2 if wanted.media is entity else 0.0
     if wanted.media is not None:
         return ROLE if wanted.media is entity else 0.0

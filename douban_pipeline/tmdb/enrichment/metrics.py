@@ -1,4 +1,4 @@
-"""What the service counts, and the text in which Prometheus reads it. Safe to share between threads."""
+"""The service's metrics, and their text in Prometheus's format. Safe to share between threads."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-"""Upper bounds of latencies, in seconds."""
+"""Upper bounds of the latency histogram, in seconds."""
 _PREFIX = "douban_pipeline_tmdb_"
 _HELP: Mapping[str, str] = {
-    "enrichments_total": "Questions by what came of them.",
+    "enrichments_total": "Questions by outcome.",
     "persisted_total": "Questions written to PostgreSQL.",
     "persist_failures_total": "Attempts to write a question that failed.",
     "spooled_total": "Questions that went to the spool.",
     "rejected_total": "Questions that PostgreSQL refused; they were put aside.",
-    "lost_total": "Questions that neither PostgreSQL nor the spool took.",
+    "lost_total": "Questions that were stored neither in PostgreSQL nor in the spool.",
     "forgotten_total": "Questions dropped because their user or conversation was deleted.",
 }
 
 
 class Metrics:
-    """Counters, latencies, and gauges that somebody sets."""
+    """Counters, latencies and gauges."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Metrics:
         self._seconds = 0.0
 
     def count(self, name: str, label: str = "") -> None:
-        """Add one to a counter; ``label`` is the value of its label ``outcome``."""
+        """Increment a counter; ``label`` is the value of its label ``outcome``."""
         with self._lock:
             self._counts[name, label] += 1
 
@@ -41,18 +41,18 @@ class Metrics:
             self._gauges[name] = value
 
     def observe(self, seconds: float) -> None:
-        """Note how long an answer took."""
+        """Record the duration of an answer."""
         with self._lock:
             self._seconds += seconds
             self._buckets[next((place for place, most in enumerate(BUCKETS) if seconds <= most), len(BUCKETS))] += 1
 
     def total(self, name: str) -> int:
-        """Return a counter, over all its labels."""
+        """Return a counter's sum over all its labels."""
         with self._lock:
             return sum(count for (counted, _), count in self._counts.items() if counted == name)
 
     def text(self, **gauges: float) -> str:
-        """Return all of it as Prometheus reads it, with ``gauges`` as they are now."""
+        """Return all metrics in Prometheus's format, with the current values of ``gauges``."""
         with self._lock:
             return "\n".join(self._lines({**self._gauges, **gauges})) + "\n"
 
@@ -68,7 +68,7 @@ class Metrics:
             yield f"# TYPE {_PREFIX}{name} gauge"
             yield f"{_PREFIX}{name} {value:g}"
         name, total = f"{_PREFIX}answer_seconds", 0
-        yield f"# HELP {name} How long answers took."
+        yield f"# HELP {name} Duration of answers."
         yield f"# TYPE {name} histogram"
         for most, count in zip((*map(str, BUCKETS), "+Inf"), self._buckets, strict=True):
             total += count

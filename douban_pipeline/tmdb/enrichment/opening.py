@@ -1,4 +1,4 @@
-"""The service as the settings name it. Nothing of it needs PostgreSQL to start or to answer."""
+"""Creates the service from the settings. Neither its start nor its answers need PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
 CALLS = 64
-"""Questions, and requests to TMDB, under way at once."""
+"""Concurrent questions, and requests to TMDB."""
 STORE_WAIT_SECONDS = 2.0
-"""How long the writer waits for a connection before it takes PostgreSQL for stopped."""
+"""How long the writer waits for a connection before it considers PostgreSQL down."""
 
 
 def open_spool(settings: TmdbSettings, clock: Clock | None = None) -> Spool:
-    """Return the spool of this machine; its file is made when it is written to."""
+    """Return the spool of this machine; its file is created at the first write."""
     return Spool(settings.home.absolute() / "tmdb" / "spool.sqlite", clock or SystemClock())
 
 
 def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
-    """Return the store for a service, which gives up soon when PostgreSQL does not answer; None where none is named."""
+    """Return the store for a service, with short timeouts for an unavailable PostgreSQL; None if none is configured."""
     url = settings.database_url.get_secret_value()
     if not url:
         return None
@@ -44,7 +44,7 @@ def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
 
 @contextmanager
 def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> Iterator[TmdbClient]:
-    """Yield the client of one process that answers people: its gate is in memory, and it archives nothing.
+    """Yield the client of one process that answers people: its gate is in memory, and nothing is archived.
 
     Raises:
         ProblemsError: Neither a key nor a token is set.
@@ -52,7 +52,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
     headers = api_headers(settings)
     clock = clock or SystemClock()
     seconds = settings.request_timeout_seconds
-    # TMDB allows dozens of calls a second, and people wait: none may wait for ten others.
+    # TMDB allows dozens of calls per second, and people wait: no call may wait for ten others.
     gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30), at_risk=CALLS)
     gate.configure(SOURCE, 60 * settings.service_requests_per_second, CALLS)
     with Fetcher(
@@ -83,7 +83,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
 def open_service(
     settings: TmdbSettings, store: PostgresTmdbStore | None, clock: Clock | None = None
 ) -> Iterator[TMDBEnrichmentService]:
-    """Yield the service; questions are written to ``store``, or nowhere without one, and drained with the block.
+    """Yield the service; questions are written to ``store``, if given; the queue is drained at the end of the block.
 
     Raises:
         ProblemsError: Neither a key nor a token is set.
@@ -113,7 +113,7 @@ def open_service(
             writer=writer,
         )
         stack.callback(service.close)
-        # Word lists and tables of characters are read at their first use: not by the first who asks.
+        # Word lists and character tables are loaded at first use: load them now, not during the first question.
         rank(Wanted("喜宴", 1993), [{"id": 1, "media_type": "movie", "title": "囍宴", "release_date": "1993-08-04"}])
         if writer is not None:
             writer.start()

@@ -1,4 +1,4 @@
-"""What a question brought, as a value, and in Chinese sentences. Pure."""
+"""The result of a question, as a value and as Chinese sentences. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph
 from douban_pipeline.tmdb.types import LABELS, EntityType, NodeKey, Relation
 
 ATTRIBUTION = "本产品使用 TMDB API，但未获 TMDB 认可或认证。"
-"""TMDB's terms ask for this sentence wherever its data is shown."""
+"""Sentence that TMDB's terms require wherever its data is shown."""
 _SHOWN = 8
 _NAMESAKES = 3
 _RELATIONS = {Role.DIRECTOR: (Relation.DIRECTED, "导演"), Role.ACTOR: (Relation.ACTED_IN, "演员")}
@@ -21,38 +21,38 @@ _WRITERS = ("Screenplay", "Writer", "Novel", "Story", "Author")
 
 
 class State(StrEnum):
-    """What came of a question."""
+    """Outcome of a question."""
 
     ANSWERED = "answered"
     NOTHING = "nothing"
-    """TMDB knows nothing that fits."""
+    """TMDB has nothing that matches."""
     LATE = "late"
-    """TMDB had not answered (all of it) by the deadline; what was there by then is given."""
+    """TMDB did not answer (completely) by the deadline; the results so far are returned."""
     FAILED = "failed"
     """TMDB gave no usable answer."""
     SKIPPED = "skipped"
-    """Nothing for TMDB."""
+    """The question is not one for TMDB."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnrichmentResult:
-    """What a question brought.
+    """The result of a question.
 
     Attributes:
-        state: What came of it.
-        route: What it was taken to be about.
-        endpoint: What TMDB was asked first; empty if it was not.
-        candidates: Of each name, or of the discovery, the best first.
-        selected: What was chosen of each name.
+        state: The outcome.
+        route: The route of the question.
+        endpoint: The first request to TMDB; empty if there was none.
+        candidates: For each name, or for the discovery, best first.
+        selected: The chosen candidate of each name.
         uncertain: Whether a rival is nearly as good: let the user choose among `candidates_top3`.
-        payloads: Details as TMDB gave them.
+        payloads: Details as returned by TMDB.
         graph: Their nodes and edges.
-        answer: In Chinese.
-        problem: What went wrong, in words; empty for nothing.
-        persistence: Where the question went: queued, spooled, written, lost, forgotten, rejected or skipped.
-        request_id: The caller's.
-        duration_ms: How long it took.
-        tmdb_ms: How long of this TMDB took, waiting for its turn at the gate included.
+        answer: The answer in Chinese.
+        problem: The problem as text; empty for none.
+        persistence: What happened to the question: queued, spooled, written, lost, forgotten, rejected or skipped.
+        request_id: The caller's request id.
+        duration_ms: Total duration.
+        tmdb_ms: Part of it that TMDB took, including waiting at the gate.
     """
 
     state: State
@@ -79,7 +79,7 @@ class EnrichmentResult:
         return [each.to_json() for each in every[:3]]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the API gives it."""
+        """Return it in the form used by the API."""
         return {
             "state": self.state.value,
             "selected_agent": self.route.selected_agent,
@@ -108,7 +108,7 @@ def answer_of(
     candidates: Sequence[Sequence[ScoredCandidate]],
     graph: TransientGraph,
 ) -> str:
-    """Return what to tell people, in Chinese, from the graph alone."""
+    """Return the answer for people, in Chinese, from the graph alone."""
     if state is State.SKIPPED:
         return "这个问题与影视作品无关，或者没有指出片名、人名。"
     if state is State.FAILED:
@@ -130,7 +130,7 @@ def answer_of(
 
 
 def _rivals(candidate: ScoredCandidate, selected: Sequence[ScoredCandidate]) -> bool:
-    """Return whether a candidate that was not chosen is as like as a chosen one."""
+    """Return whether a candidate that was not chosen is as similar as a chosen one."""
     chosen = {each.key for each in selected}
     least = min((each.score for each in selected), default=0.0)
     return candidate.exact and candidate.key not in chosen and least - candidate.score < LEAD

@@ -1,7 +1,7 @@
-"""What a question is about, by rules: a named entity, a film or series to recommend, or nothing of ours. Pure.
+"""Routes a question by rules: a named entity, a recommendation of films or series, or not a question for TMDB. Pure.
 
-A model may take the place of either part: whatever has the methods of `EntityExtractor` and `Router` will do. A
-question is outside text: it is searched by patterns and cut to a length, and never becomes a part of a query language.
+A model may replace either part: any object with the methods of `EntityExtractor` and `Router` can be used. A question
+is outside text: it is searched by patterns and cut to a length, and never becomes part of a query language.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _LONGEST_NAME = 80
 
 
 class Intent(StrEnum):
-    """What is to be done about a question."""
+    """How a question is handled."""
 
     ENTITY = "entity"
-    """It names a title or a person: search for it."""
+    """It names a title or a person, which is searched."""
     MOVIES = "recommend_movies"
     SERIES = "recommend_tv"
     NONE = "none"
-    """Nothing for TMDB."""
+    """Not a question for TMDB."""
 
 
 class Role(StrEnum):
-    """What of a person's work is asked for."""
+    """Which of a person's work is requested."""
 
     DIRECTOR = "director"
     ACTOR = "actor"
@@ -40,16 +40,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a question is about.
+    """Route of a question.
 
     Attributes:
-        selected_agent: Who answers it: ``tmdb``, or ``none``.
-        query_intent: What is to be done.
+        selected_agent: The responsible agent: ``tmdb``, or ``none``.
+        query_intent: How it is handled.
         extracted_entities: Names in it, in order.
         titles: Those of them that are marked as titles (《喜宴》).
-        role_hint: Whose work is asked for.
-        year: The year it names.
-        media: Whether it is about films or series, where it says so.
+        role_hint: Whose work is requested.
+        year: The year in the question.
+        media: Whether it is about films or series, if stated.
         filters: For recommendations: TMDB's filters of discovery.
     """
 
@@ -67,15 +67,15 @@ class EntityExtractor(Protocol):
     """Finds the names of films, series and people in a question."""
 
     def extract(self, query_text: str) -> list[str]:
-        """Return the names, in order; none where there is none."""
+        """Return the names, in order."""
         ...
 
 
 class Router(Protocol):
-    """Says what a question is about."""
+    """Determines the route of a question."""
 
     def route(self, message: str, kb_prefix: str = "") -> Route:
-        """Return what to do; ``kb_prefix`` is the knowledge base that is asked (``movie``, ``tv``, …)."""
+        """Return the route; ``kb_prefix`` is the knowledge base of the question (``movie``, ``tv``, …)."""
         ...
 
 
@@ -151,13 +151,13 @@ _GENRES: Sequence[tuple[re.Pattern[str], int | None, int | None]] = (
     (re.compile(r"(?i)惊悚|thriller"), 53, None),
     (re.compile(r"(?i)战争|war\b"), 10752, 10768),
 )
-"""Words, and TMDB's ids of the genre for films and for series."""
+"""Words, with TMDB's genre ids for films and for series."""
 _RATED = re.compile(r"(?i)高分|评分(?:最)?高|口碑|经典|best|top")
 _BLANK = re.compile(r"\s+")
 
 
 class RuleExtractor:
-    """Finds names by marks (《》, quotes) first, and by the forms in which questions are put where there are none."""
+    """Finds names by marks (《》, quotes) first; without marks, by common forms of questions."""
 
     def extract(self, query_text: str) -> list[str]:
         """Return the names, in order, each once."""
@@ -172,14 +172,14 @@ class RuleRouter:
     """Routes by words; the names come from an extractor.
 
     Args:
-        extractor: Finds names; by rules, if not given.
+        extractor: Finds names; rule-based by default.
     """
 
     def __init__(self, extractor: EntityExtractor | None = None) -> None:
         self._extractor = extractor or RuleExtractor()
 
     def route(self, message: str, kb_prefix: str = "") -> Route:
-        """Return what to do about a question; see `Router`."""
+        """Return the route of a question; see `Router`."""
         text = _plain(message)
         prefix = kb_prefix.strip().strip(":/").casefold()
         if not text or (prefix and prefix not in _PREFIXES):
@@ -209,7 +209,7 @@ _PREFIXES: Mapping[str, EntityType | None] = {
     "series": EntityType.TV,
     "tmdb": None,
 }
-"""Knowledge bases that are ours, and what they are about; a question for another one is not for us."""
+"""Supported knowledge bases and their media; questions for others are not handled."""
 
 
 def _plain(text: str) -> str:

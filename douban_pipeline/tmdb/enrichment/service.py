@@ -1,4 +1,4 @@
-"""The service that answers questions from TMDB: it waits for TMDB until a deadline, and never for PostgreSQL."""
+"""The service that answers questions from TMDB: it waits for TMDB up to a deadline, and never for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _LONGEST_TEXT = 500
 
 
 class TMDBEnrichmentService:
-    """Answers questions, and writes down what they brought behind the answers.
+    """Answers questions, and logs them with their results after answering.
 
     Args:
-        tmdb_client: Whom to ask; `TmdbClient` or what has its methods.
-        graph_builder: Makes the graph of an answer.
-        store: Where questions are written; None writes none.
-        spool: Where they wait while PostgreSQL does not answer; needed with a store.
-        router: Says what a question is about; by rules, if not given.
-        metrics: What is counted.
-        clock: What times are taken from.
-        deadline: Seconds that an answer waits for TMDB at most.
-        asynchronous: Whether questions are written behind the answer (``ENRICHMENT_ASYNC_WRITE_ENABLE``).
-        queue_size: How many may wait in memory (``ENRICHMENT_WRITE_QUEUE_SIZE``).
-        threads: Questions that TMDB is asked about at the same time.
-        writer: In place of the one made of store and spool.
+        tmdb_client: `TmdbClient` or an object with its methods.
+        graph_builder: Builds the graph of an answer.
+        store: Where questions are logged; None logs none.
+        spool: Where they are kept while PostgreSQL does not answer; required with a store.
+        router: Determines the route of a question; rule-based by default.
+        metrics: The metrics.
+        clock: Source of the current time.
+        deadline: Maximum seconds that an answer waits for TMDB.
+        asynchronous: Whether questions are logged after the answer (``ENRICHMENT_ASYNC_WRITE_ENABLE``).
+        queue_size: Capacity of the queue in memory (``ENRICHMENT_WRITE_QUEUE_SIZE``).
+        threads: Maximum number of concurrent questions to TMDB.
+        writer: Replaces the writer made of store and spool.
     """
 
     def __init__(
@@ -95,17 +95,17 @@ class TMDBEnrichmentService:
         """Answer a question from TMDB.
 
         Args:
-            message: The question, outside text; the first 500 characters count.
-            kb_prefix: The knowledge base that is asked: ``movie``, ``tv`` or none.
-            user_id: Whose it is; nothing is written without it.
-            session_id: In which session; nothing is written without it.
-            incognito: Nothing at all is written, not even TMDB's public answers.
-            request_id: The caller's id of the request, to find it again in the log.
-            conversation_id: In which conversation.
-            user_message_id: By which message.
-            choice: What the user chose of earlier candidates.
-            language: Of the answers; the client's own without it.
-            deadline: Seconds to wait for TMDB; the service's own without it.
+            message: The question, outside text; cut to its first 500 characters.
+            kb_prefix: The knowledge base: ``movie``, ``tv`` or none.
+            user_id: The user; without it nothing is logged.
+            session_id: The session; without it nothing is logged.
+            incognito: Log nothing at all, not even TMDB's public answers.
+            request_id: The caller's id of the request, to find it in the log.
+            conversation_id: The conversation.
+            user_message_id: The message.
+            choice: The user's choice among earlier candidates.
+            language: Language of the answers; by default the client's.
+            deadline: Seconds to wait for TMDB; by default the service's.
         """
         started = time.monotonic()
         message = message[:_LONGEST_TEXT]
@@ -118,7 +118,7 @@ class TMDBEnrichmentService:
         wait = self._deadline if deadline is None else deadline
         asking = Asking(self._client, spoken, started + wait)
         state, problem = await self._ask(asking, route, choice, started + wait)
-        # What a late thread still finds must not change an answer that was given.
+        # Copied, because results of a late thread must not change an answer that was already given.
         found = _copied(asking.found)
         state, graph, problem = self._graph_of(state, found, problem)
         result = self._finished(state, route, found, graph, problem, started, request_id)
@@ -199,7 +199,7 @@ class TMDBEnrichmentService:
         user_message_id: UUID | None,
         language: str,
     ) -> str:
-        """Hand what a question brought to the writer; return where it went. Whatever happens, the answer stands."""
+        """Pass a question with its results to the writer; return its state. Errors do not affect the answer."""
         if incognito or not user_id or not session_id or self.writer is None:
             return "skipped"
         arguments: Mapping[str, Any] = {
@@ -224,14 +224,14 @@ class TMDBEnrichmentService:
         if self._asynchronous:
             if self.writer.has_room:
                 return self.writer.submit(job)
-            # The queue is full: to the disk, but not on the loop that others' answers run on.
+            # The queue is full: write to the disk, but not in the event loop that serves other answers.
             return await asyncio.get_running_loop().run_in_executor(self._threads, self.writer.submit, job)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.writer.write, job)
 
     def forget_user(self, user_id: str) -> int:
-        """Drop what a user asked from the queue and the spool; return how many were in the spool.
+        """Drop a user's questions from the queue and the spool; return how many were in the spool.
 
-        What PostgreSQL has of it is `PostgresTmdbStore.delete_user`'s to delete.
+        `PostgresTmdbStore.delete_user` deletes those in PostgreSQL.
 
         Raises:
             SpoolError: The spool cannot be written.
@@ -239,23 +239,23 @@ class TMDBEnrichmentService:
         return self._spool.forget(user_hash(user_id)) if self._spool is not None else 0
 
     def forget_conversation(self, conversation_id: UUID) -> int:
-        """Drop what was asked in a conversation; see `forget_user`."""
+        """Drop a conversation's questions; see `forget_user`."""
         return self._spool.forget(conversation_hash(conversation_id)) if self._spool is not None else 0
 
     @property
     def client(self) -> Client:
-        """Whom it asks."""
+        """The client of TMDB."""
         return self._client
 
     @property
     def spool(self) -> Spool | None:
-        """Where questions wait while PostgreSQL does not answer."""
+        """The spool for questions while PostgreSQL does not answer."""
         return self._spool
 
     def problem(self) -> str | None:
-        """Return what is wrong, for a health check: a spool that takes nothing, so that an outage would lose questions.
+        """Return a problem for a health check: an unusable spool, because an outage would then lose questions.
 
-        That PostgreSQL or TMDB do not answer is none: the service goes on.
+        An outage of PostgreSQL or TMDB is not a problem: the service continues.
         """
         if self._spool is None:
             return None
@@ -266,7 +266,7 @@ class TMDBEnrichmentService:
         return None
 
     def close(self) -> None:
-        """Finish what is under way, write what is queued or spool it; safe to repeat."""
+        """Finish questions in progress, write or spool the queue; safe to repeat."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self.writer is not None:
             self.writer.close()
@@ -298,6 +298,6 @@ def _disambiguation(found: Found) -> list[dict[str, Any]]:
 
 
 def _note_late_failure(future: asyncio.Future[Found]) -> None:
-    """Take the late outcome of a question that was answered without it, so that no error goes unnoticed."""
+    """Log the late error of a question that was answered without it."""
     if not future.cancelled() and (error := future.exception()) is not None:
         _logger.warning("TMDB gave no answer to a question, late: %s", error)

@@ -1,11 +1,11 @@
-"""What could not be written to PostgreSQL yet, on this machine's disk until it can: nothing of an outage is lost.
+"""Questions that could not be written to PostgreSQL yet, kept on this machine's disk: an outage loses nothing.
 
-A file of SQLite whose every commit is on the disk before it returns (``synchronous = FULL``), shared by all processes
-of the machine. A job is claimed under a lease before it is replayed, so that two processes never replay one; it is
-logged under its own id, so that one that was written just before a crash is not written twice.
+An SQLite file, shared by all processes of the machine, that syncs every commit to the disk (``synchronous = FULL``). A
+job is claimed under a lease before it is replayed, so that two processes never replay the same one. It is logged under
+its own id, so that one written just before a crash is not written twice.
 
-Who wants to be forgotten is noted here as a hash: jobs of his from before that moment are dropped wherever they are, in
-the spool, in the memory of a service, or just written.
+Deletion requests are stored here as hashes: earlier jobs of that user are dropped wherever they are, in the spool, in a
+service's memory, or just written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from douban_pipeline.core.clock import Clock
 
 LEASE = timedelta(minutes=5)
 FORGOTTEN_FOR = timedelta(days=35)
-"""How long it is remembered who was to be forgotten: longer than logged questions are kept."""
+"""How long a deletion request is kept: longer than logged questions."""
 _BUSY_SECONDS = 10.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
@@ -43,17 +43,17 @@ CREATE TABLE IF NOT EXISTS forgotten (hash TEXT PRIMARY KEY, at REAL NOT NULL);
 
 
 class SpoolError(Exception):
-    """The spool cannot be read or written: its disk is full, say."""
+    """The spool cannot be read or written, for example because its disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One question to be written down.
+    """One question to be logged.
 
     Attributes:
-        job_id: Its id, and that of its row in the log.
+        job_id: Its id, also of its row in the log.
         created_at: When it was asked (UTC).
-        arguments: Of `PostgresTmdbStore.persist_enrichment`.
+        arguments: Arguments of `PostgresTmdbStore.persist_enrichment`.
     """
 
     job_id: UUID
@@ -62,18 +62,18 @@ class Job:
 
     @property
     def hashes(self) -> tuple[str, str]:
-        """Whose it is, and of which conversation (empty for none), as hashes."""
+        """Hashes of its user and its conversation (empty for none)."""
         conversation = self.arguments.get("conversation_id")
         return user_hash(str(self.arguments["user_id"])), conversation_hash(conversation) if conversation else ""
 
 
 def user_hash(user_id: str) -> str:
-    """Return what stands for a user."""
+    """Return the hash of a user."""
     return hashlib.sha256(f"user:{user_id}".encode("utf-8", "replace")).hexdigest()
 
 
 def conversation_hash(conversation_id: UUID) -> str:
-    """Return what stands for a conversation."""
+    """Return the hash of a conversation."""
     return hashlib.sha256(f"conversation:{conversation_id}".encode()).hexdigest()
 
 
@@ -81,8 +81,8 @@ class Spool:
     """Jobs on the disk. Safe to share between threads and processes.
 
     Args:
-        path: The file; made with its folder at the first use.
-        clock: What times are taken from.
+        path: The file, created with its folder at the first use.
+        clock: Source of the current time.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -93,10 +93,10 @@ class Spool:
         self._connection: sqlite3.Connection | None = None
 
     def add(self, job: Job) -> None:
-        """Keep a job; it is on the disk when this returns.
+        """Store a job; it is on the disk when this returns.
 
         Raises:
-            SpoolError: It is not kept.
+            SpoolError: It was not stored.
         """
         whose, conversation = job.hashes
         row = (str(job.job_id), whose, conversation, job.created_at.timestamp(), _packed(job))
@@ -107,7 +107,7 @@ class Spool:
             )
 
     def claim(self) -> Job | None:
-        """Return the oldest job that nobody replays, claimed for `LEASE`; None if there is none.
+        """Return the oldest job that is not being replayed, claimed for `LEASE`; None if there is none.
 
         Raises:
             SpoolError: The file cannot be read or written.
@@ -129,7 +129,7 @@ class Spool:
             connection.execute("DELETE FROM job WHERE id = ?", (str(job.job_id),))
 
     def release(self, job: Job) -> None:
-        """Give a claimed job back: PostgreSQL does not answer."""
+        """Release a claimed job because PostgreSQL does not answer."""
         with self._transaction() as connection:
             connection.execute(
                 "UPDATE job SET claimed_by = NULL, claimed_until = NULL WHERE id = ? AND claimed_by = ?",
@@ -137,7 +137,7 @@ class Spool:
             )
 
     def reject(self, job: Job, reason: str) -> None:
-        """Put a job aside that PostgreSQL refuses, with the reason; it is not replayed again."""
+        """Put aside a job that PostgreSQL refuses, with the reason; it is not replayed again."""
         with self._transaction() as connection:
             whose, conversation = job.hashes
             connection.execute(
@@ -162,7 +162,7 @@ class Spool:
         return waiting, rejected
 
     def forget(self, whose: str) -> int:
-        """Drop all jobs of a user or a conversation (a hash), and note that earlier ones are to be dropped anywhere.
+        """Drop all jobs of a user or a conversation (a hash), and record that their earlier jobs must be dropped.
 
         Raises:
             SpoolError: The file cannot be written.
@@ -178,7 +178,7 @@ class Spool:
             return found.rowcount
 
     def is_forgotten(self, job: Job) -> bool:
-        """Return whether a job's user or conversation was to be forgotten after it was asked.
+        """Return whether the deletion of a job's user or conversation was requested after the job was created.
 
         Raises:
             SpoolError: The file cannot be read.
@@ -224,7 +224,7 @@ class Spool:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA secure_delete = ON")  # what was to be forgotten leaves no bytes behind
+                connection.execute("PRAGMA secure_delete = ON")  # deleted questions leave no bytes behind
                 connection.executescript(_SCHEMA)
             except sqlite3.Error:
                 connection.close()

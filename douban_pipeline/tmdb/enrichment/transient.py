@@ -1,4 +1,4 @@
-"""A graph of the moment: the nodes and edges of a few answers, for one question and not kept. Pure."""
+"""A transient graph: the nodes and edges of a few answers, for one question, not stored. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class TransientGraph:
     edges: Mapping[EdgeKey, Edge]
 
     def name(self, key: NodeKey) -> str:
-        """Return what a node is called."""
+        """Return a node's name."""
         properties = self.nodes[key].properties
         return str(properties.get("title") or properties.get("name") or key.tmdb_id)
 
     def people(self, relation: Relation, title: NodeKey | None = None, job: str = "") -> list[str]:
-        """Return the names of those who directed, acted in or made a title, in TMDB's order, each once."""
+        """Return the names of the people who directed, acted in or worked on a title, in TMDB's order, each once."""
         found = (
             self.name(edge.key.start)
             for edge in self.edges.values()
@@ -40,12 +40,12 @@ class TransientGraph:
         return list(dict.fromkeys(found))
 
     def titles(self, relation: Relation, person: NodeKey) -> list[NodeKey]:
-        """Return the titles that somebody directed, acted in or made, each once."""
+        """Return the titles that a person directed, acted in or worked on, each once."""
         found = (edge.key for edge in self.edges.values() if edge.key.relation is relation and edge.key.start == person)
         return list(dict.fromkeys(key.end for key in found))
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the API has it: nodes by ``LABEL:ID``, edges between them."""
+        """Return it in the form used by the API: nodes by ``LABEL:ID``, edges between them."""
         return {
             "nodes": [
                 {"id": _id(key), "label": key.label.value, "tmdb_id": key.tmdb_id, **_held(node.properties)}
@@ -65,13 +65,13 @@ class TransientGraph:
 
 
 class TransientGraphBuilder:
-    """Builds the graph of the moment; the rules are those of the graph that is kept."""
+    """Builds transient graphs, by the rules of the stored graph."""
 
     def build_from_tmdb_payloads(self, payloads: Iterable[Mapping[str, Any]]) -> TransientGraph:
-        """Return the graph of payloads ``{"type": "movie", "data": …}``; what a full answer says of itself wins.
+        """Return the graph of payloads ``{"type": "movie", "data": …}``; an entity's own full answer takes precedence.
 
         Raises:
-            PayloadError: One of them is none.
+            PayloadError: One of them is not such a payload.
         """
         nodes: dict[NodeKey, Node] = {}
         edges: dict[EdgeKey, Edge] = {}
@@ -98,4 +98,4 @@ def _held(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 EMPTY = TransientGraph({}, {})
 LABEL_WORDS = {Label.MOVIE: "电影", Label.TV: "剧集", Label.PERSON: "人物", Label.GENRE: "类型"}
-"""What people are told that a node is."""
+"""Names of node labels for people."""

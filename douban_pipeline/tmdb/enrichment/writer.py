@@ -1,7 +1,7 @@
-"""Writing questions down behind the answers: a bounded queue, a thread that empties it, the spool for all else.
+"""Logs questions after their answers: a bounded queue, a thread that writes it, and the spool as fallback.
 
-No caller ever waits for PostgreSQL: a job is put into the queue at once, or onto the disk where the queue is full.
-While PostgreSQL does not answer, the thread moves jobs from the queue to the spool, and asks again after 1, 2, … 30 s.
+Callers never wait for PostgreSQL: a job is put into the queue at once, or onto the disk if the queue is full. While
+PostgreSQL does not answer, the thread moves jobs from the queue to the spool, and retries after 1, 2, … 30 s.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ LONGEST_PAUSE = 30.0
 _IDLE_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0
 _OUTAGE_CLASSES = frozenset({"08", "25", "28", "3D", "3F", "40", "42", "53", "55", "57", "58"})
-"""Classes of SQLSTATE that are no fault of what was sent: connection, rights, no schema, a full disk, shutdown."""
+"""SQLSTATE classes that are not caused by the data: connection, rights, missing schema, full disk, shutdown."""
 
 
 class Store(Protocol):
-    """What a writer needs of the store."""
+    """The methods of the store that a writer uses."""
 
     @property
     def persist_enrichment(self) -> Callable[..., Coroutine[Any, Any, None]]:
-        """What writes one question, under ``logged_id``; a second time does nothing."""
+        """Writes one question under ``logged_id``; writing it again does nothing."""
         ...
 
     def delete_request(self, logged_id: UUID) -> int:
@@ -43,14 +43,14 @@ class Store(Protocol):
 
 
 class Writer:
-    """Takes jobs and sees to it that they are written.
+    """Accepts jobs and ensures that they are written.
 
     Args:
-        store: Where to.
-        spool: Where they wait for it.
-        metrics: What is counted.
-        size: Jobs that the queue holds.
-        backlog: Returns how many changes wait for the graph, to be shown; asked now and then by the thread.
+        store: The store.
+        spool: The spool.
+        metrics: The metrics.
+        size: Capacity of the queue.
+        backlog: Returns how many changes wait for the graph, for the metrics; called regularly by the thread.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Writer:
 
     @property
     def has_room(self) -> bool:
-        """Whether the queue takes another job now."""
+        """Whether the queue has room for another job."""
         return not self._stopping and not self._queue.full()
 
     @property
     def is_down(self) -> bool:
-        """Whether PostgreSQL did not answer lately."""
+        """Whether PostgreSQL did not answer recently."""
         return time.monotonic() < self._down_until
 
     def start(self) -> None:
@@ -91,7 +91,7 @@ class Writer:
                 self._thread.start()
 
     def submit(self, job: Job) -> str:
-        """Take a job and return where it went: ``queued``, ``spooled`` or ``lost``. Never waits for PostgreSQL."""
+        """Accept a job and return its state: ``queued``, ``spooled`` or ``lost``. Never waits for PostgreSQL."""
         if not self._stopping:
             self.start()
             try:
@@ -103,17 +103,18 @@ class Writer:
         return self._to_spool(job)
 
     def write(self, job: Job) -> str:
-        """Write a job before returning, where that is wanted; return ``written``, ``spooled``, ``forgotten``, …"""
+        """Write a job before returning; return ``written``, ``spooled``, ``forgotten``, …"""
         with asyncio.Runner() as runner:
             return self._persist(job, runner)
 
     def replay(self, most: int | None = None) -> int:
-        """Write what the spool holds, until it is empty or PostgreSQL does not answer; return how many were written."""
+        """Write the jobs in the spool, until it is empty or PostgreSQL does not answer; return how many were
+        written."""
         with asyncio.Runner() as runner:
             return self._replay(runner, most)
 
     def close(self, seconds: float = _DRAIN_SECONDS) -> None:
-        """Take no more jobs, write those in the queue or move them to the spool, and stop the thread."""
+        """Accept no more jobs, write those in the queue or move them to the spool, and stop the thread."""
         with self._starting:
             self._stopping = True
             thread = self._thread
@@ -123,7 +124,7 @@ class Writer:
                 thread.join(seconds)
             except queue.Full:
                 _logger.warning("the writer of TMDB's questions does not stop; its queue goes to the spool")
-        while True:  # what the thread left, if it hangs
+        while True:  # jobs left by a hanging thread
             try:
                 job = self._queue.get_nowait()
             except queue.Empty:
@@ -150,14 +151,14 @@ class Writer:
 
     @staticmethod
     def _quietly(work: Callable[[], object]) -> None:
-        """Keep the thread alive whatever happens: the next job must not pay for this one."""
+        """Run ``work`` and log any exception, so that the thread survives for the next job."""
         try:
             work()
         except Exception:
-            _logger.exception("the writer of TMDB's questions goes on after an error")
+            _logger.exception("the writer of TMDB's questions continues after an error")
 
     def _tell(self) -> None:
-        """Note how many changes wait for the graph, every few seconds."""
+        """Record how many changes wait for the graph, every few seconds."""
         if self._backlog is None or self.is_down or time.monotonic() - self._told < _IDLE_SECONDS:
             return
         self._told = time.monotonic()
@@ -186,12 +187,12 @@ class Writer:
             return self._to_spool(job)
         try:
             if self._forgotten(job):
-                if spooled:  # it may have been written, and PostgreSQL stopped before it could be deleted again
+                if spooled:  # it may have been written before PostgreSQL stopped, and must be deleted again
                     self._store.delete_request(job.job_id)
                 return self._drop(job, spooled=spooled)
             runner.run(self._store.persist_enrichment(logged_id=job.job_id, **job.arguments))
             self._pause = 0.0
-            if self._forgotten(job):  # meanwhile
+            if self._forgotten(job):  # requested while it was being written
                 self._store.delete_request(job.job_id)
                 return self._drop(job, spooled=spooled)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next job must go on
@@ -213,7 +214,7 @@ class Writer:
         self._down_until = time.monotonic() + self._pause
         said = " ".join(str(error).split())[:200]
         _logger.warning(
-            "tmdb persistence job failed: PostgreSQL does not answer (%s); asked again in %g s", said, self._pause
+            "tmdb persistence job failed: PostgreSQL does not answer (%s); retried in %g s", said, self._pause
         )
 
     def _reject(self, job: Job, error: Exception) -> str:
@@ -228,7 +229,7 @@ class Writer:
         return "rejected"
 
     def _to_spool(self, job: Job, *, forgotten_too: bool = False) -> str:
-        """Keep a job on the disk; one that is to be forgotten only where PostgreSQL may hold it already."""
+        """Store a job on the disk; a forgotten one only if PostgreSQL may already hold it."""
         try:
             self._spool.add(job)
             if not forgotten_too and self._forgotten(job):
@@ -258,8 +259,8 @@ class Writer:
 
 
 def _is_outage(error: Exception) -> bool:
-    """Return whether PostgreSQL does not answer or is not ready, rather than that it refuses what was sent."""
+    """Return whether PostgreSQL does not answer or is not ready, as opposed to refusing the data."""
     if isinstance(error, Error):
-        # Without a code it never got an answer; subclasses of no code stand for their class.
+        # Without a code there was no answer; exceptions of a code's class count as that class.
         return error.sqlstate[:2] in _OUTAGE_CLASSES if error.sqlstate else not isinstance(error, DataError)
     return isinstance(error, OSError)

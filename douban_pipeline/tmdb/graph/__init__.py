@@ -1,1 +1,1 @@
-"""The graph database, over Bolt: what is written to it and asked of it."""
+"""The graph database, over Bolt: writes and queries."""

@@ -1,4 +1,4 @@
-"""Questions that people ask of the graph, as Cypher. Names are parameters, never part of a statement."""
+"""Example questions to the graph, as Cypher. Names are parameters, never part of a statement."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from douban_pipeline.tmdb.graph.target import GraphTarget
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with as many names as it takes.
+    """A question with its parameters.
 
     Attributes:
-        name: What it is called on the command line.
-        asks: What it asks, with the names in braces.
-        names: What the names are.
+        name: Its name on the command line.
+        asks: The question, with parameter names in braces.
+        names: Names of the parameters.
         cypher: The statement; it returns at most ``$most`` rows.
     """
 
@@ -74,12 +74,12 @@ QUESTIONS = {
 
 
 def ask(target: GraphTarget, question: Question, names: tuple[str, ...], most: int = 10) -> list[dict[str, Any]]:
-    """Return the answer's rows.
+    """Return the rows of the answer.
 
     Raises:
-        ValueError: There are more or fewer names than the question takes.
-        neo4j.exceptions.Neo4jError: The database refuses it.
-        neo4j.exceptions.DriverError: It does not answer.
+        ValueError: There are more or fewer names than parameters.
+        neo4j.exceptions.Neo4jError: The database refuses the query.
+        neo4j.exceptions.DriverError: The database does not answer.
     """
     if len(names) != len(question.names):
         wanted = " ".join(name.upper() for name in question.names)

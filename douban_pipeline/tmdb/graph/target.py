@@ -1,8 +1,7 @@
-"""The graph database: writes batches of entities, each in one transaction. For Neo4j and what speaks Bolt like it.
+"""The graph database: writes batches of entities, each in one transaction. For Neo4j and compatible Bolt servers.
 
-Of a batch only the difference to what the graph holds is written: edges are read first, those that are stale deleted,
-those that are new or different written, by ``credit_id``. There is one writer at a time, by
-`PostgresTmdbStore.graph_lock`.
+Of a batch only the difference to the graph is written: edges are read first, stale ones are deleted, new or different
+ones are written, identified by ``credit_id``. There is one writer at a time, ensured by `PostgresTmdbStore.graph_lock`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from douban_pipeline.tmdb.graph.values import check_edge, check_node
 from douban_pipeline.tmdb.types import CREDITS, Edge, EdgeKey, Label, NodeKey, Property, Relation
 
 ATTEMPTS = 4
-"""How often a batch is written that meets another writer; ArcadeDB calls that a constraint that is broken."""
+"""Attempts to write a batch that conflicts with another writer; ArcadeDB reports that as a violated constraint."""
 ROWS = 2000
-"""Rows that one statement takes."""
+"""Maximum number of rows of one statement."""
 _TITLES = (Label.MOVIE, Label.TV)
 _ALL = {
     Label.MOVIE: ("title", "original_title", "original_language", "release_date", "overview"),
@@ -29,25 +28,25 @@ _ALL = {
     Label.PERSON: ("name", "known_for_department"),
     Label.GENRE: ("name",),
 }
-"""Properties of the graph; what a node does not have is removed from it."""
+"""Properties of the graph; one that a node lacks is removed from it."""
 _CREDITS = "|".join(relation.value for relation in CREDITS)
 _RETURNED = (
     "RETURN labels(s) AS s_labels, s.tmdb_id AS s_id, labels(t) AS t_labels, t.tmdb_id AS t_id, "
     "t.data_state AS state, type(e) AS type, properties(e) AS p"
 )
-"""What is read of an edge between a title ``t`` and a person or genre ``s``."""
+"""Values read of an edge between a title ``t`` and a person or genre ``s``."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphBatch:
-    """What the graph has to hold of some entities.
+    """The required content of the graph for some entities.
 
     Attributes:
-        owners: The entities, with all edges that they claim. A title's claims are all edges there are at it. A person's
-            are those to titles that are not full: of the others the titles know better.
-        full: Nodes that are full, with their properties.
-        stubs: Nodes that are not: other ends of edges, and entities that are gone. They go when no edge is left.
-        known: Other ends that are full; they are told of by themselves.
+        owners: The entities, with all edges they define. A title defines all its edges. A person defines those to
+            titles that are not full; other titles have more complete data themselves.
+        full: Full nodes, with their properties.
+        stubs: Other nodes: ends of edges, and entities that are gone. They are deleted when their last edge is.
+        known: Ends of edges that are full; they are written in batches of their own.
     """
 
     owners: Mapping[NodeKey, Sequence[Edge]] = field(default_factory=dict)
@@ -58,14 +57,14 @@ class GraphBatch:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a batch changed: edges merged, edges deleted, nodes deleted for want of edges."""
+    """Changes made by a batch: edges merged, edges deleted, nodes deleted because they had no edges left."""
 
     merged: int = 0
     deleted: int = 0
     nodes_deleted: int = 0
 
     def __add__(self, other: Written) -> Written:
-        """Add up two batches."""
+        """Return the sum of two batches."""
         return Written(
             self.merged + other.merged, self.deleted + other.deleted, self.nodes_deleted + other.nodes_deleted
         )
@@ -101,17 +100,17 @@ class GraphTarget:
         self.close()
 
     def ask(self, cypher: str, **parameters: Any) -> list[dict[str, Any]]:
-        """Return the rows that a reading statement gives.
+        """Return the rows of a read-only statement.
 
         Raises:
             neo4j.exceptions.Neo4jError: The database refuses the statement.
-            neo4j.exceptions.DriverError: It does not answer.
+            neo4j.exceptions.DriverError: The database does not answer.
         """
         with self._driver.session(database=self.database, default_access_mode="READ") as session:
             return session.execute_read(lambda tx: tx.run(_literal(cypher), **parameters).data())
 
     def server(self) -> str:
-        """Return what the server calls itself.
+        """Return the server's name and version.
 
         Raises:
             neo4j.exceptions.DriverError: It does not answer.
@@ -142,9 +141,9 @@ class GraphTarget:
         """Write a batch in one transaction; writing it again changes nothing.
 
         Raises:
-            GraphValueError: It holds what cannot be sent; nothing was written.
+            GraphValueError: It contains a value that cannot be sent; nothing was written.
             neo4j.exceptions.Neo4jError: The database refuses it; nothing was written.
-            neo4j.exceptions.DriverError: It does not answer; perhaps nothing was written.
+            neo4j.exceptions.DriverError: The database does not answer; possibly nothing was written.
         """
         for key, properties in (*batch.full.items(), *batch.stubs.items()):
             check_node(key, properties)
@@ -161,10 +160,10 @@ class GraphTarget:
         raise AssertionError("the last attempt returns or raises")
 
     def differences(self, batch: GraphBatch) -> list[str]:
-        """Return what the graph holds of a batch's entities otherwise than it should, a sentence each; reads only.
+        """Return the differences between the graph and a batch, one sentence each; reads only.
 
         Raises:
-            neo4j.exceptions.Neo4jError: The database refuses to say.
+            neo4j.exceptions.Neo4jError: The database refuses the query.
             neo4j.exceptions.DriverError: It does not answer.
         """
         wanted = {edge.key: _held(edge.properties) for edges in batch.owners.values() for edge in edges}
@@ -182,7 +181,7 @@ class GraphTarget:
         return sorted(found)
 
     def clear(self) -> None:
-        """Delete all nodes and edges of ours, in several transactions."""
+        """Delete all our nodes and edges, in several transactions."""
         with self._driver.session(database=self.database) as session:
             for label in Label:
                 cypher = f"MATCH (n:{label.value}) WITH n LIMIT {ROWS} DETACH DELETE n RETURN count(*) AS done"
@@ -190,7 +189,7 @@ class GraphTarget:
                     pass
 
     def counts(self) -> dict[str, int]:
-        """Return how many nodes there are of each label, and edges of each type."""
+        """Return the number of nodes by label, and of edges by type."""
         found = {}
         for label in Label:
             found[label.value] = self.ask(f"MATCH (n:{label.value}) RETURN count(n) AS n")[0]["n"]
@@ -199,7 +198,7 @@ class GraphTarget:
         return found
 
     def dump(self) -> tuple[dict[NodeKey, dict[str, Any]], dict[EdgeKey, dict[str, Any]]]:
-        """Return all nodes and edges with their properties: for comparing small graphs."""
+        """Return all nodes and edges with their properties, for comparing small graphs."""
         nodes: dict[NodeKey, dict[str, Any]] = {}
         edges: dict[EdgeKey, dict[str, Any]] = {}
         for label in Label:
@@ -225,13 +224,13 @@ def _write(tx: ManagedTransaction, batch: GraphBatch) -> Written:
 
 
 def _is_missing(key: EdgeKey, batch: GraphBatch, current: Mapping[EdgeKey, object]) -> bool:
-    """Return whether the graph certainly has no such edge: all edges of its title were read, and it was not there."""
+    """Return whether the graph certainly lacks the edge: all edges of its title were read, without it."""
     title = key.start if key.relation is Relation.BELONGS_TO_GENRE else key.end
     return key not in current and title in batch.owners
 
 
 def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey, dict[str, Any]]:
-    """Return the edges that the owners may claim, as they are."""
+    """Return the current edges that the owners may define."""
     found: dict[EdgeKey, dict[str, Any]] = {}
     ids: dict[Label, list[int]] = defaultdict(list)
     for owner in owners:
@@ -252,7 +251,7 @@ def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey,
 
 
 def _nodes(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> dict[NodeKey, dict[str, Any]]:
-    """Return the properties of those of the nodes that are there."""
+    """Return the properties of those nodes that exist."""
     ids: dict[Label, list[int]] = defaultdict(list)
     for key in keys:
         ids[key.label].append(key.tmdb_id)
@@ -312,7 +311,8 @@ def _merge_nodes(tx: ManagedTransaction, batch: GraphBatch) -> None:
 
 
 def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["CREATE", "MERGE"]) -> None:
-    """Write edges with their properties; to merge one takes longer, for all edges of a node are looked through."""
+    """Write edges with their properties; merging takes longer than creating, because all edges of a node are
+    searched."""
     by_key = {edge.key: edge for edge in edges}
     for (relation, start, end), group in _grouped(by_key):
         named = " {credit_id: r.c}" if relation in CREDITS else ""
@@ -333,7 +333,7 @@ def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["C
 
 
 def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
-    """Delete those nodes that are no full entity and have no edge left."""
+    """Delete those nodes that are not full entities and have no edge left."""
     ids: dict[Label, list[int]] = defaultdict(list)
     for key in keys:
         ids[key.label].append(key.tmdb_id)
@@ -350,7 +350,7 @@ def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
 
 
 def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, Label, Label], list[EdgeKey]]]:
-    """Yield keys by relation and labels, in the order of their ends, in which every writer locks them."""
+    """Yield keys by relation and labels, sorted by their ends, so that all writers lock them in the same order."""
     groups: dict[tuple[Relation, Label, Label], list[EdgeKey]] = defaultdict(list)
     for key in sorted(keys, key=lambda key: (key.end.tmdb_id, key.start.tmdb_id, key.credit_id)):
         groups[key.relation, key.start.label, key.end.label].append(key)
@@ -377,5 +377,5 @@ def _held(properties: Mapping[str, Property]) -> dict[str, Property]:
 
 
 def _literal(cypher: str) -> LiteralString:
-    """Mark a statement as ours: it is put together from labels and relations of `types`, never from outside text."""
+    """Mark a statement as trusted: it is built from labels and relations of `types`, never from outside text."""
     return cypher  # type: ignore[return-value,unused-ignore]

@@ -1,7 +1,7 @@
-"""What may be sent to the graph database. Pure.
+"""Validates values for the graph database. Pure.
 
-Databases differ in what they refuse: ArcadeDB merges a node whose key is null and stores lists of mixed types, Neo4j
-does not. So everything is looked at before it is sent.
+Databases differ in what they refuse: ArcadeDB merges a node with a null key and stores lists of mixed types, Neo4j does
+not. So everything is validated before it is sent.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _BIGGEST = 2**63
 
 
 class GraphValueError(ValueError):
-    """A key or a property cannot be sent; the message says which, of what."""
+    """A key or a property cannot be sent; the message names it."""
 
 
 def check_node(key: NodeKey, properties: Mapping[str, Property]) -> None:
-    """Raise `GraphValueError` if a node has no usable key, or a property that is none."""
+    """Raise `GraphValueError` if a node has no usable key, or an invalid property."""
     if isinstance(key.tmdb_id, bool) or not isinstance(key.tmdb_id, int) or not 0 < key.tmdb_id <= BIGGEST_ID:
         raise GraphValueError(f"a {key.label.value} with the id {key.tmdb_id!r}")
     for name, value in properties.items():
@@ -26,7 +26,7 @@ def check_node(key: NodeKey, properties: Mapping[str, Property]) -> None:
 
 
 def check_edge(edge: Edge) -> None:
-    """Raise `GraphValueError` if an edge has no usable key, or a property that is none."""
+    """Raise `GraphValueError` if an edge has no usable key, or an invalid property."""
     for end in (edge.key.start, edge.key.end):
         check_node(end, {})
     credit_id = edge.key.credit_id

@@ -1,1 +1,1 @@
-"""The schema ``tmdb`` in PostgreSQL and what reads and writes it."""
+"""The schema ``tmdb`` in PostgreSQL and the code that reads and writes it."""

@@ -1,4 +1,4 @@
-"""What has to be fetched next: in which order, by index. And the numbers of each day."""
+"""Entities to fetch next, in order of priority, by index; and figures by day."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WANTED = """
     SELECT media_type AS entity, tmdb_id FROM tmdb.vod_link WHERE state = 'confirmed'
     UNION SELECT entity_type, tmdb_id FROM tmdb.enrichment_request_entities WHERE selected
 """
-"""Whom the library's videos are linked to, and whom users meant."""
+"""Entities linked to the library's videos, and entities selected in users' questions."""
 
 
 def outdated(connection: Connection, requests: datetime, outbox: datetime, raw: datetime) -> tuple[int, int, int]:
-    """Return how many questions, done rows of the outbox and answers are from before a moment, each before its own.
+    """Return the numbers of questions, completed outbox rows and answers that are older than their given limits.
 
-    They are what `PostgresTmdbStore` deletes by `delete_requests` and `prune_outbox`, and makes stubs of by `drop_raw`.
+    `PostgresTmdbStore` deletes them by `delete_requests` and `prune_outbox`, and turns them into stubs by `drop_raw`.
     """
 
     def count(what: str | sql.Composed, before: datetime) -> int:
@@ -38,7 +38,7 @@ def outdated(connection: Connection, requests: datetime, outbox: datetime, raw: 
 
 
 def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int], at: datetime) -> int:
-    """Note that TMDB changed entities before a moment; return how many of them are full here and older than that."""
+    """Record that TMDB changed entities by a given time; return how many of them are full here and older than that."""
     query = sql.SQL(
         "UPDATE {} SET changed_at = %(at)s WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' AND gone_at IS NULL "
         "AND fetched_at < %(at)s AND (changed_at IS NULL OR changed_at < %(at)s)"
@@ -47,13 +47,13 @@ def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int],
 
 
 def due(connection: Connection, before: datetime, most: int, *, popular: bool) -> list[EntityKey]:
-    """Return entities to fetch: stubs that somebody wants, what changed, what is old, and popular stubs if wanted.
+    """Return entities to fetch: wanted stubs, changed and old entities, and popular stubs if requested.
 
     Args:
-        connection: To the store.
-        before: Answers from before this moment are old.
-        most: How many at most.
-        popular: Whether stubs that nobody asked for are fetched, too.
+        connection: Connection to the store.
+        before: Answers from before this time are old.
+        most: Maximum number.
+        popular: Whether other stubs are fetched as well, by popularity.
     """
     found: dict[EntityKey, None] = {}
     full = "data_state = 'full' AND gone_at IS NULL"
@@ -79,7 +79,7 @@ def due(connection: Connection, before: datetime, most: int, *, popular: bool) -
 
 
 def unsplit(connection: Connection, entity: EntityType, most: int) -> list[tuple[int, Mapping[str, object], datetime]]:
-    """Return full entities whose answer holds translations that the table of translations does not have yet."""
+    """Return full entities whose answer contains translations that are missing in the table of translations."""
     table = TABLES[entity]
     query = sql.SQL(
         """
@@ -99,7 +99,7 @@ def unsplit(connection: Connection, entity: EntityType, most: int) -> list[tuple
 
 
 def untranslated(connection: Connection, entity: EntityType, most: int) -> list[EntityKey]:
-    """Return full entities of whose translations nothing is known: they have to be asked for."""
+    """Return full entities without known translations, which have to be fetched."""
     table = TABLES[entity]
     query = sql.SQL(
         """
@@ -117,7 +117,7 @@ def untranslated(connection: Connection, entity: EntityType, most: int) -> list[
 
 
 def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float], *, add: bool) -> None:
-    """Keep numbers of a day: added to what is there, or in its place."""
+    """Store figures of a day, added to existing ones or replacing them."""
     with connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO tmdb.daily_numbers AS kept (day, name, value) VALUES (%s, %s, %s) ON CONFLICT (day, name) "
@@ -127,7 +127,7 @@ def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float]
 
 
 def numbers_between(connection: Connection, first: date, last: date) -> dict[date, dict[str, float]]:
-    """Return the numbers of each day that has some."""
+    """Return the figures of each day that has some."""
     found: dict[date, dict[str, float]] = {}
     query = "SELECT day, name, value FROM tmdb.daily_numbers WHERE day BETWEEN %s AND %s ORDER BY day, name"
     for day, name, value in connection.execute(query, (first, last)):
@@ -136,7 +136,7 @@ def numbers_between(connection: Connection, first: date, last: date) -> dict[dat
 
 
 def request_numbers(connection: Connection, day: date) -> dict[str, float]:
-    """Return what the log says of a day's questions (UTC): how many, how many found something, how long, how sure."""
+    """Return the log's statistics of a day's questions (UTC): number, share with results, duration, confidence."""
     row = connection.execute(
         """
         SELECT count(*), count(selected_tmdb_id),

@@ -1,4 +1,4 @@
-"""Writing answers into the entity tables, within a transaction of the caller's."""
+"""Writes answers into the entity tables, within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node
 
 
 class Change(StrEnum):
-    """What storing an answer changed."""
+    """Result of storing an answer."""
 
     NEW = "new"
-    """It was not there, or only as a stub."""
+    """It did not exist, or only as a stub."""
     UNCHANGED = "unchanged"
     CHANGED = "changed, not in the graph"
     GRAPH = "changed in the graph"
     GONE = "gone"
-    """It was there, and TMDB does not have it any more."""
+    """It existed, and TMDB no longer has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer about one entity, as TMDB gave it.
+    """TMDB's answer about one entity.
 
     Attributes:
-        entity: What it is about.
+        entity: Type of the entity.
         raw: The answer.
-        language: The language it was asked for in.
-        fetched_at: When TMDB gave it (aware).
+        language: The requested language.
+        fetched_at: When TMDB sent it (aware).
     """
 
     entity: EntityType
@@ -48,12 +48,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of an answer.
+    """What happened to an answer.
 
     Attributes:
         key: The entity.
         change: What changed.
-        full: Whether it is the entity's base row now; otherwise it is a translation, or too little for the graph.
+        full: Whether it is now the entity's base row; otherwise it is a translation, or not enough for the graph.
     """
 
     key: EntityKey
@@ -71,12 +71,12 @@ class _Prepared:
 
 @dataclass(slots=True)
 class EntityWriter:
-    """Writes answers; one a transaction.
+    """Writes answers in one transaction.
 
     Attributes:
-        connection: In the transaction.
+        connection: A connection in the transaction.
         base: The language of base rows.
-        request_id: The request that the answers belong to, for the outbox.
+        request_id: Id of the request that caused the answers, for the outbox.
     """
 
     connection: Connection
@@ -85,16 +85,16 @@ class EntityWriter:
     _named: dict[tuple[Label, str], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
 
     def write(self, answers: Sequence[Answer]) -> list[Stored]:
-        """Store answers in their order, and return what became of each.
+        """Store answers in order, and return the result of each.
 
         Raises:
-            PayloadError: One of them is no answer about an entity; nothing was written.
+            PayloadError: One of them is not an answer about an entity; nothing was written.
         """
         prepared = [prepare(answer) for answer in answers]
         found: list[Stored | None] = [None] * len(answers)
         waiting: dict[EntityKey, int] = {}
         for place, item in enumerate(prepared):
-            if item.key in waiting:  # the same entity again: what came before goes first
+            if item.key in waiting:  # the same entity again: store the earlier answers first
                 self._write_round(prepared, waiting, found)
             waiting[item.key] = place
         self._write_round(prepared, waiting, found)
@@ -129,14 +129,14 @@ class EntityWriter:
         return {tmdb_id for (tmdb_id,) in self.connection.execute(table.touch, parameters)}
 
     def _store(self, items: Sequence[_Prepared]) -> list[Stored]:
-        """Store full answers of one type whose text is not the stored one."""
+        """Store full answers of one type whose text differs from the stored one."""
         if not items:
             return []
         table = TABLES[items[0].key.type]
         others: list[tuple[Node, ...]] = []
 
         def parameters() -> Iterator[dict[str, Any]]:
-            """Yield the rows one by one: while one is worked out here, PostgreSQL stores those before."""
+            """Yield the rows one by one, so that PostgreSQL stores earlier rows while later ones are computed."""
             for item in items:
                 projection = project(item.key.type, item.answer.raw)
                 others.append(projection.others)
@@ -185,7 +185,7 @@ class EntityWriter:
             self._named.setdefault((label, language), {})[tmdb_id] = properties
 
     def _write_named(self) -> None:
-        """Write what changes of the graph call the other ends of their edges; later ones win."""
+        """Write the names of the nodes at the other ends of changed edges; later ones take precedence."""
         for (label, language), items in sorted(self._named.items()):
             if label is Label.GENRE:
                 self._name_genres(items, language)
@@ -208,7 +208,7 @@ class EntityWriter:
         )
 
     def mention(self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str) -> int:
-        """Insert stubs of the entities that a list names and that are not known; return how many."""
+        """Insert stubs of the unknown entities in a list; return how many."""
         columns = {tmdb_id: columns_of(entity, item) for item in items if (tmdb_id := id_of(item.get("id")))}
         return self._insert_stubs(entity, columns, language, listed=True)
 
@@ -225,7 +225,7 @@ class EntityWriter:
         return sum(is_new for _, is_new in rows)
 
     def _translate(self, item: _Prepared) -> Stored:
-        """Keep an answer beside the base row: one in another language, or without the credits."""
+        """Store an answer that cannot be the base row: in another language, or without the credits."""
         raw = item.answer.raw
         self.mention(item.key.type, [{**raw, "id": item.key.tmdb_id}], item.answer.language)
         return self._write_translation(item.key, raw, self._common(item), is_item=False)
@@ -244,7 +244,7 @@ class EntityWriter:
         return Stored(key, Change.UNCHANGED if same else Change.CHANGED, full=False)
 
     def translations(self, key: EntityKey, body: Mapping[str, Any], fetched_at: datetime) -> list[Stored]:
-        """Store the list of an entity's translations; an answer that was given in a language is worth more."""
+        """Store the list of an entity's translations; a complete answer in a language takes precedence."""
         self.mention(key.type, [{"id": key.tmdb_id}], self.base)
         found = []
         for item in items_of(body, "translations"):
@@ -263,11 +263,11 @@ class EntityWriter:
         return found
 
     def gone(self, key: EntityKey) -> bool:
-        """Note that TMDB does not have an entity any more; return whether it was known and not noted yet."""
+        """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone."""
         return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
 
     def genres(self, body: object, language: str) -> int:
-        """Store names of genres that are not known; return how many."""
+        """Store unknown names of genres; return how many."""
         new = 0
         for item in items_of(body, "genres"):
             if (tmdb_id := id_of(item.get("id"))) is not None:
@@ -282,10 +282,10 @@ def prepare(answer: Answer) -> _Prepared:
     """Return an answer with its key, canonical text and hash.
 
     Raises:
-        PayloadError: It is no answer about an entity.
+        PayloadError: It is not an answer about an entity.
     """
     if not isinstance(answer.raw, Mapping):
-        raise PayloadError(f"{type(answer.raw).__name__} in the place of an answer")
+        raise PayloadError(f"{type(answer.raw).__name__} instead of an answer")
     key = key_of(answer.entity, answer.raw)
     text = canonical(answer.raw)
     return _Prepared(key, answer, text, text_hash(text))

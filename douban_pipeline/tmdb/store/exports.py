@@ -1,4 +1,4 @@
-"""Stubs from TMDB's daily list of ids: a million lines, so by COPY into a temporary table and one merge a piece."""
+"""Stubs from TMDB's daily id list: a million lines, loaded by COPY into a temporary table with one merge per chunk."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType
 
 PIECE = 50_000
-"""Lines of a transaction."""
+"""Lines per transaction."""
 _NAMES = {EntityType.MOVIE: "original_title", EntityType.PERSON: "name", EntityType.TV: "original_name"}
-"""What an export calls an entity, by its column."""
+"""Names of the columns in an export."""
 
 _NOTHING = "\\N"
-"""NULL, as COPY reads it."""
+"""NULL in COPY's format."""
 
 
 @dataclass(slots=True)
 class ExportReport:
-    """What became of an export's lines."""
+    """Number of an export's lines by result."""
 
     new: int = 0
     known: int = 0
@@ -36,7 +36,7 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some lines of an export: rows by id, as COPY takes them, and how many lines say one or none."""
+    """A chunk of an export: rows by id in COPY's format, and the number of lines with and without one."""
 
     rows: dict[int, str]
     readable: int
@@ -44,10 +44,10 @@ class _Piece:
 
 
 def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[bytes]) -> ExportReport:
-    """Insert stubs of the entities that an export lists and that are not known, and note how popular stubs are.
+    """Insert stubs for the unknown entities of an export, and update the popularity of stubs.
 
     Raises:
-        psycopg.Error: PostgreSQL does not take it; the pieces before are stored.
+        psycopg.Error: PostgreSQL refuses it; earlier chunks are stored.
     """
     report = ExportReport()
     reader = iter(lines)
@@ -56,7 +56,7 @@ def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[b
         piece = list(islice(reader, PIECE))
         return _read(piece, _NAMES[entity]) if piece else None
 
-    with ThreadPoolExecutor(1) as ahead:  # one piece is read while PostgreSQL stores the one before
+    with ThreadPoolExecutor(1) as ahead:  # one chunk is parsed while PostgreSQL stores the previous one
         waiting = ahead.submit(read)
         while (piece := waiting.result()) is not None:
             waiting = ahead.submit(read)
@@ -87,7 +87,7 @@ def _read(lines: list[bytes], name: str) -> _Piece:
 
 
 def _copied(text: str | None) -> str:
-    """Return a text as COPY reads it."""
+    """Return a text in COPY's format."""
     if text is None:
         return _NOTHING
     if "\\" not in text and text.isprintable():
@@ -103,7 +103,7 @@ def _merge(connection: Connection, entity: EntityType, rows: dict[int, str]) -> 
     with connection.cursor().copy("COPY pg_temp.listed (tmdb_id, name, popularity) FROM STDIN") as copy:
         copy.write("".join(rows.values()))
     connection.execute("ANALYZE pg_temp.listed")
-    listed = {"first": min(rows, default=0), "last": max(rows, default=0)}  # a list is in the order of its ids
+    listed = {"first": min(rows, default=0), "last": max(rows, default=0)}  # a list is sorted by id
     table, name = sql.Identifier("tmdb", TABLES[entity].name), sql.Identifier(_NAMES[entity])
     shown = sql.Identifier(TABLES[entity].shown[0])
     connection.execute(
@@ -115,7 +115,7 @@ def _merge(connection: Connection, entity: EntityType, rows: dict[int, str]) -> 
         listed,
     )
     columns = [name] if TABLES[entity].shown[0] == _NAMES[entity] else [shown, name]
-    # Without ON CONFLICT, which costs a third more: the transaction is done again if another one was quicker.
+    # Without ON CONFLICT, which costs a third more: the transaction is repeated if a concurrent one was faster.
     return connection.execute(
         sql.SQL(
             "INSERT INTO {table} (tmdb_id, {columns}, popularity, data_state) "

@@ -1,4 +1,4 @@
-"""What was found for the library's videos, and which titles they are linked to."""
+"""Search results for the library's videos, and their links to titles."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from douban_pipeline.tmdb.types import EntityKey
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What was found for one video.
+    """Result for one video.
 
     Attributes:
         vod_id: The CMS's key.
-        title: What the site calls it.
+        title: Its title on the site.
         state: ``confirmed``, ``review`` or ``none``.
-        reason: Why, in words.
-        best: The title that it is, or may be; None where there is none.
+        reason: The reason, as text.
+        best: The matching, or possibly matching, title; None if there is none.
         score: Its score.
         candidates: The candidates, best first, for people.
     """
@@ -38,13 +38,13 @@ class Match:
 
 
 def keep(connection: Connection, match: Match, *, decided_by: str | None = None, again: bool = False) -> None:
-    """Store what was found for a video, and its link; what a person decided stays, but for another person.
+    """Store the result for a video, and its link; a person's decision is only replaced by another person's.
 
     Args:
-        connection: In a transaction.
-        match: What was found.
-        decided_by: The person who says so; None for a run.
-        again: Whether it is looked at again as soon as there is time: nothing could be found out.
+        connection: A connection in a transaction.
+        match: The result.
+        decided_by: The person who decided; None for a run.
+        again: Whether to search again as soon as possible, because nothing could be determined.
     """
     row = connection.execute(
         """
@@ -82,13 +82,13 @@ def keep(connection: Connection, match: Match, *, decided_by: str | None = None,
 
 
 def highest(connection: Connection) -> int:
-    """Return the highest key of a video that was looked at."""
+    """Return the highest key of a video that was searched."""
     row = connection.execute("SELECT COALESCE(max(vod_id), 0) FROM tmdb.vod_match").fetchone()
     return int(row[0]) if row else 0
 
 
 def to_look_at_again(connection: Connection, before: datetime, most: int) -> list[int]:
-    """Return videos without a link that were looked at before a moment, the longest ago first."""
+    """Return videos without a link that were last searched before a given time, longest ago first."""
     rows = connection.execute(
         "SELECT vod_id FROM tmdb.vod_match WHERE state IN ('none', 'review') AND looked_at < %s "
         "AND decided_by IS NULL ORDER BY looked_at LIMIT %s",
@@ -108,7 +108,7 @@ def waiting(connection: Connection, most: int) -> list[dict[str, Any]]:
 
 
 def known(connection: Connection, vod_ids: Sequence[int]) -> dict[int, str]:
-    """Return the titles of those of the videos that were looked at, by key."""
+    """Return the titles of those of the videos that were searched, by key."""
     rows = connection.execute("SELECT vod_id, title FROM tmdb.vod_match WHERE vod_id = ANY(%s)", ([*vod_ids],))
     return dict(rows.fetchall())
 

@@ -1,7 +1,8 @@
-"""The outbox: which entities the graph has to be told of. A row an entity; claims are leases, acknowledged by version.
+"""The outbox: entities whose changes the graph must receive. One row per entity; claims are leases, acknowledged by
+version.
 
-A worker that dies keeps its rows until their lease ends. What changes while a worker has it stays queued, because the
-acknowledgement names the version that was claimed.
+The rows of a dead worker become due when their lease expires. An entity that changes while a worker holds its row stays
+queued, because the acknowledgement names the claimed version.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from psycopg.rows import dict_row
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 BACKOFF_SECONDS = 30.0
-"""Wait after the first failure; each further one doubles it, up to `LONGEST_BACKOFF`."""
+"""Delay after the first failure; each further one doubles it, up to `LONGEST_BACKOFF`."""
 LONGEST_BACKOFF = 3600.0
 _LONGEST_ERROR = 500
 
@@ -29,9 +30,9 @@ class Claim:
 
     Attributes:
         row_id: Its id.
-        key: Which entity.
-        version: Which of its changes.
-        attempts: How often it was claimed since it changed last, this time included.
+        key: The entity.
+        version: The claimed version of its changes.
+        attempts: Number of claims since its last change, including this one.
     """
 
     row_id: str
@@ -42,13 +43,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class OutboxCounts:
-    """How full the outbox is.
+    """Size of the outbox.
 
     Attributes:
-        waiting: Rows that are still to be done, failed ones among them.
-        failing: Those of them that failed since they changed.
+        waiting: Rows not completed yet, including failed ones.
+        failing: Those of them that failed since their last change.
         dead: Rows put aside after too many failures.
-        oldest: When the oldest of the waiting was queued.
+        oldest: When the oldest waiting row was queued.
     """
 
     waiting: int
@@ -58,7 +59,7 @@ class OutboxCounts:
 
 
 def claim(connection: Connection, worker: str, most: int, lease_seconds: float) -> list[Claim]:
-    """Claim rows that are due, the longest waiting first, for ``lease_seconds``; nobody else gets them meanwhile."""
+    """Claim due rows, longest waiting first, exclusively for ``lease_seconds``."""
     rows = connection.execute(
         """
         WITH due AS MATERIALIZED (
@@ -83,7 +84,7 @@ def claim(connection: Connection, worker: str, most: int, lease_seconds: float) 
 
 
 def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) -> int:
-    """Mark rows as done that did not change since they were claimed, release the others; return how many are done."""
+    """Complete rows that did not change since they were claimed, release the others; return how many are complete."""
     parameters = {
         "ids": [each.row_id for each in claims],
         "versions": [each.version for each in claims],
@@ -110,9 +111,9 @@ def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) ->
 
 
 def fail(connection: Connection, worker: str, failed: Claim, error: str, most_attempts: int) -> bool:
-    """Note why a row could not be done, and when it is tried again; return whether it was put aside for good.
+    """Store a row's error and the time of its retry; return whether it was put aside for good.
 
-    A row that changed since it was claimed is only released: the change may be what mends it.
+    A row that changed since it was claimed is only released, because the change may fix the error.
     """
     wait = min(LONGEST_BACKOFF, BACKOFF_SECONDS * 2 ** (failed.attempts - 1)) * random.uniform(1.0, 1.25)
     row = connection.execute(
@@ -137,7 +138,7 @@ def fail(connection: Connection, worker: str, failed: Claim, error: str, most_at
 
 
 def release(connection: Connection, worker: str, claims: Sequence[Claim]) -> None:
-    """Give rows back untried, as if they had not been claimed: the graph is down, or the worker stops."""
+    """Release rows as if they had not been claimed, because the graph is down or the worker stops."""
     connection.execute(
         """
         UPDATE tmdb.neo4j_etl_outbox
@@ -149,7 +150,7 @@ def release(connection: Connection, worker: str, claims: Sequence[Claim]) -> Non
 
 
 def requeue_dead(connection: Connection, keys: Sequence[EntityKey] = ()) -> int:
-    """Queue rows again that were put aside, all or those of some entities; return how many."""
+    """Queue rows again that were put aside: all, or those of some entities; return how many."""
     return connection.execute(
         """
         UPDATE tmdb.neo4j_etl_outbox
@@ -163,7 +164,7 @@ def requeue_dead(connection: Connection, keys: Sequence[EntityKey] = ()) -> int:
 
 
 def counts(connection: Connection) -> OutboxCounts:
-    """Return how full the outbox is."""
+    """Return the size of the outbox."""
     row = connection.execute(
         """
         SELECT count(*) FILTER (WHERE dead_at IS NULL), count(*) FILTER (WHERE dead_at IS NULL AND attempts > 0),
@@ -176,7 +177,7 @@ def counts(connection: Connection) -> OutboxCounts:
 
 
 def due(connection: Connection) -> int:
-    """Return how many rows a worker would get now, by index; above a thousand it is not counted further."""
+    """Return how many rows a worker could claim now, by index; counts up to a thousand."""
     row = connection.execute(
         """
         SELECT count(*) FROM (
@@ -190,7 +191,7 @@ def due(connection: Connection) -> int:
 
 
 def dead(connection: Connection, most: int = 50) -> list[dict[str, Any]]:
-    """Return rows that were put aside, the newest first, with the reason."""
+    """Return rows that were put aside, newest first, with the reason."""
     with connection.cursor(row_factory=dict_row) as cursor:
         return cursor.execute(
             "SELECT entity_type, tmdb_id, action, attempts, last_error, dead_at FROM tmdb.neo4j_etl_outbox "
@@ -200,5 +201,5 @@ def dead(connection: Connection, most: int = 50) -> list[dict[str, Any]]:
 
 
 def prune(connection: Connection, before: datetime) -> int:
-    """Delete rows that were done before a moment; return how many."""
+    """Delete rows completed before a given time; return how many."""
     return connection.execute("DELETE FROM tmdb.neo4j_etl_outbox WHERE processed_at < %s", (before,)).rowcount

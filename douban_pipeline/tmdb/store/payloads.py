@@ -1,4 +1,4 @@
-"""Payloads of the enrichment service as answers, and which of them the store has newer ones of."""
+"""Payloads of the enrichment service as answers, and the filter for those older than the stored answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 def answers_of(payloads: Iterable[Mapping[str, Any]], language: str) -> Iterator[Answer]:
-    """Yield what payloads say, in ``language`` where they name none; what is no answer is left out with a warning."""
+    """Yield payloads as answers, in ``language`` if they name none; invalid ones are left out with a warning."""
     now = datetime.now(UTC)
     for payload in payloads:
         try:
@@ -42,7 +42,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def without_outdated(connection: Connection, answers: Sequence[Answer]) -> list[Answer]:
-    """Return the answers but for those of which the store has newer ones in the same language."""
+    """Return the answers without those for which the store has newer ones in the same language."""
     outdated: set[int] = set()
     for entity in EntityType:
         own = {key_of(entity, each.raw).tmdb_id: each for each in answers if each.entity is entity}

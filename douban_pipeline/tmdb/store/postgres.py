@@ -1,4 +1,4 @@
-"""The store: PostgreSQL's schema ``tmdb`` as the rest of the system uses it. Safe to use from several threads."""
+"""The store: API of PostgreSQL's schema ``tmdb`` for the rest of the system. Thread-safe."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
 WAIT_SECONDS = 30.0
-"""How long a caller waits for a connection."""
+"""Seconds a caller waits for a connection."""
 ATTEMPTS = 5
-"""How often a transaction is done that loses against another one."""
+"""Number of attempts for a transaction that is rolled back in favour of another one."""
 _GRAPH_LOCK = 0x746D6462
-"""Key of the advisory lock that whoever writes to the graph holds."""
+"""Key of the advisory lock held while writing to the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the store says of an entity that the graph has to show.
+    """Stored data of an entity for the graph.
 
     Attributes:
         full: Whether it is full and not gone.
@@ -57,7 +57,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """How many rows of a type there are: full, stubs, and of both those that TMDB does not have any more."""
+    """Number of rows of a type: full ones, stubs, and those of both that TMDB no longer has."""
 
     full: int
     stubs: int
@@ -68,12 +68,12 @@ class PostgresTmdbStore:
     """Raw answers, requests and the outbox.
 
     Args:
-        dsn: ``postgresql://…``; SQLAlchemy's forms with a driver are understood.
-        min_size: Connections kept open.
-        max_size: Connections opened at most.
-        language: The base language: what base rows are in as soon as there is an answer in it.
+        dsn: ``postgresql://…``; SQLAlchemy's forms with a driver are accepted.
+        min_size: Minimum number of open connections.
+        max_size: Maximum number of open connections.
+        language: The base language: the language of base rows as soon as there is an answer in it.
         create_schema: Create or upgrade the schema at the first use, for development.
-        wait_seconds: How long a caller waits for a connection; `WAIT_SECONDS` if not given.
+        wait_seconds: Seconds a caller waits for a connection; `WAIT_SECONDS` by default.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PostgresTmdbStore:
     # --- connections and transactions ---------------------------------------------------------------------------------
 
     def open(self) -> Self:
-        """Open the pool, and create the schema if that is wanted; safe to repeat."""
+        """Open the pool, and create the schema if configured; safe to repeat."""
         if self._create_schema:
             self._create_schema = False
             self.upgrade()
@@ -122,7 +122,7 @@ class PostgresTmdbStore:
         return self.open()
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the pool."""
         self.close()
 
     @contextmanager
@@ -132,7 +132,7 @@ class PostgresTmdbStore:
             yield connection
 
     def run(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Run ``work`` in a transaction and return what it returns; again, if it loses against another one.
+        """Run ``work`` in a transaction and return its result; repeat it if it is rolled back for another one.
 
         Raises:
             psycopg.Error: It failed for another reason, or too often.
@@ -149,7 +149,7 @@ class PostgresTmdbStore:
 
     @contextmanager
     def graph_lock(self) -> Iterator[None]:
-        """Be the only one, of all processes, who writes to the graph; waits for whoever does."""
+        """Hold the lock for writing to the graph, exclusive over all processes; waits for the present holder."""
         with self.open()._pool.connection() as connection:
             connection.execute("SET LOCAL lock_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_GRAPH_LOCK,))
@@ -165,7 +165,7 @@ class PostgresTmdbStore:
         """Create the schema or bring it up to date; return the version before and after.
 
         Raises:
-            DatabaseError: It may not, or the schema is another's.
+            DatabaseError: Permission is missing, or the schema belongs to something else.
         """
         engine = self.engine()
         try:
@@ -212,15 +212,15 @@ class PostgresTmdbStore:
         duration_ms: float | None = None,
         logged_id: UUID | None = None,
     ) -> None:
-        """Persist what one user's question brought, in one transaction: the log, the answers, the outbox.
+        """Store the result of one user's question in one transaction: log, answers and outbox.
 
-        A payload is ``{"type": "movie", "data": …}``, with ``"language"`` where it is not ``tmdb_language`` and
-        ``"fetched_at"`` (ISO) where it was not just fetched: one that is older than the stored answer is only named.
-        One that is no answer about an entity is left out with a warning. With ``logged_id`` the question is logged
-        under that id, and a second time does nothing.
+        A payload is ``{"type": "movie", "data": …}``, with ``"language"`` if it is not ``tmdb_language`` and
+        ``"fetched_at"`` (ISO) if it was not just fetched: one older than the stored answer is only referenced. A
+        payload that is not an answer about an entity is left out with a warning. With ``logged_id`` the question is
+        logged under that id; logging it again does nothing.
 
         Raises:
-            psycopg.Error: PostgreSQL did not take it; nothing was written.
+            psycopg.Error: PostgreSQL refused it; nothing was written.
         """
         request = requests.LoggedRequest(
             user_id=user_id,
@@ -251,22 +251,22 @@ class PostgresTmdbStore:
         await asyncio.to_thread(self.run, work)
 
     def persist_payloads(self, answers: Sequence[Answer]) -> list[Stored]:
-        """Persist answers that no user asked for, in one transaction; return what became of each.
+        """Store answers without a user's question, in one transaction; return the result of each.
 
         Raises:
-            PayloadError: One is no answer about an entity; nothing was written.
-            psycopg.Error: PostgreSQL did not take it; nothing was written.
+            PayloadError: One is not an answer about an entity; nothing was written.
+            psycopg.Error: PostgreSQL refused it; nothing was written.
         """
         return self.write(lambda writer: writer.write(answers))
 
     def write(self, work: Callable[[EntityWriter], _Result]) -> _Result:
-        """Run ``work`` with a writer, in one transaction, perhaps again; return what it returns."""
+        """Run ``work`` with a writer in one transaction, possibly repeatedly; return its result."""
         return self.run(lambda connection: work(EntityWriter(connection, self.language)))
 
     # --- deleting -----------------------------------------------------------------------------------------------------
 
     def delete_user(self, user_id: str) -> int:
-        """Delete all that a user asked; return how many questions there were."""
+        """Delete all questions of a user; return how many there were."""
         return self.run(lambda connection: requests.delete_of_user(connection, user_id))
 
     def delete_request(self, logged_id: UUID) -> int:
@@ -274,19 +274,20 @@ class PostgresTmdbStore:
         return self.run(lambda connection: requests.delete_one(connection, logged_id))
 
     def delete_conversation(self, conversation_id: UUID) -> int:
-        """Delete what was asked in a conversation; return how many questions there were."""
+        """Delete the questions of a conversation; return how many there were."""
         return self.run(lambda connection: requests.delete_of_conversation(connection, conversation_id))
 
     def delete_requests(self, before: datetime) -> int:
-        """Delete questions from before a moment, in several transactions; return how many there were."""
+        """Delete questions from before a given time, in several transactions; return how many there were."""
         return self._in_pieces(lambda connection: requests.delete_before(connection, before))
 
     def prune_outbox(self, before: datetime) -> int:
-        """Delete rows of the outbox that were done before a moment; return how many."""
+        """Delete outbox rows completed before a given time; return how many."""
         return self.run(lambda connection: outbox.prune(connection, before))
 
     def drop_raw(self, before: datetime, most: int = 500) -> int:
-        """Make stubs of rows fetched before a moment, and delete translations from before it; return how many rows."""
+        """Turn rows fetched before a given time into stubs, and delete older translations; return the number of
+        rows."""
         dropped = 0
         for table in TABLES.values():
             dropped += self._in_pieces(partial(_changed, query=table.drop_raw, before=before, most=most))
@@ -302,7 +303,7 @@ class PostgresTmdbStore:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def shown(self, entity: EntityType, ids: Iterable[int]) -> dict[int, Shown]:
-        """Return what the graph has to show of entities, by id; unknown ones are left out."""
+        """Return the data for the graph of entities, by id; unknown ones are left out."""
         table = TABLES[entity]
         with self.transaction() as connection:
             rows = connection.execute(table.rows, {"ids": sorted(ids)}).fetchall()
@@ -321,7 +322,7 @@ class PostgresTmdbStore:
             return dict(rows.fetchall())
 
     def full_ids(self, entity: EntityType, after: int = 0, most: int = 500) -> list[int]:
-        """Return the ids of full entities above one, in their order."""
+        """Return the ids of full entities above ``after``, in order."""
         with self.transaction() as connection:
             rows = connection.execute(TABLES[entity].page, {"after": after, "most": most}).fetchall()
         return [tmdb_id for (tmdb_id,) in rows]
@@ -364,7 +365,7 @@ class PostgresTmdbStore:
 
 
 def _configure(connection: Connection) -> None:
-    """Let long answers be packed by LZ4 where the server can (14 and later): that takes half of the time."""
+    """Compress long answers with LZ4 if the server supports it (14 and later): that halves the time."""
     connection.execute(
         "SELECT set_config(name, 'lz4', false) FROM pg_settings "
         "WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)"
@@ -373,5 +374,5 @@ def _configure(connection: Connection) -> None:
 
 
 def _changed(connection: Connection, query: Composed, **parameters: object) -> int:
-    """Run a statement and return how many rows it changed or gave."""
+    """Run a statement and return how many rows it changed or returned."""
     return connection.execute(query, parameters).rowcount

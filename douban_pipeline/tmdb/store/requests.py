@@ -1,4 +1,4 @@
-"""The log of users' questions: what was asked, which candidates there were, what was chosen; and how it is deleted."""
+"""The log of users' questions: question, candidates and choice; and their deletion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES = {entity.value: entity for entity in EntityType}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRequest:
-    """One question as it is logged; see the columns of ``tmdb.enrichment_requests``."""
+    """A logged question; see the columns of ``tmdb.enrichment_requests``."""
 
     user_id: str
     session_id: str
@@ -46,7 +46,7 @@ class _Candidate:
 
 
 def is_logged(connection: Connection, logged_id: UUID) -> bool:
-    """Return whether there is a question of that id."""
+    """Return whether a question with that id is logged."""
     row = connection.execute("SELECT 1 FROM tmdb.enrichment_requests WHERE id = %s", (logged_id,)).fetchone()
     return row is not None
 
@@ -54,10 +54,10 @@ def is_logged(connection: Connection, logged_id: UUID) -> bool:
 def log_request(
     connection: Connection, request: LoggedRequest, payloads: Iterable[EntityKey], logged_id: UUID | None = None
 ) -> UUID:
-    """Write a question and the entities it came upon; return its id, ``logged_id`` if that is given.
+    """Store a question with the entities found for it; return its id, which is ``logged_id`` if given.
 
-    ``disambiguation`` holds an object an entity that was asked for: either the choice itself (``media_type``,
-    ``tmdb_id``, ``score``), or it with the rest in ``selected`` and ``candidates``.
+    ``disambiguation`` holds one object per requested entity: either the choice itself (``media_type``, ``tmdb_id``,
+    ``score``), or the choice in ``selected`` and all others in ``candidates``.
     """
     chosen = [choice for item in request.disambiguation or () if (choice := _selected(item)) is not None]
     first = _candidate(chosen[0], selected=True) if chosen else None
@@ -139,22 +139,22 @@ def _json(value: Any) -> Jsonb | None:
 
 
 def delete_of_user(connection: Connection, user_id: str) -> int:
-    """Delete all that a user asked, and what else names those requests; return how many there were."""
+    """Delete all questions of a user with their references; return how many there were."""
     return _delete(connection, "user_id = %(value)s", user_id)
 
 
 def delete_one(connection: Connection, logged_id: UUID) -> int:
-    """Delete one question, and what else names its request; return how many there were."""
+    """Delete one question with its references; return how many there were."""
     return _delete(connection, "id = %(value)s", logged_id)
 
 
 def delete_of_conversation(connection: Connection, conversation_id: UUID) -> int:
-    """Delete what was asked in a conversation, and what else names those requests; return how many there were."""
+    """Delete the questions of a conversation with their references; return how many there were."""
     return _delete(connection, "conversation_id = %(value)s", conversation_id)
 
 
 def delete_before(connection: Connection, before: datetime, most: int = 5000) -> int:
-    """Delete at most ``most`` requests from before a moment; return how many."""
+    """Delete at most ``most`` requests from before a given time; return how many."""
     condition = "id IN (SELECT id FROM tmdb.enrichment_requests WHERE created_at < %(value)s LIMIT %(most)s)"
     return _delete(connection, condition, before, most=most)
 
@@ -172,7 +172,7 @@ def _delete(connection: Connection, condition: str, value: object, **more: objec
 
 
 def count_of(connection: Connection, user_id: str | None, conversation_id: UUID | None) -> int:
-    """Return how many questions a user asked, or were asked in a conversation."""
+    """Return the number of questions of a user, or of a conversation."""
     row = connection.execute(
         "SELECT count(*) FROM tmdb.enrichment_requests "
         "WHERE user_id = %(user)s::text OR conversation_id = %(conversation)s::uuid",

@@ -1,7 +1,7 @@
-"""SQL of the entity tables, built once a table from its columns; values are always parameters.
+"""SQL of the entity tables, built once per table from its columns; values are always parameters.
 
-What is compared and what is queued for the graph is one statement: between a comparison and a later write another
-writer could store something else, and then nobody would tell the graph.
+Comparing and queueing for the graph is one statement: between a comparison and a later write another writer could
+store something else, and the graph would never receive it.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class EntityTable:
 
     @cached_property
     def fetched(self) -> sql.Composed:
-        """In which language the full rows of ids are, and when they were fetched."""
+        """Select language and fetch time of the full rows with given ids."""
         return self._fill(
             "SELECT tmdb_id, raw_language, fetched_at FROM {table} WHERE data_state = 'full' AND tmdb_id = ANY(%(ids)s)"
         )
 
     @cached_property
     def touch(self) -> sql.Composed:
-        """Note that full rows were seen again as they are; returns the ids of those that were."""
+        """Mark unchanged full rows as seen again; returns the ids of those that were."""
         return self._fill(
             """
             UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
@@ -94,8 +94,8 @@ class EntityTable:
     def upsert(self) -> sql.Composed:
         """Store a full answer and queue it for the graph if its part there changed.
 
-        Returns one row: whether it was stored (it is not, where the row is in another language), and state, hashes and
-        end of the row before.
+        Returns one row: whether it was stored (it is not if the row is in another language), and state, hashes and
+        ``gone_at`` of the previous row.
         """
         return self._fill(
             """
@@ -148,7 +148,7 @@ class EntityTable:
 
     @cached_property
     def credit_stubs(self) -> sql.Composed:
-        """Insert stubs that a change of the graph names, and take over what it calls those that are known."""
+        """Insert stubs named by a change of the graph, and update the names of existing ones."""
         return self._stubs(
             """
             SET {assigned_shown}, raw_language = EXCLUDED.raw_language, last_seen_at = now()
@@ -160,9 +160,9 @@ class EntityTable:
 
     @cached_property
     def listed_stubs(self) -> sql.Composed:
-        """Insert stubs that a list names; of those that are known only when they were seen, and how popular they are.
+        """Insert stubs named by a list; for existing ones update only when they were seen, and their popularity.
 
-        What they are called stays: the graph is told of it by changes only.
+        Their names are kept, because only changes of the graph report names to the graph.
         """
         return self._stubs(
             "SET last_seen_at = now(), popularity = COALESCE(EXCLUDED.popularity, kept.popularity) "
@@ -190,9 +190,9 @@ class EntityTable:
 
     @cached_property
     def translate(self) -> sql.Composed:
-        """Store an answer in another language, or an item of the list of translations; the former is worth more.
+        """Store an answer in another language, or an item of the list of translations; the former takes precedence.
 
-        Returns one row: the hash before, if there was a row.
+        Returns one row: the previous hash, if there was a row.
         """
         return self._fill(
             """
@@ -218,7 +218,7 @@ class EntityTable:
 
     @cached_property
     def mark_gone(self) -> sql.Composed:
-        """Note that an entity does not exist any more, and queue it; returns a row if it was known and not gone yet."""
+        """Mark an entity as gone, and queue it; returns a row if it was known and not gone yet."""
         return self._fill(
             """
             WITH gone AS (
@@ -232,7 +232,7 @@ class EntityTable:
 
     @cached_property
     def drop_raw(self) -> sql.Composed:
-        """Make stubs of some full rows that were fetched before a moment, and queue them; returns their ids."""
+        """Turn some full rows fetched before a given time into stubs, and queue them; returns their ids."""
         return self._fill(
             """
             WITH old AS MATERIALIZED (
@@ -255,7 +255,7 @@ class EntityTable:
 
     @cached_property
     def rows(self) -> sql.Composed:
-        """Read rows by id: state, whether gone, raw, and the columns that stubs show."""
+        """Select rows by id: state, whether gone, raw, and the columns that stubs show."""
         return self._fill(
             "SELECT tmdb_id, data_state = 'full' AND gone_at IS NULL, {shown} FROM {table} "
             "WHERE tmdb_id = ANY(%(ids)s)",
@@ -264,7 +264,7 @@ class EntityTable:
 
     @cached_property
     def raws(self) -> sql.Composed:
-        """Read the answers of full rows by id."""
+        """Select the answers of full rows by id."""
         return self._fill(
             "SELECT tmdb_id, raw, raw_language FROM {table} WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' "
             "AND gone_at IS NULL"
@@ -272,7 +272,7 @@ class EntityTable:
 
     @cached_property
     def page(self) -> sql.Composed:
-        """Read the ids of full rows after one, in their order."""
+        """Select the ids of full rows after a given one, in order."""
         return self._fill(
             "SELECT tmdb_id FROM {table} WHERE tmdb_id > %(after)s AND data_state = 'full' AND gone_at IS NULL "
             "ORDER BY tmdb_id LIMIT %(most)s"
@@ -280,7 +280,7 @@ class EntityTable:
 
     @cached_property
     def counts(self) -> sql.Composed:
-        """Count full rows, stubs and what is gone."""
+        """Count full rows, stubs and gone entities."""
         return self._fill(
             "SELECT count(*) FILTER (WHERE data_state = 'full' AND gone_at IS NULL), "
             "count(*) FILTER (WHERE data_state = 'stub'), count(*) FILTER (WHERE gone_at IS NOT NULL) FROM {table}"
@@ -288,7 +288,7 @@ class EntityTable:
 
     @cached_property
     def drop_translations(self) -> sql.Composed:
-        """Delete translations that were fetched before a moment."""
+        """Delete translations fetched before a given time."""
         return self._fill("DELETE FROM {translations} WHERE fetched_at < %(before)s")
 
 

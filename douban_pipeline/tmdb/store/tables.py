@@ -1,6 +1,6 @@
-"""The tables of the schema ``tmdb`` as this release has them; what a migration must arrive at.
+"""The tables of the schema ``tmdb`` in this release, which migrations must produce.
 
-Relations between titles and people have no table: they are the graph's, and can be built anew from ``raw``.
+Relations between titles and people have no table: they are in the graph, and can be rebuilt from ``raw``.
 """
 
 from __future__ import annotations

@@ -168,5 +168,5 @@ def test_loopback_is_not_sent_through_a_proxy(robot: Robot, monkeypatch: pytest.
 
 
 def test_an_unknown_form_is_a_mistake_of_the_caller(robot: Robot) -> None:
-    with pytest.raises(ValueError, match="no such form"):
+    with pytest.raises(ValueError, match="unknown form"):
         post(robot, "pager")

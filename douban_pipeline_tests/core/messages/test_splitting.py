@@ -37,7 +37,7 @@ def test_what_is_cut_is_a_beginning_that_fits(text: str, most: int, width) -> No
 
 
 def test_a_limit_below_one_letter_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="less than one letter"):
+    with pytest.raises(ValueError, match="less than one character"):
         split("字", 2)
 
 

@@ -1,4 +1,4 @@
-"""Alembic migrations of the schema ``tmdb``, with their version noted in it."""
+"""Alembic migrations of the schema ``tmdb``, whose version is stored in it."""
 
 from __future__ import annotations
 

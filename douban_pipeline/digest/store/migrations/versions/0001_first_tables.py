@@ -15,7 +15,7 @@ ZERO = sa.text("0")
 
 
 def upgrade() -> None:
-    """Create what is missing."""
+    """Create the tables that are missing."""
     create_table(
         "slot_run",
         sa.Column("run_id", BigId, primary_key=True, autoincrement=True),

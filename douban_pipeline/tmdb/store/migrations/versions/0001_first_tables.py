@@ -164,8 +164,8 @@ CREATE TABLE tmdb.enrichment_request_entities (
 );
 """
 
-# One row an entity: a key over the hash as well would lose the third of the changes A, B, A. A plain index over type
-# and id, as the unique one has them, would be a second copy.
+# One row per entity: a key that includes the hash would lose the third of the changes A, B, A. A plain index over type
+# and id would duplicate the unique one.
 _OUTBOX = """
 CREATE TABLE tmdb.neo4j_etl_outbox (
   id               uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -204,6 +204,6 @@ CREATE INDEX idx_tmdb_vod_link_title ON tmdb.vod_link (media_type, tmdb_id);
 
 
 def upgrade() -> None:
-    """Create the tables, in the transaction that notes the version."""
+    """Create the tables, in the transaction that stores the version."""
     for statements in (_ENTITIES, _TRANSLATIONS, _REQUESTS, _OUTBOX):
         op.execute(statements)

@@ -1,4 +1,4 @@
-"""The pacing of TMDB's API, shared by all processes, and the archive of answers that are no entity's."""
+"""The gate of TMDB's API, shared by all processes, and the archive of answers that are not about single entities."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ CREATE INDEX ix_snapshot_seen ON tmdb.snapshot (seen_at);
 
 
 def upgrade() -> None:
-    """Create the tables, in the transaction that notes the version."""
+    """Create the tables, in the transaction that stores the version."""
     op.execute(_TABLES)

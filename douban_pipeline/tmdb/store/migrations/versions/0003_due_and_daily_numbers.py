@@ -1,4 +1,4 @@
-"""When TMDB changed an entity, so that it is fetched again; what was found for videos; numbers by day for plots."""
+"""Time of an entity's last change at TMDB, which makes it due; results for videos; figures by day for plots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TABLES = ("movies", "people", "tv_shows")
 
 
 def upgrade() -> None:
-    """Add the columns, an index each, and the tables."""
+    """Add the columns with their indexes, and the tables."""
     for table in _TABLES:
         op.execute(f"ALTER TABLE tmdb.{table} ADD COLUMN changed_at timestamptz")
         op.execute(

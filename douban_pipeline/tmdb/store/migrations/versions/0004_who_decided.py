@@ -1,4 +1,4 @@
-"""Who decided which title a video is: what a person decided, no run changes."""
+"""The person who decided a video's title; runs do not change a person's decision."""
 
 from __future__ import annotations
 
