@@ -1,1 +1,1 @@
-"""A library, a sample and upstreams that answer from it: what the demo, the tests and the benchmark run on."""
+"""Library, sample and simulated upstreams used by the demo, the tests and the benchmark."""

@@ -1,4 +1,4 @@
-"""What the replayed upstreams say, in their own words and with their quirks; no I/O here.
+"""Answers of the replayed upstreams, with the format and quirks of the real ones; no I/O here.
 
 A *subject* is a mapping as in the bundled sample: ``id``, ``title``, ``original_title``, ``aka``, ``year``,
 ``regions``, ``languages``, ``directors``, ``writers``, ``actors``, ``genres``, ``duration_min``, ``episodes``,
@@ -45,10 +45,10 @@ def html_answer(title: str, text: str, status: int = 200, headers: Mapping[str, 
 
 
 def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: bool = False) -> HttpAnswer:
-    """Return ``payload`` as a douban.php does: JSON in a page of type HTML, or JSONP where a callback is asked for.
+    """Return ``payload`` as a douban.php does: JSON in a page of type HTML, or JSONP if a callback is requested.
 
     Args:
-        payload: ``code``, ``msg`` and perhaps ``data``.
+        payload: ``code``, ``msg`` and optionally ``data``.
         callback: The function's name, ``None`` for plain JSON.
         escape: Whether non-ASCII is written as ``\\uXXXX``, PHP's default.
     """
@@ -70,11 +70,11 @@ def douban_answer(subject: Subject | None, callback: str | None = None) -> HttpA
 
 
 def douban_fields(subject: Subject) -> dict[str, Any]:
-    """Return ``data`` of a reply as the admin form of maccms reads it.
+    """Return ``data`` of a reply in the form read by maccms's admin form.
 
-    As with the scripts sites really use: numbers are text (whole ones sometimes not), lists are joined by ``,``,
-    ``/``, ``" / "`` or ``、``, people may be ``内详``, the vote columns are made up, and what is unknown is ``""``.
-    Where the fields may hold the id, it is in `vod_douban_id` for two subjects of three, and always in `vod_reurl`.
+    As in scripts used by real sites: numbers are text (integers sometimes not), lists are joined by ``,``, ``/``,
+    ``" / "`` or ``、``, people may be ``内详``, the vote columns are made up, and unknown values are ``""``. If the
+    fields may hold the id, it is in `vod_douban_id` for two subjects of three, and always in `vod_reurl`.
     """
     variant = _variant(subject)
     unknown = "内详" if variant % 5 < 3 else ""
@@ -124,14 +124,14 @@ def douban_fields(subject: Subject) -> dict[str, Any]:
 
 
 def search_answer(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> HttpAnswer:
-    """Return a page of SearXNG results for ``query`` whose finds are ``hits``, best first; see `web_results`."""
+    """Return a page of SearXNG results for ``query`` that finds ``hits``, best first; see `web_results`."""
     return json_answer(searxng_page(query, web_results(query, hits, known_ids)))
 
 
 def web_results(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) -> list[dict[str, Any]]:
     """Return the pages that a web search finds for ``query``, with ``url``, ``title`` and ``content``.
 
-    A subject is found under one of Douban's many addresses, the best one twice or more, between results that are no
+    A subject is found under one of Douban's many addresses, the best one twice or more, between results that are not
     films: a book, an album, a review, a page elsewhere.
     """
     narrow = "site:movie.douban.com" in query
@@ -149,7 +149,7 @@ def web_results(query: str, hits: Sequence[Subject], known_ids: frozenset[int]) 
 def searxng_page(
     query: str, results: Sequence[Mapping[str, Any]], unresponsive: Sequence[Sequence[str]] = ()
 ) -> dict[str, Any]:
-    """Return the JSON page of SearXNG with ``results`` and the engines that did not answer, each with its reason.
+    """Return the JSON page of SearXNG with ``results`` and the engines that did not answer, with reasons.
 
     ``number_of_results`` is 0, as SearXNG mostly says.
     """
@@ -199,7 +199,7 @@ def _join(subject: Subject, key: str) -> str:
 
 
 def _separator(subject: Subject, items: Sequence[str]) -> str:
-    # The scripts split their own lists before joining: a mark that is part of a name never joins names.
+    # The scripts split their lists before joining: a separator that is part of a name never joins names.
     usable = [mark for mark in _SEPARATORS if not any(mark.strip() in item for item in items)]
     return usable[_variant(subject) % len(usable)] if usable else " / "
 
@@ -262,7 +262,7 @@ def _result(url: str, title: str, content: str) -> dict[str, Any]:
 
 def _noise(query: str, narrow: bool, known_ids: frozenset[int]) -> list[dict[str, Any]]:
     seed = zlib.crc32(query.encode())
-    # An id that is no known subject's: who takes a book for a film finds nothing instead of a wrong film.
+    # An id of no known subject: code that takes the book for a film finds nothing instead of a wrong film.
     number = next(n for n in range(4_000_000 + seed % 20_000_000, 99_000_000) if n not in known_ids)
     if narrow:
         return [

@@ -1,4 +1,4 @@
-"""What the replayed Bocha says, after its public "Web Search API" (``POST /v1/web-search``); no I/O here."""
+"""Answers of the replayed Bocha, after its public "Web Search API" (``POST /v1/web-search``); no I/O here."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from douban_pipeline.demo.answers import HttpAnswer, Subject, json_answer, web_results
 
 MOST = 50
-"""Pages of one answer at most."""
+"""Maximum number of pages in one answer."""
 _USUAL = 10
 
 
 def read_request(body: bytes) -> dict[str, Any]:
-    """Return what is asked for: ``query``, ``count`` and the hosts in ``include``, none of them meaning any.
+    """Return the parameters ``query``, ``count`` and the hosts in ``include``; no hosts means any.
 
     Raises:
-        ValueError: It is no request, in Bocha's words.
+        ValueError: It is not a valid request; with Bocha's message.
     """
     try:
         request = json.loads(body)
@@ -37,13 +37,13 @@ def read_request(body: bytes) -> dict[str, Any]:
 
 
 def search_answer(request: Mapping[str, Any], hits: Sequence[Subject], known_ids: frozenset[int]) -> HttpAnswer:
-    """Return the pages that ``request`` finds; they lead to ``hits``, best first, and to what is no film."""
+    """Return the pages found for ``request``: they lead to ``hits``, best first, and to pages that are not films."""
     found = [page for page in web_results(request["query"], hits, known_ids) if _wanted(page["url"], request["hosts"])]
     return json_answer(response(request["query"], found[: request["count"]]))
 
 
 def response(query: str, results: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return a good answer with ``results`` (as `web_results` has them); ``None`` leaves the pages out."""
+    """Return a success with ``results`` (in the form of `web_results`); ``None`` leaves the pages out."""
     pages = None
     if results is not None:
         pages = {
@@ -59,14 +59,14 @@ def response(query: str, results: Sequence[Mapping[str, Any]] | None) -> dict[st
 def error_answer(
     code: int, message: str, *, http_status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> HttpAnswer:
-    """Return an error, whose code is text and mostly the HTTP status as well."""
+    """Return an error, whose code is text and usually equal to the HTTP status."""
     return json_answer(
         {"code": str(code), "message": message, "log_id": _log_id(message)}, http_status or code, headers
     )
 
 
 def faults(query: str, retry: Mapping[str, str]) -> dict[str, HttpAnswer]:
-    """Return the faults that Bocha has a form of its own for; ``retry`` are the headers of the throttled one."""
+    """Return the faults for which Bocha has a form of its own; ``retry`` are the headers of the throttled one."""
     return {
         "forbidden": error_answer(403, "You do not have enough money"),
         "throttled": error_answer(429, "You have reached the request limit", headers=retry),

@@ -1,4 +1,4 @@
-"""The demo of Douban's system: the whole chain over all shards through Dagster, and what came of it."""
+"""The demo of Douban's system: the whole chain over all shards through Dagster, and its result."""
 
 import os
 from collections import Counter
@@ -33,7 +33,7 @@ from douban_pipeline.douban.store.tables import SHARDS
 
 @dataclass(slots=True)
 class DemoResult:
-    """What the demo's runs came to."""
+    """Result of the demo's runs."""
 
     run_ids: list[str] = field(default_factory=list)
     failed_runs: list[str] = field(default_factory=list)
@@ -42,14 +42,14 @@ class DemoResult:
 
 
 def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Take the library in and run the chain over all shards; return what came of it.
+    """Register the library's videos and run the chain over all shards; return the result.
 
     Args:
         home: The demo's folder.
         instance: Dagster's instance.
         console: Where to print.
     """
-    stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are no news
+    stamina.instrumentation.set_on_retry_hooks([])  # the sample's failing subjects are expected
     with ReplayServer(load_subjects()) as upstream:
         os.environ.update(
             demo_environment(
@@ -99,7 +99,7 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
                 console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
             _run(repository, instance, done, CHAIN, shards=(first, last))
             progress.advance(bar)
-        # Whose id does not fit is due for a match as soon as that is found; all of these fit into one run.
+        # Videos whose id does not fit become due for a match as soon as that is found; they fit into one run.
         if work.overview():
             progress.update(bar, description="what became due meanwhile")
             _run(repository, instance, done, CHAIN, shards=(0, SHARDS - 1))
@@ -119,7 +119,7 @@ def _run(
     shards: tuple[int, int] | None = None,
 ) -> None:
     tags = {**SYNC_TAGS, **shard_range_tags(*shards)} if shards is not None else None
-    # The terminal belongs to the progress bar; every event, a failure too, is in the instance, for the UI.
+    # The terminal is used by the progress bar; all events, including failures, are in the instance, for the UI.
     run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = repository.get_job(job).execute_in_process(
         instance=instance, raise_on_error=False, run_config=run_config, tags=tags
@@ -139,7 +139,7 @@ def _run(
 
 
 def _interrupted(event: dg.DagsterEvent) -> bool:
-    """Return whether a step was stopped by Ctrl-C, which Dagster reports as a failure like any other."""
+    """Return whether a step was stopped by Ctrl-C, which Dagster reports like any other failure."""
     error = event.step_failure_data.error if event.is_step_failure else None
     return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
 
@@ -165,7 +165,7 @@ def _print_result(services: Services, done: DemoResult, console: Console) -> Non
         ("not found", counts["scored_matches.not_found"]),
         ("synced (written or up to date)", counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
         ("failed, to be tried again", counts["search_candidates.failed"] + counts["synced_fields.failed"]),
-        ("deferred by an ill source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
+        ("deferred by a failing source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
         ("intros written", counts["ai_intros.written"]),
         ("requests to find candidates", counts["search_candidates.requests"]),
     ):

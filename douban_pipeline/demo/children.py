@@ -1,4 +1,4 @@
-"""Processes that are started together and end together: none of theirs is left, however it ends."""
+"""Child processes that are started and stopped together, with everything they started themselves."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Self
 from douban_pipeline.core.ui.language import said
 
 GRACE_SECONDS = 15.0
-"""How long each signal is given to work, before the next, which is harder."""
+"""Seconds each signal is given before the next, stronger one."""
 
 
 class Children:
-    """Starts processes, and stops them with the block that uses it.
+    """Starts processes, and stops them at the end of the block.
 
     Each leads a session of its own, so that a signal from the terminal reaches this process alone, and so that what a
-    child has started is found by its group when the child is gone.
+    child started can be found by its process group after the child has ended.
 
     Args:
-        directory: Where they run.
+        directory: Their working directory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -49,7 +49,7 @@ class Children:
         )
 
     def ended(self) -> str:
-        """Say which of them has ended, which none should by itself; empty while all run."""
+        """Return which of them has ended unexpectedly; empty while all run."""
         for name, process in self._running.items():
             status = process.poll()
             if status is not None:
@@ -69,10 +69,10 @@ class Children:
         raise KeyboardInterrupt
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop all of them, and everything that they started: kindly, then firmly, then at once; safe to repeat.
+        """Stop all of them and everything they started, with increasingly strong signals; safe to repeat.
 
         Args:
-            grace: Seconds that each way is given; `GRACE_SECONDS` by default.
+            grace: Seconds each signal is given; `GRACE_SECONDS` by default.
         """
         grace = GRACE_SECONDS if grace is None else grace
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -88,7 +88,7 @@ class Children:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for process in self._running.values():
-                process.poll()  # a child that is not asked stays as a zombie, and with it its group
+                process.poll()  # a child that is not polled remains as a zombie, and its group exists
             if not any(_tell_group(process.pid, 0) for process in self._running.values()):
                 return
             time.sleep(0.1)

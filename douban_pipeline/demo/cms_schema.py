@@ -1,4 +1,4 @@
-"""The real schema of maccms10 as data: `mac_vod` and `mac_type`, column by column, and the category tree sites keep.
+"""The schema of maccms10 as data: `mac_vod` and `mac_type`, column by column, and a typical category tree.
 
 For the demo library and for tests only. The pipeline itself never creates or alters a CMS table. Types, defaults
 and indexes are those of the CMS's own `install.sql` (2026), and of the releases of 2022 to 2025 in the classic form.
@@ -25,11 +25,11 @@ class CmsColumn:
     Attributes:
         name: Its name.
         type: Its type as MariaDB writes it, e.g. ``int(10) unsigned``.
-        default: Its default as text; ``None`` where the CMS declares none. An INSERT in strict mode must name
+        default: Its default as text; ``None`` if the CMS declares none. An INSERT in strict mode must name
             such a column (error 1364), the key and nullable ones excepted.
         nullable: Whether it may be NULL; all but one of the CMS's columns may not.
         indexed: Whether it has an index of its own, named after it.
-        since_2026: Whether it came with the releases of 2026.
+        since_2026: Whether it was added in the releases of 2026.
     """
 
     name: str
@@ -202,8 +202,8 @@ def checked_prefix(prefix: str) -> str:
 def mysql_ddl(prefix: str = "mac_", form: Form = "head", engine: str = "MyISAM", charset: str = "utf8") -> list[str]:
     """Return the statements that create the CMS's tables on MariaDB or MySQL, as the CMS's installer does.
 
-    The collation is named, because newer servers no longer default to the ``_general_ci`` the CMS was made with.
-    MyISAM keys end at 1000 bytes: with ``utf8mb4`` use InnoDB.
+    The collation is given explicitly, because newer servers no longer default to the ``_general_ci`` for which the CMS
+    was written. MyISAM keys are limited to 1000 bytes: use InnoDB with ``utf8mb4``.
 
     Raises:
         ValueError: An argument is none of those allowed.
@@ -231,9 +231,9 @@ def mysql_ddl(prefix: str = "mac_", form: Form = "head", engine: str = "MyISAM",
 def sqlite_ddl(prefix: str = "mac_", form: Form = "head") -> list[str]:
     """Return the statements that create the same tables and indexes in SQLite.
 
-    Declared text types keep their widths (``VARCHAR(255)``), so that tools can read them back although SQLite does
-    not enforce them; whole numbers lose MySQL's display width, which no reader of SQLite schemas understands. Ids
-    are never used twice, as on MySQL. Text compares byte by byte, unlike the CMS's ``_general_ci``.
+    Declared text types keep their widths (``VARCHAR(255)``), so that tools can read them although SQLite does not
+    enforce them; integers lose MySQL's display width, which readers of SQLite schemas do not understand. Ids are never
+    reused, as on MySQL. Text compares byte by byte, unlike the CMS's ``_general_ci``.
 
     Raises:
         ValueError: An argument is none of those allowed.
@@ -344,11 +344,11 @@ _NEWS = 5
 
 
 def default_types() -> list[dict[str, Any]]:
-    """Return the rows of `mac_type` of a site with the classic category tree and what sites commonly add to it.
+    """Return the rows of `mac_type` of a site with the classic category tree and common additions.
 
     Ids 1 to 18 are the CMS's own (5, 17 and 18 are articles); 19 to 24 are 纪录片 and 伦理片 under 电影, three kinds
     of 动漫, and 短剧 under 连续剧. `type_extend` is JSON text as PHP writes it, all values comma lists: the words of
-    the site's filter bar. An empty value means: as the parent has it.
+    the site's filter bar. An empty value is inherited from the parent.
     """
     keys = ("class", "area", "lang", "year", "star", "director", "state", "version")
     return [

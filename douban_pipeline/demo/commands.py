@@ -1,4 +1,4 @@
-"""The commands ``demo`` and ``dev``: all systems over bundled samples, once, or for as long as somebody looks."""
+"""The commands ``demo`` and ``dev``: all systems over bundled samples, once, or until stopped."""
 
 import io
 import socket
@@ -15,7 +15,7 @@ from douban_pipeline.demo.setup import demo_home, project_folder
 
 
 def run_once(systems: str, console: Console) -> None:
-    """Run the demo of systems, through Dagster, and print what came of it.
+    """Run the demo of systems, through Dagster, and print the result.
 
     Args:
         systems: Their names, separated by commas; empty means all of them.
@@ -63,7 +63,7 @@ def open_all(port: int, service_port: int, console: Console) -> None:
 
 
 def refuse_taken_port(port: int, option: str) -> None:
-    """Refuse a port that somebody listens on; ``option`` is what chooses another.
+    """Refuse a port that is in use; ``option`` is the option that chooses another.
 
     Raises:
         typer.BadParameter: It is taken.
@@ -81,6 +81,6 @@ def refuse_taken_port(port: int, option: str) -> None:
 
 
 def _print_by_lines() -> None:
-    """Let who reads what is printed through a pipe see each line when it comes."""
+    """Flush after each line, so that a reader of a pipe sees the lines as they are printed."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)

@@ -1,4 +1,4 @@
-"""A table of comments as the CMS keeps them, for the demo: of the shape of real ones, with texts put together anew."""
+"""A table of comments like the CMS's, for the demo: distributed like real comments, with newly composed texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLAUSES = (
 _REPLIES = "同感|说得对|我觉得还好|[em:1]|哪一段？|楼上懂的|不敢苟同|已二刷|谢谢提醒|笑出声|确实|那段我也没看懂|求解释"
 _NAMES = "山月|小满|阿青|路过的猫|晚风|老胡|半糖|木子|一颗豆|南城|阿宁|旧时光|清茶|大橘|听雨|小北"
 ADVERT = "想看完整版的都来这里 https://watch.example/full 限时免费，不用谢"
-"""A comment whose likes were bought: what the demo's rule is for."""
+"""A comment with purchased likes, for the demo's rule."""
 _ADVERT_LIKES, _ADVERT_REPORTS, _ADVERT_BEHIND = 940, 4, 40
 _TABLE = Table(
     "mac_comment",
@@ -39,7 +39,7 @@ _TABLE = Table(
 
 
 def make_comments(connection: Connection, count: int, object_id: int, now: datetime) -> None:
-    """Make the table ``mac_comment`` with comments on one video, the oldest first."""
+    """Create the table ``mac_comment`` with comments on one video, oldest first."""
     _TABLE.create(connection)
     connection.execute(insert(_TABLE), list(_rows(count, object_id, now)))
 
@@ -48,7 +48,7 @@ def _rows(count: int, object_id: int, now: datetime) -> Iterator[dict[str, Any]]
     draw = random.Random(7)
     shape = generate(count, seed=7)
     clauses, short, names, replies = (text.split("|") for text in (_CLAUSES, _SHORT, _NAMES, _REPLIES))
-    # As many roots as fit in with their replies; those that are left over go to the last one.
+    # As many roots as fit with their replies; leftover replies go to the last root.
     kept = int(np.searchsorted(np.cumsum(1 + shape.replies), count))
     below = [int(each) for each in shape.replies[:kept]]
     oldest_first = sorted(range(kept), key=lambda row: -shape.age_hours[row])

@@ -1,7 +1,7 @@
-"""Sections of comments in the shape of real ones: most without a like, a few with thousands.
+"""Generates comment sections distributed like real ones: most without a like, a few with thousands.
 
-The constants are fitted to likes, lengths and replies of 2,489 real comments; `compare` prints how near a generated
-section comes to such a file: ``python -m douban_pipeline.demo.comment_shape FILE``.
+The constants are fitted to likes, lengths and replies of 2,489 real comments; `compare` prints how closely a generated
+section matches such a file: ``python -m douban_pipeline.demo.comment_shape FILE``.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from rich.console import Console
 Column = np.ndarray[Any, Any]
 
 WITHOUT_LIKE = 0.5645
-"""Share of comments that nobody likes."""
+"""Share of comments without likes."""
 _SHARES = (0.0, 0.448, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 _LIKES = (1.0, 1.0, 1.6, 2.0, 3.0, 5.0, 10.7, 35.9, 295.0, 866.0, 2300.0, 6000.0)
-"""Quantiles of the likes of the others; between them, the logarithm is even."""
+"""Quantiles of the likes of the others, with log-linear interpolation."""
 _LENGTH, _LENGTH_BY_LIKES, _LENGTH_SPREAD = 2.48, 0.15, 0.72
-"""Logarithm of the length: where nobody likes it, for each e-fold of likes, its deviation."""
+"""Logarithm of the length: without likes, increase per e-fold of likes, standard deviation."""
 _REPLIES = ((0, 0.05), (1, 0.16), (5, 0.31), (20, 0.55), (100, 1.4), (1000, 3.6))
-"""Replies on average up to so many likes; 5.2 beyond."""
+"""Mean number of replies up to a number of likes; 5.2 beyond."""
 _MOST_REPLIES = 5.2
 _LEVELS = (0.05, 0.07, 0.13, 0.2, 0.25, 0.22, 0.08)
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedComments:
-    """Columns of comments; each element is one.
+    """Columns of comments; each element is one comment.
 
     Attributes:
         likes, dislikes, reports, replies, length, level: As in the tables.
-        age_hours: Most are of the section's first days.
-        owner_liked: One in some hundred.
+        age_hours: Age; most comments are from the section's first days.
+        owner_liked: True for about one in a hundred.
     """
 
     likes: Column
@@ -51,7 +51,7 @@ class GeneratedComments:
 
 
 def generate(count: int, seed: int = 1) -> GeneratedComments:
-    """Return ``count`` comments; the same seed gives the same."""
+    """Return ``count`` comments; the same seed gives the same comments."""
     random = np.random.default_rng(seed)
     share = random.random(count)
     likes = np.exp(np.interp(random.random(count), _SHARES, np.log(_LIKES))).astype(np.int64)

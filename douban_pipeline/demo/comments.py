@@ -1,4 +1,4 @@
-"""The demo of comments: 5,000 of the CMS's own are taken in and ordered; a rule is tried; one is deleted everywhere."""
+"""The demo of comments: 5,000 of the CMS's comments are imported and ordered, a rule is tried, a comment is deleted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The service as visitors, operators and other servers meet it, its worker, and Dagster's jobs."""
+    """The service, its worker and Dagster's jobs, as used by visitors, operators and other servers."""
 
     services: Any
     instance: dg.DagsterInstance
@@ -49,7 +49,7 @@ class _Stage:
     object_id: int
 
     def ask(self, path: str, token: str = "", **given: Any) -> Any:
-        """Return what a path answers."""
+        """Return the answer of a path."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         answer = self.client.get(f"/comments/v1{path}", headers=headers, params=given)
         return answer.json() if answer.is_success else None
@@ -60,21 +60,21 @@ class _Stage:
         return dict(found)
 
     def decide(self, path: str, **body: Any) -> dict[str, Any]:
-        """Decide as an operator, and have the worker carry it out."""
+        """Make a decision as an operator, and have the worker apply it."""
         headers = {"Authorization": f"Bearer {self.admin}"}
         answer = self.client.post(f"/comments/v1/admin/{path}", headers=headers, json=body)
         self.work()
         return dict(answer.raise_for_status().json())
 
     def work(self) -> None:
-        """Apply everything that waits."""
+        """Apply all pending events."""
         worker = self.services.worker()
         while worker.turn():
             pass
         worker.stop()
 
     def run(self, job: str, **config: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """Run a job; return what its steps say, and whether it and all checks passed."""
+        """Run a job; return the output of its steps, and whether it and all checks passed."""
         from douban_pipeline.comments.definitions import build_defs
 
         settings = self.services.settings
@@ -96,7 +96,7 @@ class _Stage:
 
 
 def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Have people talk about a film, then take 5,000 comments in; return what came of both.
+    """Simulate a discussion of a film, then import 5,000 comments; return the result of both.
 
     Args:
         home: The demo's folder.

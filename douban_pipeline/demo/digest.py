@@ -1,4 +1,4 @@
-"""The demo of the daily digest: a day of five slots on a clock that is set, through Dagster, to the report's link."""
+"""The demo of the daily digest: one day of five slots on a simulated clock, through Dagster, with the report's link."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _ARTICLES = (
     (16.0, 0, "港口集装箱运价五连升", 73, "航线运价指数连续五周上涨，船公司停航增加。"),
     (20.5, 2, "流媒体平台调整价格", 58, "会员价格下月起上调一成。"),
 )
-"""Hour of the day, account, title, the score that the stand-in of the model gives, and text."""
+"""Hour of the day, account, title, the score given by the simulated model, and text."""
 
 
 def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Run yesterday's five slots and their pushes through Dagster, those that were not run yet.
+    """Run yesterday's five slots and their pushes through Dagster, except those already run.
 
     Args:
         home: The demo's folder; the tables are in a file in it.
@@ -84,7 +84,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Ou
 
 @contextmanager
 def serve_today() -> Iterator[dict[str, str]]:
-    """Serve yesterday's and today's articles and the model; give the variables that name them."""
+    """Serve yesterday's and today's articles and the model; yield the environment variables for them."""
     clock = SystemClock()
     zone = DigestSettings.load().zone
     today = clock.now().astimezone(zone).date()

@@ -1,4 +1,4 @@
-"""WeRSS and chat completions on loopback; what they answer is in `demo.werss` and `demo.completions`."""
+"""Simulated WeRSS and chat completions on loopback; their answers are in `demo.werss` and `demo.completions`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COMPLETIONS = "/chat/completions"
 
 @dataclass
 class DigestServer(LoopbackStandIn):
-    """Serves both stand-ins at one address.
+    """Serves both simulations at one address.
 
     Attributes:
-        werss: Answers what is asked of WeRSS.
-        model: Answers what is asked of the model.
+        werss: Answers requests to WeRSS.
+        model: Answers requests to the model.
     """
 
     werss: WeRssStandIn

@@ -1,4 +1,4 @@
-"""How the replay upstream misbehaves on request, and what it remembers of the requests it got."""
+"""Faults of the replay upstream on request, and its log of requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from douban_pipeline.demo.inventions import INVENTIONS
 
 ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm", "reading")
-"""What can be made to misbehave: douban.php, SearXNG, Douban's suggest, Bocha, OpenRouter asked to write
-an introduction, and to say what one rests on."""
+"""Endpoints that can fail: douban.php, SearXNG, Douban's suggest, Bocha, and OpenRouter for writing an introduction
+and for stating its basis."""
 
 FAULTS = (
     "captcha",
@@ -34,7 +34,7 @@ FAULTS = (
 if given. ``server_error``: 500. ``timeout``: no answer until the caller hangs up. ``wrong_id``: the answer for
 another subject. ``empty``: a well-formed answer that holds nothing. ``garbage``: 200 with JSON that is cut off.
 ``error_in_200``: 200 with an error inside, in the words of that upstream. ``empty_body``: 200 without a byte.
-``wrong_page``: 200 with a page of somebody else's, as a parked name or a half-installed server shows it."""
+``wrong_page``: 200 with an unrelated page, as shown by a parked domain or a half-installed server."""
 
 MODEL_FAULTS = (
     "unpaid",
@@ -48,10 +48,10 @@ MODEL_FAULTS = (
     "cut_off",
     "refused",
 )
-"""What else OpenRouter may answer. ``unpaid``, ``key_spent``, ``in_flight``, ``too_heavy``: 402 for want of credits, of
+"""Further answers of OpenRouter. ``unpaid``, ``key_spent``, ``in_flight``, ``too_heavy``: 402 for want of credits, of
 the key's allowance, for a moment (with Retry-After if given), and for the size of this request. ``budget_spent``: 403
 for a spent budget (``forbidden`` is 403 by moderation). ``request_timeout``: 408. ``no_provider``: 503, with
-Retry-After if given. ``rejected``: 400. ``cut_off``: an answer that reached its longest length. ``refused``: the model
+Retry-After if given. ``rejected``: 400. ``cut_off``: an answer cut at the maximum length. ``refused``: the model
 refuses."""
 
 _REMEMBERED = 200_000
@@ -59,7 +59,7 @@ _REMEMBERED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One rule of misbehaviour.
+    """One rule for a fault.
 
     Attributes:
         endpoint: One of `ENDPOINTS`.
@@ -67,9 +67,9 @@ class Fault:
             `inventions.INVENTIONS`.
         match: Only requests for this: the whole subject id (``douban``), a part of the query (``search``,
             ``suggest``, ``bocha``) or of the last user message (``llm``, ``reading``); ``None`` for all.
-        times: Requests left that it answers; ``None`` for ever.
-        retry_after: Seconds, sent as Retry-After with ``throttled`` and its like.
-        stubborn: Whether an invention is repeated when the request names what was wrong with the text before.
+        times: Remaining requests it applies to; ``None`` for no limit.
+        retry_after: Seconds, sent as Retry-After with ``throttled`` and similar faults.
+        stubborn: Whether an invention is repeated when the request names the problem of the previous text.
     """
 
     endpoint: str
@@ -80,7 +80,7 @@ class Fault:
     stubborn: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no rule can mean.
+        """Refuse an invalid rule.
 
         Raises:
             ValueError: An endpoint or fault that does not exist, or a number below its least.
@@ -101,7 +101,7 @@ class Fault:
         """Return the rule that a JSON object describes; the keys are the attributes' names.
 
         Raises:
-            ValueError: It is no such object.
+            ValueError: It is not such an object.
         """
         if not isinstance(rule, Mapping):
             raise ValueError(f"a rule is an object, not {rule!r}")
@@ -120,12 +120,12 @@ class Fault:
         return cls(**values)
 
     def applies(self, endpoint: str, key: str, *, corrected: bool = False) -> bool:
-        """Return whether a request for ``key`` at ``endpoint`` meets this rule.
+        """Return whether a request for ``key`` at ``endpoint`` matches this rule.
 
         Args:
             endpoint: Where the request came in.
             key: What it is for.
-            corrected: Whether it names what was wrong with the answer before.
+            corrected: Whether it names the problem of the previous answer.
         """
         if endpoint != self.endpoint or (corrected and self.fault in INVENTIONS and not self.stubborn):
             return False
@@ -156,22 +156,22 @@ class Faults:
         self.append(Fault(endpoint, fault, None if match is None else str(match), times, retry_after, stubborn))
 
     def append(self, rule: Fault) -> None:
-        """Add one rule behind those there are."""
+        """Append one rule."""
         with self._lock:
             self._rules.append(rule)
 
     def replace(self, rules: Iterable[Fault]) -> None:
-        """Put ``rules`` in place of all there are."""
+        """Replace all rules by ``rules``."""
         new = list(rules)
         with self._lock:
             self._rules = new
 
     def clear(self) -> None:
-        """Behave again."""
+        """Remove all rules."""
         self.replace(())
 
     def take(self, endpoint: str, key: str, *, corrected: bool = False) -> Fault | None:
-        """Return the first rule that a request meets and count it, or ``None``; see `Fault.applies`."""
+        """Return the first rule that matches a request and count it, or ``None``; see `Fault.applies`."""
         with self._lock:
             for place, rule in enumerate(self._rules):
                 if rule.applies(endpoint, key, corrected=corrected):
@@ -183,7 +183,7 @@ class Faults:
         return None
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the rules in force as JSON objects, those used up left out."""
+        """Return the rules in force as JSON objects, without those used up."""
         with self._lock:
             return [asdict(rule) for rule in self._rules]
 
@@ -191,12 +191,12 @@ class Faults:
 def inventing(
     share: float, kinds: Sequence[str] = INVENTIONS, *, stubborn: float = 0.0
 ) -> Callable[[int, Mapping[str, Any]], Fault | None]:
-    """Return a choice of films about which the stand-in model invents something, the same films every time.
+    """Return a function that selects films about which the simulated model invents something, reproducibly.
 
     Args:
         share: Share of the films, by title and year.
-        kinds: What it invents, one kind a film.
-        stubborn: Share of those whose invention is repeated when it is named.
+        kinds: Kinds of inventions, one per film.
+        stubborn: Share of those whose invention is repeated when it is reported.
     """
 
     def invent(_: int, facts: Mapping[str, Any]) -> Fault | None:
@@ -208,7 +208,7 @@ def inventing(
 
 
 class RequestLog:
-    """What was asked of the server and when, so that a test can audit pacing and repeated questions."""
+    """Log of the server's requests with their times, so that tests can check pacing and repeated requests."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -219,13 +219,13 @@ class RequestLog:
         }
 
     def record(self, endpoint: str, key: str, moment: float) -> None:
-        """Remember a request for ``key`` (a subject id or a query) at ``moment`` (unix seconds)."""
+        """Record a request for ``key`` (a subject id or a query) at ``moment`` (unix seconds)."""
         with self._lock:
             self._counts[endpoint] += 1
             self._seen[endpoint].append((moment, key))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the log."""
         with self._lock:
             for endpoint in ENDPOINTS:
                 self._counts[endpoint] = 0
@@ -237,7 +237,7 @@ class RequestLog:
             return self._counts[endpoint]
 
     def keys(self, endpoint: str) -> list[str]:
-        """Return what ``endpoint`` was asked for, oldest first (the last 200,000)."""
+        """Return the keys requested from ``endpoint``, oldest first (the last 200,000)."""
         with self._lock:
             return [key for _, key in self._seen[endpoint]]
 

@@ -1,6 +1,6 @@
-"""Sources of every kind on loopback, which publish by a schedule and have every fault that sources have.
+"""Sources of every kind on loopback, which publish on a schedule and simulate every fault of real sources.
 
-What has been published depends on the clock that the server is given, so that a day can pass in a second.
+The published entries depend on the given clock, so that a day can pass in a second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
 from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
 
 SHOWN = 20
-"""Entries that a feed shows, the newest."""
+"""Number of entries in a feed, the newest ones."""
 API = "/api/v1/wx"
 ACCOUNT, PASSWORD = "demo", "demo"
 _ZONE = timezone(timedelta(hours=8))
@@ -32,10 +32,10 @@ class Channel:
     Attributes:
         form: rss, atom, jsonfeed, json, maccms or werss.
         times: When it publishes, ascending, in seconds.
-        title: What it calls itself.
-        fault: What is wrong with it; empty for nothing. See `FeedServer._faulty`.
-        retry_after: Seconds that a throttling answer asks to wait.
-        max_age: Seconds that an answer says to be good; None says nothing.
+        title: Its title.
+        fault: Its fault; empty for none. See `FeedServer._faulty`.
+        retry_after: Value of Retry-After in a throttling answer, in seconds.
+        max_age: Declared lifetime of an answer in seconds; None declares none.
     """
 
     form: str
@@ -48,7 +48,7 @@ class Channel:
 
 @dataclass(slots=True)
 class RequestSeen:
-    """One request, as the server saw it: whose channel, when by its clock, and what it answered."""
+    """One request: channel, time by the server's clock, and answer."""
 
     channel: str
     at: float
@@ -70,10 +70,10 @@ class FeedServer(LoopbackStandIn):
     """Serves ``channels`` at ``/feed/NAME`` and WeRSS at its own paths, as a context manager.
 
     Attributes:
-        now: The present moment.
+        now: The current time.
         channels: The sources by name; may be changed while it serves.
-        seen: Every request.
-        port: Where it listens; 0 takes one that is free.
+        seen: All requests.
+        port: Port to listen on; 0 chooses a free one.
     """
 
     now: Callable[[], float]
@@ -89,7 +89,7 @@ class FeedServer(LoopbackStandIn):
         return f"{self.base}/feed/{name}"
 
     def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return what a request is answered with; None keeps the caller waiting."""
+        """Return the answer to a request; None keeps the caller waiting."""
         parts = urlsplit(target)
         if parts.path.startswith(API):
             return self._werss(method, parts.path.removeprefix(API), parse_qs(parts.query), body, headers)
@@ -108,7 +108,7 @@ class FeedServer(LoopbackStandIn):
         return answer
 
     def _faulty(self, channel: Channel) -> tuple[bool, HttpAnswer | None]:
-        """Return whether a channel's fault answers in its place, and with what."""
+        """Return whether a channel's fault replaces its answer, and the answer."""
         fault, _, target = channel.fault.partition(" ")
         items = self._published(channel)
         bomb = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><rss version="2.0"/>'

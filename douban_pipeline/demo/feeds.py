@@ -1,4 +1,4 @@
-"""The demo of followed sources: a dozen of all kinds on loopback, a morning of theirs in seconds, and what came."""
+"""The demo of followed sources: a dozen of all kinds on loopback, polled for a simulated morning within seconds."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _LIST = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time
 
 
 class SteppedClock:
-    """A clock that stands where it is set; waiting moves it on, so that hours pass at once."""
+    """A simulated clock that only advances by waiting, so that hours pass at once."""
 
     def __init__(self, at: float) -> None:
         self.at = at
 
     def now(self) -> datetime:
-        """Return where it stands."""
+        """Return its time."""
         return datetime.fromtimestamp(self.at, UTC)
 
     def sleep(self, seconds: float) -> None:
-        """Move on."""
+        """Advance the clock."""
         self.at += max(seconds, 0.0)
 
 
@@ -73,9 +73,9 @@ def demo_channels(start: float) -> dict[str, Channel]:
 
 
 def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Follow the sources, let `HOURS` hours pass, poll and analyse through Dagster; return what came of it.
+    """Follow the sources, let `HOURS` hours pass, poll and analyse through Dagster; return the result.
 
-    Run again, it goes on where it was: what came due since then is asked for.
+    A repeated run continues where the previous one ended, with the polls due since then.
 
     Args:
         home: The demo's folder; the tables are in a file in it.
@@ -104,7 +104,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
 
 @contextmanager
 def serve_sources(home: Path, now: Callable[[], float]) -> Iterator[dict[str, str]]:
-    """Serve the demo's sources, and follow them where that was not done yet; give the variables that name them."""
+    """Serve the demo's sources, and follow them if that was not done yet; yield the environment variables for them."""
     with _sources(home, int(now()), now) as (start, reached, server):
         settings = _settings(home, server)
         if reached == start:
@@ -118,7 +118,7 @@ def serve_sources(home: Path, now: Callable[[], float]) -> Iterator[dict[str, st
 
 @contextmanager
 def _sources(home: Path, moment: int, now: Callable[[], float]) -> Iterator[tuple[int, int, FeedServer]]:
-    """Serve the sources of an earlier demo, or new ones; give when they began, how far they came, and the server."""
+    """Serve the sources of an earlier demo, or new ones; yield start and current time of the demo, and the server."""
     path = home / "feeds.sqlite"
     before = _earlier(path, moment)
     if before is None:
@@ -148,9 +148,9 @@ def _follow_all(services: FeedsServices, server: FeedServer) -> None:
 
 
 def _earlier(path: Path, now: int) -> tuple[int, int, int] | None:
-    """Return when the sources of an earlier demo began, how far it came, and their port; None where it cannot go on.
+    """Return when the sources of an earlier demo began, how far it came, and their port; None if it cannot continue.
 
-    It can while the sources publish, if their port can be had.
+    It can be continued while the sources publish and their port is free.
     """
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""A threaded HTTP/1.1 server for tests and demos that stops at once, whoever still hangs on the line."""
+"""A threaded HTTP/1.1 server for tests and demos that stops at once, even with open connections."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LARGEST_BODY = 4 << 20
 _GOODBYE_SECONDS = 5.0
 
 Respond = Callable[[str, str, bytes, str], HttpAnswer | None]
-"""Method, target, body and Authorization header to an answer; ``None`` keeps the caller waiting."""
+"""Maps method, target, body and Authorization header to an answer; ``None`` keeps the caller waiting."""
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Keeps hold of its connections, so that stopping waits for nobody's keep-alive."""
+    """Tracks its connections, so that stopping does not wait for keep-alive connections."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -37,11 +37,11 @@ class LoopbackServer(ThreadingHTTPServer):
         super().__init__(address, Handler)
 
     def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return what a request is answered with; one that looks at more headers than respond does may override it."""
+        """Return the answer to a request; override it to use more headers than ``respond`` gets."""
         return self.respond(method, target, body, headers.get("Authorization") or "")
 
     def server_bind(self) -> None:
-        # HTTPServer asks the resolver for the host's full name here, which may take seconds without a network.
+        # HTTPServer resolves the host's full name here, which may take seconds without a network.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
@@ -57,7 +57,7 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def hang_up(self) -> None:
-        """Close every connection and wait until the threads behind them have let go."""
+        """Close every connection and wait until their threads have ended."""
         with self._changed:
             for connection in self._open:
                 with contextlib.suppress(OSError):
@@ -65,21 +65,21 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, _GOODBYE_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # callers that hang up are nobody's error
+        if not isinstance(sys.exception(), ConnectionError):  # a caller that hangs up is not an error
             super().handle_error(request, client_address)
 
 
 class LoopbackStandIn(ABC):
-    """A stand-in that serves on loopback, as a context manager."""
+    """Base of simulated upstreams on loopback, used as context managers."""
 
     _server: LoopbackServer | None = None
 
     @abstractmethod
     def _bind(self) -> LoopbackServer:
-        """Return the server, which listens and serves nobody yet."""
+        """Return the server, listening but not serving yet."""
 
     def __enter__(self) -> Self:
-        """Begin to serve."""
+        """Start serving."""
         self._server = self._bind()
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
@@ -87,7 +87,7 @@ class LoopbackStandIn(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop at once, whoever still waits for an answer."""
+        """Stop at once, even if callers wait for an answer."""
         assert self._server is not None
         self._server.shutdown()
         self._server.hang_up()
@@ -101,7 +101,7 @@ class LoopbackStandIn(ABC):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Hands each request to the server's `respond`, keep-alive between them."""
+    """Passes each request to the server's `respond`; connections are kept alive."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "replay", ""
@@ -135,4 +135,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: what was asked is in ``/control/requests``."""
+        """Log nothing: requests are listed at ``/control/requests``."""

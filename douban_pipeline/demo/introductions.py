@@ -1,4 +1,4 @@
-"""What the replayed OpenRouter says: introductions of the fact sheets it is given, and its errors; no I/O here."""
+"""Answers of the replayed OpenRouter: introductions from fact sheets, and its errors; no I/O here."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from douban_pipeline.demo.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.wording import LENGTH, Facts, Length
 
 _PRICE = 0.000_000_5
-"""US dollars a token."""
+"""US dollars per token."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntroRequest:
-    """What the last message by the user asks for.
+    """Content of the last user message.
 
     Attributes:
         facts: The fact sheet.
-        length: Fewest and most Chinese characters.
-        corrected: Whether it names what was wrong with the text before.
+        length: Minimum and maximum number of Chinese characters.
+        corrected: Whether it names the problem of the previous text.
     """
 
     facts: Facts
@@ -31,7 +31,7 @@ class IntroRequest:
 
 
 def read_request(message: str) -> IntroRequest:
-    """Return what ``message`` asks: a JSON object with ``facts``, ``length`` and ``violations``, or the facts alone."""
+    """Parse ``message``: a JSON object with ``facts``, ``length`` and ``violations``, or the facts alone."""
     asked: Any = None
     start = message.find("{")
     if start >= 0:
@@ -79,9 +79,9 @@ def chat_answer(
         number: The number of this request, for its id.
         moment: Unix seconds.
         facts: What to write about instead of the fact sheet in the last user message.
-        invention: One of `inventions.INVENTIONS` to get wrong; nothing if left out.
-        people: Everybody the stand-in has heard of.
-        titles: Every title it has heard of.
+        invention: One of `inventions.INVENTIONS` to add; none by default.
+        people: All people known to the simulation.
+        titles: All titles known to the simulation.
     """
     message = last_user_message(request)
     if not message:
@@ -104,7 +104,7 @@ def failures(request: Mapping[str, Any], number: int, moment: float, retry: Mapp
         request: The request's body.
         number: The number of this request.
         moment: Unix seconds.
-        retry: The Retry-After header, if one shall be sent.
+        retry: The Retry-After header, if one is to be sent.
     """
     asked = last_user_message(request)
     flagged = {"reasons": ["violence"], "flagged_input": asked[:100], "provider_name": "Replay", "model_slug": "replay"}
@@ -170,7 +170,7 @@ def completion(
 
 
 def key_answer(used: int) -> HttpAnswer:
-    """Return what OpenRouter says of a key that made ``used`` requests."""
+    """Return OpenRouter's status of a key with ``used`` requests."""
     data = {
         "label": "sk-or-v1-replay",
         "limit": None,
@@ -191,7 +191,7 @@ def error_answer(
     metadata: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> HttpAnswer:
-    """Return an error of OpenRouter; ``http_status`` 200 hides it in a success, as the real one sometimes does."""
+    """Return an error of OpenRouter; ``http_status`` 200 hides it in a success, as OpenRouter sometimes does."""
     error: dict[str, Any] = {"code": status, "message": message}
     if metadata:
         error["metadata"] = dict(metadata)

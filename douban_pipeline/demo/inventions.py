@@ -1,4 +1,4 @@
-"""What the stand-in model gets wrong on request: one violation in an otherwise faithful introduction; pure."""
+"""Errors of the simulated model on request: one violation in an otherwise faithful introduction; pure."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _EMOJI = "🎬🔥🍿😭👍"
 
 @dataclass(frozen=True, slots=True)
 class InventionRequest:
-    """What a wrong introduction is made from.
+    """Input of a faulty introduction.
 
     Attributes:
         facts: The fact sheet.
-        length: Fewest and most Chinese characters that were asked for.
-        people: Everybody the stand-in has heard of, the film's own people among them.
-        titles: The same for titles.
+        length: Minimum and maximum number of Chinese characters requested.
+        people: All people known to the simulation, including the film's own.
+        titles: All titles known to the simulation, including the film's own.
         salt: Changes the wording and the choice of the violation's form.
     """
 
@@ -63,7 +63,7 @@ def invented(kind: str, request: InventionRequest) -> str:
 
 
 def _adding(sentence: Callable[[InventionRequest, Random], str]) -> Callable[[InventionRequest, Random, str], str]:
-    """Return a maker that puts one more sentence behind one of the faithful text's."""
+    """Return a function that inserts one more sentence after one of the faithful text's."""
 
     def make(request: InventionRequest, rng: Random, text: str) -> str:
         sentences = text.removesuffix("。").split("。")
@@ -109,7 +109,7 @@ def _invented_title(request: InventionRequest, rng: Random) -> str:
 
 
 def _copied(request: InventionRequest, rng: Random, text: str) -> str:
-    """Put the synopsis, as it is, in the place of the neutral sentences; as much of it as fits."""
+    """Replace the neutral sentences by the synopsis, unchanged; as much of it as fits."""
     lead = text.split("。")[0]
     least, most = request.length
     synopsis = str(request.facts.get("synopsis") or "").strip()
@@ -143,7 +143,7 @@ def _emoji(_: InventionRequest, rng: Random, text: str) -> str:
 
 
 def _same_text(request: InventionRequest, _: Random, text: str) -> str:
-    """Keep the sentence that names the film, and say of it what is said of every other one."""
+    """Keep the sentence that names the film, and use the same text as for every other film."""
     lead = text.split("。")[0]
     return fill([lead], {}, Random("the same for all"), request.length[0] + 60)
 
@@ -168,8 +168,9 @@ _MAKERS: Mapping[str, Callable[[InventionRequest, Random, str], str]] = {
 }
 
 INVENTIONS = tuple(_MAKERS)
-"""``invented_name``: a person nobody knows, with a role. ``borrowed_name``: somebody from another film.
+"""``invented_name``: an unknown person, with a role. ``borrowed_name``: a person from another film.
 ``invented_year``, ``invented_number``, ``invented_title``, ``invented_award``, ``invented_rating``,
-``invented_platform``, ``invented_link``, ``invented_contact``: what they say, in no fact sheet. ``copied``: the
-synopsis as it is; faithful where the sheet has none. ``same_text``: what is said of every other film too. ``too_short``
-and ``too_long``: outside the length asked for. ``markup``: HTML or Markdown. ``emoji``: one at the end."""
+``invented_platform``, ``invented_link``, ``invented_contact``: such a fact without a basis in the fact sheet.
+``copied``: the synopsis unchanged; faithful if the sheet has none. ``same_text``: the text used for every other film
+too. ``too_short`` and ``too_long``: outside the requested length. ``markup``: HTML or Markdown. ``emoji``: one at the
+end."""

@@ -1,4 +1,4 @@
-"""An embedded library: the CMS's tables, filled with videos the way the CMS itself would store them."""
+"""An embedded library: the CMS's tables, filled with videos in the CMS's own format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&
 
 
 class LibraryError(Exception):
-    """The database already holds another library; the message says what to do."""
+    """The database already holds another library; the message gives the remedy."""
 
 
 def create_library(
@@ -32,22 +32,22 @@ def create_library(
     prefix: str = "mac_",
     form: Form = "head",
 ) -> int:
-    """Create the CMS's tables in ``engine`` (SQLite, MariaDB or MySQL) and fill them; return how many videos came in.
+    """Create the CMS's tables in ``engine`` (SQLite, MariaDB or MySQL) and fill them; return the number of new videos.
 
-    Safe to repeat: a library that has all of ``videos`` is left alone, whatever was written to it since; one that
-    was left half made gets what is missing. Nothing that is there is ever changed.
+    Safe to repeat: a library with all of ``videos`` is not changed, whatever was written to it since; an incomplete one
+    gets the missing rows. Existing rows are never changed.
 
     Args:
-        engine: Where to.
-        videos: Rows as column → value, `vod_id` among them, text **unescaped**. Columns left out get the CMS's
-            defaults. Columns that an existing or classic table lacks are dropped, as such a site would not have them.
+        engine: The database.
+        videos: Rows as column → value, including `vod_id`, text **unescaped**. Missing columns get the CMS's defaults.
+            Columns that an existing or classic table lacks are dropped.
         types: Rows of `mac_type` in the same form, e.g. `default_types()`.
         prefix: Table prefix.
-        form: Which form to create; an existing table stays in the form it has.
+        form: Which form to create; an existing table keeps its form.
 
     Raises:
-        LibraryError: The tables hold videos that are not among ``videos`` and lack some that are. The demo must
-            never pour its sample into a real site.
+        LibraryError: The tables hold other videos and lack some of ``videos``. The demo must never
+            insert its sample into a real site.
         ValueError: A row has no id, has an id twice, or names a column that no release of the CMS has.
     """
     stored_videos = _stored(videos, VOD_COLUMNS)
@@ -70,7 +70,7 @@ def create_library(
                 f"{len(present - ids)} other videos: nothing was inserted; choose an empty database"
             )
         if missing or not present:
-            # Types first: where all videos are, all types are.
+            # Types come first: if all videos exist, all types exist.
             known_types = _present(connection, f"{prefix}type", "type_id")
             _insert(connection, f"{prefix}type", [row for row in stored_types if row["type_id"] not in known_types])
         _insert(connection, f"{prefix}vod", [row for row in stored_videos if row["vod_id"] in missing])
@@ -98,7 +98,7 @@ def _stored(rows: Iterable[Mapping[str, Any]], columns: Sequence[CmsColumn]) -> 
 
 
 def _value(column: CmsColumn, value: Any) -> Any:
-    # Only short text is escaped: content and play lists are kept as they are, and so is the JSON of type_extend.
+    # Only short text is escaped: content, play lists and the JSON of type_extend are stored unescaped.
     return escape_as_cms(value, column.width) if isinstance(value, str) and column.width else value
 
 

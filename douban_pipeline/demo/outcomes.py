@@ -1,4 +1,4 @@
-"""What the demo of each system came to: a line of the last table, and a page to look at."""
+"""The result of each system's demo: a row of the final table, and a page."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NOTHING = "nothing was due"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the demo of a system came to.
+    """Result of a system's demo.
 
     Attributes:
-        well: Whether all of it went well.
-        done: What was done, in a few words.
-        page: A file to look at; None for a system that left none.
+        well: Whether everything succeeded.
+        done: Short description of what was done.
+        page: A page to open; None if the system has none.
     """
 
     well: bool
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A part of a page: lines of text, then a table; either may be empty. Its rows are as long as ``heads``."""
+    """A section of a page: lines of text, then a table; either may be empty. Rows have the length of ``heads``."""
 
     key: str
     title: str
@@ -43,7 +43,7 @@ class Chapter:
 
 
 def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) -> Path:
-    """Write what a system's demo showed as a page; return its path."""
+    """Write the result of a system's demo as a page; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     page = render(
         __package__, "outcome.html.j2", title=title, badge="示例", about=about, lang="zh-Hans", chapters=chapters
@@ -53,7 +53,7 @@ def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) 
 
 
 def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Console) -> None:
-    """Print a row a system, with its seconds, then the address of each system's page."""
+    """Print one row per system with its seconds, then the address of each system's page."""
     heads = map(said, ("系统", "做了什么", "秒", ""), ("system", "what was done", "seconds", ""))
     table = Table(*heads, title=said("演示", "The demo"), title_justify="left")
     for name, outcome, seconds in outcomes:

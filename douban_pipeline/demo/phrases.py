@@ -1,7 +1,7 @@
-"""What the stand-in model says of any film of a genre: moods, and the parts of neutral sentences; only data.
+"""Phrases of the simulated model for films by genre: moods, and parts of neutral sentences; only data.
 
-Alternatives are separated by ``|``. The parts name no person, number, place, date or work, claim nothing of awards,
-ratings or platforms, and hold for any film, so that a text made of them and of the facts invents nothing.
+Alternatives are separated by ``|``. The parts name no person, number, place, date or work, state nothing about awards,
+ratings or platforms, and fit any film, so that a text made of them and of the facts invents nothing.
 """
 
 MOODS = {
@@ -38,7 +38,7 @@ MANNERS = (
     "讲究的是情绪与节奏|有着自己的叙事步调|从人物入手展开叙述|把笔墨放在人的处境上|自有其气质|重在写人|"
     "着力于氛围的营造|并不回避人物的软弱"
 )
-"""What may be said of any work after its name."""
+"""Phrases that fit any work, after its name."""
 
 FRAMES: tuple[tuple[str, ...], ...] = (
     (

@@ -1,4 +1,4 @@
-"""The demo: one system after the other, each on the embedded parts it needs, and a table of what came of it."""
+"""The demo: runs the systems one after another, with the embedded servers they need, and prints a table of results."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SYSTEMS: Mapping[str, str] = {
     "tmdb": "tmdb:run_tmdb",
     "comments": "comments:run_comments",
 }
-"""What the demo runs of each system, in this order: a module of this package and its function, loaded when used."""
+"""The demo of each system, in order: a module of this package and its function, imported when used."""
 _EXTRAS = {"tmdb": "tmdb-embedded"}
-"""Extras that are called otherwise than their system."""
+"""Extras whose names differ from their system's."""
 
 
 def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
-    """Run the demo of each of ``systems``, print what came of it; return whether all went well.
+    """Run the demo of each of ``systems`` and print the results; return whether all succeeded.
 
     Args:
         project: The folder whose `dagster.yaml` the demo's instance uses.
@@ -65,9 +65,9 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
 
 
 def _open_instance() -> dg.DagsterInstance:
-    """Return Dagster's instance of the demo, which does not capture what runs print.
+    """Return the demo's Dagster instance, which does not capture the output of runs.
 
-    Capturing starts four processes a run; the terminal's Ctrl-C reaches them too, and two answer it with a traceback.
+    Capturing starts four processes per run; the terminal's Ctrl-C reaches them too, and two of them print a traceback.
     """
     silent = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     reference = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides={"compute_logs": silent})

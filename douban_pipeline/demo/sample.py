@@ -1,7 +1,7 @@
-"""The bundled sample: Douban subjects, and a small library that wants to be matched to them.
+"""The bundled sample: Douban subjects, and a small library to be matched to them.
 
-Two files of JSON lines in ``demo/data`` (where the facts come from is listed in ``SOURCES.md`` beside them). Every
-video says why it is there and what should become of it, so that the demo and the tests can be checked against it.
+Two files of JSON lines in ``demo/data`` (the sources of the facts are listed in ``SOURCES.md`` there). Every video
+states why it is included and its expected result, so that the demo and the tests can be checked against it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from importlib import resources
 from typing import Any, Literal, TypedDict, cast
 
 Fault = Literal["server_error", "wrong_id", "empty"]
-"""How the replayed douban.php misbehaves for a subject: HTTP 500, another subject's answer, an answer without facts."""
+"""Faults of the replayed douban.php for a subject: HTTP 500, another subject's answer, an answer without facts."""
 
 Expected = Literal["CONFIRMED", "REVIEW", "NOT_FOUND", "SYNCED", "EXCLUDED", "LOCKED", "IGNORED", "FAILED"]
-"""Where a video should be after one whole pass; see :class:`SampleVideo`."""
+"""Expected state of a video after one complete pass; see :class:`SampleVideo`."""
 
 
 class _SubjectFacts(TypedDict):
@@ -40,13 +40,13 @@ class _SubjectFacts(TypedDict):
 
 
 class SampleSubject(_SubjectFacts, total=False):
-    """One Douban entry, in Douban's own words (``中国大陆``, ``汉语普通话``); `duration_min` is that of one episode."""
+    """One Douban entry, in Douban's terms (``中国大陆``, ``汉语普通话``); `duration_min` is that of one episode."""
 
     fault: Fault
 
 
 class SampleState(TypedDict, total=False):
-    """What a person decided about a video before the demo starts; goes to our own state row."""
+    """A person's decision about a video before the demo starts; stored in our own state row."""
 
     douban_id_locked: bool
     intro_locked: bool
@@ -65,16 +65,16 @@ class _VideoCore(TypedDict):
 
 
 class SampleVideo(_VideoCore, total=False):
-    """One row of the library: CMS columns **unescaped**, empty ones left out, and what the demo needs to know.
+    """One row of the library: CMS columns **unescaped**, without empty ones, and data for the demo.
 
     Attributes:
-        age_days: Days before the demo's start at which `vod_time` lies.
-        note: Why the row is there.
-        expect: ``CONFIRMED``, ``REVIEW`` and ``NOT_FOUND`` are verdicts, ``REVIEW`` also where the sync refuses a
-            wrong prefilled id; ``SYNCED`` had a right id from the start; ``FAILED`` has a source that answers badly;
-            ``EXCLUDED``, ``LOCKED`` and ``IGNORED`` must stay as they are.
-        expect_id: The true subject: always for ``CONFIRMED``, ``SYNCED`` and ``FAILED``, for ``LOCKED`` the id a
-            person fixed, for the others only where there is one.
+        age_days: Days between `vod_time` and the demo's start.
+        note: Why the row is included.
+        expect: ``CONFIRMED``, ``REVIEW`` and ``NOT_FOUND`` are verdicts, ``REVIEW`` also if the sync refuses a wrong
+            prefilled id; ``SYNCED`` had a right id from the start; ``FAILED`` has a source that answers badly;
+            ``EXCLUDED``, ``LOCKED`` and ``IGNORED`` must not change.
+        expect_id: The true subject: always for ``CONFIRMED``, ``SYNCED`` and ``FAILED``; for ``LOCKED`` the id set by a
+            person; for the others only if there is one.
         state: Applied to our own state row before the first run.
     """
 
@@ -107,7 +107,7 @@ def load_videos() -> list[SampleVideo]:
 
 
 def cms_columns(video: SampleVideo) -> dict[str, Any]:
-    """Return the part of ``video`` that is kept in `mac_vod`, still unescaped; `vod_time` is left to the caller."""
+    """Return the part of ``video`` stored in `mac_vod`, unescaped; `vod_time` is left to the caller."""
     return {key: value for key, value in video.items() if key.startswith(("vod_", "type_"))}
 
 

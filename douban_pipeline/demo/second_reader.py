@@ -1,4 +1,4 @@
-"""What the stand-in model says an introduction rests on: each sentence's nearest passage of the synopsis; pure."""
+"""The simulated model's basis of an introduction: each sentence's nearest passage of the synopsis; pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 _SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
 
 Read = Callable[[str, str], Mapping[str, Any]]
-"""From a sentence and the synopsis to ``basis``, ``quotes`` and ``problem``."""
+"""Maps a sentence and the synopsis to ``basis``, ``quotes`` and ``problem``."""
 
 
 def is_reading(message: str) -> bool:
-    """Return whether a message asks what sentences rest on."""
+    """Return whether a message requests the basis of sentences."""
     asked = _asked(message)
     return "sentences" in asked and "synopsis" in asked
 
 
 def reading(message: str, read: Read | None = None) -> str:
-    """Return the answer to a message that asks what sentences rest on, as the model writes it.
+    """Return the model's answer to a message that requests the basis of sentences.
 
     Args:
         message: The message.
-        read: Says what a sentence rests on; `nearest` if left out.
+        read: Returns the basis of a sentence; `nearest` by default.
     """
     asked = _asked(message)
     synopsis = str(asked["synopsis"])
@@ -33,7 +33,7 @@ def reading(message: str, read: Read | None = None) -> str:
 
 
 def of_another_text() -> str:
-    """Return an answer that tells of sentences nobody asked about."""
+    """Return an answer about sentences that were not in the request."""
     return json.dumps({"sentences": [{"number": 1_000, "basis": "general", "quotes": [], "problem": ""}]})
 
 

@@ -1,4 +1,4 @@
-"""Making the demo: the embedded library with the bundled sample, taken in, with some rows locked and ignored."""
+"""Creates the demo: the embedded library with the bundled sample, with some rows locked and ignored."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ReviewStatus
 
 _NOBODY = "http://127.0.0.1:9"
-"""An address at which nobody answers."""
+"""An address that does not answer."""
 EXCLUDED_TYPE = 20
-"""伦理片: left alone in the demo, to show that a category can be."""
+"""伦理片: excluded in the demo, to show that a category can be."""
 
 
 def demo_home() -> Path:
-    """Return the folder that holds everything the demo makes; deleting it starts the demo afresh."""
+    """Return the folder with all files of the demo; deleting it resets the demo."""
     return Path(".douban_pipeline").absolute() / "demo"
 
 
@@ -35,7 +35,7 @@ def project_folder() -> Path:
     """Return the folder of `workspace.yaml` and `dagster.yaml`: the checkout's, or that of an installed wheel.
 
     Raises:
-        FileNotFoundError: They are in neither.
+        FileNotFoundError: They are in neither folder.
     """
     checkout = Path(__file__).resolve().parents[2]
     folders = (checkout, Path(sysconfig.get_path("data")) / "share" / "douban_pipeline")
@@ -54,10 +54,10 @@ def demo_environment(
     ui_url: str = "http://127.0.0.1:3000",
     review_url: str = "",
 ) -> dict[str, str]:
-    """Return the environment variables under which every process of the demo runs.
+    """Return the environment variables for every process of the demo.
 
-    The demo's sources are on this machine, so they may be asked as fast as they answer. A source whose address is not
-    given is not there.
+    The demo's sources are on this machine, so requests are not limited. A source without an address is not
+    configured.
     """
     settings = {
         "HOME": str(home),
@@ -90,20 +90,20 @@ def demo_environment(
         "COMMENTS_DATABASE_URL": f"sqlite:///{home / 'comments.sqlite'}",
         "SYSTEMS": ",".join(("douban", "feeds", "digest", "tmdb", "comments")),
     }
-    # The replayed model takes any key; a real one in the environment must not reach it.
+    # The replayed model accepts any key; a real one in the environment must not be sent to it.
     outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}
     return {**outside, **{PREFIX + name: value for name, value in settings.items()}}
 
 
 def prepare_home(home: Path, project: Path) -> None:
-    """Make the demo's folder with a Dagster instance of its own, configured as the project's is."""
+    """Create the demo's folder with its own Dagster instance, configured like the project's."""
     dagster_home = home / "dagster"
     dagster_home.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(project / "dagster.yaml", dagster_home / "dagster.yaml")
 
 
 def pool_limits() -> dict[str, int]:
-    """Return the limits of the pools of all systems that are installed."""
+    """Return the limits of the pools of all installed systems."""
     limits: dict[str, int] = {}
     for module in ("douban.jobs", "feeds.resources", "digest.resources", "tmdb.resources", "comments.resources"):
         with suppress(ModuleNotFoundError):
@@ -121,7 +121,7 @@ def make_library(services: Services) -> int:
 
 
 def apply_states(services: Services) -> None:
-    """Lock and ignore the sample's videos that are meant to be, unless work on them has begun; safe to repeat."""
+    """Lock and ignore the sample's videos as specified, unless work on them has started; safe to repeat."""
     now = services.clock.now()
     video = services.tables.video
     untouched = (video.c.douban_last_sync_at.is_(None), video.c.douban_review_status != ReviewStatus.IGNORED)
@@ -133,7 +133,7 @@ def apply_states(services: Services) -> None:
 
 
 def spread_visits(services: Services, over: timedelta) -> None:
-    """Let every video of the demo come due within ``over``, shard after shard, so that there is something to watch."""
+    """Make every video of the demo due within ``over``, shard after shard, so that there is something to watch."""
     now = services.clock.now()
     video = services.tables.video
     restless = (video.c.douban_next_sync_at.is_not(None), video.c.douban_sync_fail_count == 0)

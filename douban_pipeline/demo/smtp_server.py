@@ -1,4 +1,4 @@
-"""A mail server on loopback, as much of SMTP as sending takes, that keeps what it was given."""
+"""A mail server on loopback with the part of SMTP needed for sending; stores the mails it accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USER, PASSWORD = "demo@example.com", "demo-password-0123"
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail that was taken: who sent it, to whom, and its content."""
+    """An accepted mail: sender, recipients and content."""
 
     sender: str
     recipients: tuple[str, ...]
@@ -27,9 +27,9 @@ class SmtpServer:
     """The server.
 
     Attributes:
-        taken: Mails, in order.
-        fault: What is wrong: empty, ``full`` (552 after the text), ``silent`` (takes the text and hangs up without a
-            word), ``busy`` (421 at once).
+        taken: Accepted mails, in order.
+        fault: The fault: empty, ``full`` (552 after the text), ``silent`` (accepts the text and closes the connection
+            without an answer), ``busy`` (421 at once).
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class SmtpServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> SmtpServer:
-        """Serve."""
+        """Start serving."""
         self._thread.start()
         return self
 
@@ -65,7 +65,7 @@ class SmtpServer:
         return int(self._server.server_address[1])
 
     def channel(self, name: str = "email", to: str = "reader@example.com", password: str = PASSWORD) -> str:
-        """Return the channel as the setting of channels writes it."""
+        """Return the channel in the form of the setting."""
         account = f"{USER.replace('@', '%40')}:{password}"
         return f"{name}=email+smtp://{account}@127.0.0.1:{self.port}?from={USER}&to={to}"
 
@@ -77,7 +77,7 @@ class _Conversation:
         self._recipients: list[str] = []
 
     def hold(self) -> None:
-        """Answer until the other side has had enough."""
+        """Answer until the client closes the connection."""
         if self._server.fault == "busy":
             self._say("421 try again later")
             return

@@ -1,4 +1,4 @@
-"""The demo of comments: people talk about a film over HTTP, a worker applies it, Dagster puts it in order of heat."""
+"""The demo of comments: users comment on a film over HTTP, a worker applies it, Dagster orders it by heat."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
 OBJECT_ID, TITLE = 14, "银翼杀手2049"
-"""The film of the library that is talked about."""
+"""The film of the library that is commented on."""
 _PATH = f"/comments/v1/sections/{SectionType.VIDEO.value}/{OBJECT_ID}"
 _START_SECONDS = 60.0
 
@@ -44,11 +44,11 @@ class Said:
     """One comment of the demo.
 
     Attributes:
-        user: Who says it.
-        text: What.
-        parent: The place in `TALK` of the comment that it answers; None for none.
-        likes: How many people like it.
-        dislikes: How many do not.
+        user: Its author.
+        text: Its text.
+        parent: Index in `TALK` of the comment it answers; None for none.
+        likes: Number of likes.
+        dislikes: Number of dislikes.
     """
 
     user: int
@@ -70,16 +70,16 @@ TALK: Sequence[Said] = (
     Said(14, "K 在木马前的那段表演很克制。", likes=4),
     Said(13, "第二遍才注意到声音设计。", parent=8, likes=1),
 )
-"""What is said; the last but two has links enough to wait for a person."""
+"""The comments; the third to last has enough links to be held for a person."""
 _DELETED = 5
-"""The place of the comment that its author takes back."""
+"""Index of the comment that its author deletes."""
 _VOTERS = range(21, 27)
 
 
 def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Publish, like and delete over HTTP, apply it, and have Dagster score it; return what came of it.
+    """Publish, like and delete over HTTP, apply it, and have Dagster score it; return the result.
 
-    Run again, the same requests change nothing: each has a key of its own.
+    A repeated run sends the same requests, which change nothing: each has an idempotency key.
 
     Args:
         home: The demo's folder; the tables are in a file in it.
@@ -130,7 +130,7 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
 
 @contextmanager
 def _served(services: CommentsServices) -> Iterator[httpx.Client]:
-    """Give a client of the service, which runs on a port that is free for as long as the block lasts."""
+    """Yield a client of the service, which runs on a free port during the block."""
     router, context = comments_router(services)
     app = create_app(ServeSettings(), [Mount("comments", router, public=PUBLIC, problem=context.problem)])
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
@@ -148,7 +148,7 @@ def _served(services: CommentsServices) -> Iterator[httpx.Client]:
 
 
 def _talk(client: httpx.Client, services: CommentsServices) -> int:
-    """Send everything that people do; return how many requests that were."""
+    """Send all users' requests; return their number."""
     expires = services.clock.now() + timedelta(hours=1)
     secret = services.settings.token_secret.get_secret_value()
     sent = 0

@@ -1,4 +1,4 @@
-"""The demo of TMDB: three questions, what they leave in PostgreSQL, the outbox and the graph; then one film changes."""
+"""The demo of TMDB: three questions and their effects in PostgreSQL, outbox and graph; then a change of one film."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _ROLE = "高伟同（新版译名）"
 _KEY = "demo"
 _MEMORY_MB = 256
 _MARK = "changed"
-"""A file that says that TMDB calls the role otherwise since an earlier run."""
+"""A marker file: TMDB gives the role another name since an earlier run."""
 FOLDER = "tmdb-demo"
-"""Where both databases are, in the demo's folder."""
+"""The folder of both databases, within the demo's folder."""
 
 
 def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Ask, sync the graph through Dagster, change a film, sync again; return what came of it.
+    """Ask, sync the graph through Dagster, change a film, sync again; return the result.
 
-    Run again, it answers from what is stored, and syncs what is not in the graph yet.
+    A repeated run answers from the stored data, and syncs what is not in the graph yet.
 
     Args:
         home: The demo's folder; both databases are in it.
@@ -90,7 +90,7 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
 
 @contextmanager
 def tmdb_servers(folder: Path) -> Iterator[TmdbSettings]:
-    """Give settings that name a PostgreSQL, a graph and a stand-in of TMDB, each for as long as the block lasts.
+    """Yield settings with a PostgreSQL, a graph and a simulated TMDB, which run during the block.
 
     Raises:
         DatabaseError: A server is not installed or does not start, or another process uses the folder.
@@ -114,7 +114,7 @@ def tmdb_servers(folder: Path) -> Iterator[TmdbSettings]:
 
 
 def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
-    """Ask the questions; return how each went, and its answer."""
+    """Ask the questions; return each one's state and answer."""
     answers = []
     with open_service(settings, service_store(settings)) as service:
 
@@ -143,7 +143,7 @@ def _print_store(services: TmdbServices, waiting: int, console: Console) -> list
 
 
 def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any]:
-    """Run the job that brings the outbox into the graph; return its metadata, nothing where run or checks failed."""
+    """Run the job that writes the outbox to the graph; return its metadata, empty if the run or its checks failed."""
     repository = build_defs(settings=services.settings, resource_overrides={"services": services}).get_repository_def()
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = repository.get_job("sync_tmdb_graph").execute_in_process(
@@ -156,7 +156,7 @@ def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any
 
 
 def _print_graph(services: TmdbServices, console: Console) -> list[str]:
-    """Print how large the graph is and two questions to it; return the lines."""
+    """Print the graph's size and two questions to it; return the lines."""
     with services.graph() as target:
         lines = [", ".join(f"{name} {count}" for name, count in target.counts().items() if count)]
         for name, names in (("directors", ("喜宴",)), ("regulars", ("李安",))):
@@ -171,7 +171,7 @@ def _print_graph(services: TmdbServices, console: Console) -> list[str]:
 
 
 def _change(services: TmdbServices) -> str:
-    """Let TMDB call one role otherwise, and fetch the film again; return what that changed."""
+    """Let the simulated TMDB rename one role, and fetch the film again; return what that changed."""
     with TmdbServer(_changed(), key=_KEY) as server:
         settings = services.settings.model_copy(update={"api_url": server.api_url})
         later = open_services(settings)
@@ -184,7 +184,7 @@ def _change(services: TmdbServices) -> str:
 
 
 def _changed() -> list[Any]:
-    """Return what TMDB answers once it calls that role otherwise."""
+    """Return TMDB's answers after the role was renamed."""
     recordings: list[Any] = json.loads(json.dumps([*bundled()]))
     for each in recordings:
         if each["path"] == f"/3/{_CHANGED}":

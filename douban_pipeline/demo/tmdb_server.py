@@ -1,8 +1,7 @@
-"""TMDB's API on loopback: replays recorded answers, finds the entities in them by name, and has the faults of the real.
+"""Simulates TMDB's API on loopback: replays recorded answers, finds their entities by name, and has TMDB's faults.
 
-Recordings are exchanges as `douban-pipeline tmdb load` takes them, the bundled handful or a whole file. What was not
-recorded is put together from what was: details with other things appended, searches and discoveries over the entities
-that are known.
+Recordings are exchanges as read by `douban-pipeline tmdb load`: the bundled ones or a whole file. Other answers are
+composed from the recordings: details with other parts appended, searches and discoveries over the known entities.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""WeRSS as four of its generations answer, with their traps; values in and answers out, no I/O here.
+"""Simulates four generations of WeRSS, including their pitfalls; values in and answers out, no I/O here.
 
-Everything was seen on the real program: who writes a client against this alone learns what the versions have in common.
+All behaviour was observed in the real program, so that a client tested with it works with all these versions.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _STYLE = "<style>" + "".join(f".rich_media_{number}{{color:#333;margin:0 auto}}"
 
 @dataclass
 class Article:
-    """One article of the stand-in.
+    """One article of the simulation.
 
     Attributes:
         article_id: Its id.
-        mp_id: Whose it is.
+        mp_id: Id of its account.
         title: Its title.
-        published_at: When it was published, in seconds; None for an article that has no time.
-        html: Its body: HTML, None where it was not fetched yet, ``DELETED`` where its publisher deleted it.
-        description: What the list says of it.
-        millis: Whether its time is in milliseconds, as main gives some.
+        published_at: When it was published, in seconds; None for an article without a time.
+        html: Its body: HTML, None if it was not fetched yet, ``DELETED`` if its publisher deleted it.
+        description: Its description in the list.
+        millis: Whether its time is in milliseconds, as in some answers of main.
         deleted: Whether WeRSS hides it.
     """
 
@@ -52,17 +52,17 @@ class Article:
 
 @dataclass
 class WeRssStandIn:
-    """Answers as a generation of WeRSS does.
+    """Answers like one generation of WeRSS.
 
     Attributes:
-        now: The present moment, in seconds.
+        now: The current time, in seconds.
         generation: One of `GENERATIONS`.
         accounts: Names of the public accounts by id.
-        articles: Every article; those of the future are not there yet.
-        synced_at: When each account was last synced; those that are not here were just now.
+        articles: All articles; those in the future are not listed yet.
+        synced_at: When each account was last synced; by default just now.
         down: Whether it answers 503.
-        logins: Logins so far, refused ones counted.
-        renewals: Renewed tokens so far.
+        logins: Number of logins, including refused ones.
+        renewals: Number of renewed tokens.
         asked: Path and query of every request.
     """
 
@@ -81,15 +81,15 @@ class WeRssStandIn:
 
     @property
     def life(self) -> int:
-        """Seconds that a token holds."""
+        """Lifetime of a token in seconds."""
         return 3600 if self.generation == "1.4.1" else 259_200
 
     def revoke(self) -> None:
-        """Take no token that was given until now, as after a restart with another secret."""
+        """Invalidate all tokens issued until now, as after a restart with another secret."""
         self._revoked_before = self._tokens
 
     def answer(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer:
-        """Return what a request is answered with."""
+        """Return the answer to a request."""
         self.asked.append(f"{method} {target}")
         if self.down:
             return HttpAnswer(503, b"upstream is not there", "text/plain")

@@ -1,8 +1,8 @@
-"""How the stand-in model words an introduction: the facts it is given, and neutral sentences about mood; pure.
+"""Words an introduction of the simulated model: the given facts, and neutral sentences about mood; pure.
 
-A sentence is put together from parts, each chosen out of several, by a generator seeded with the facts: the same
-sheet always gets the same text, and two films hardly ever share more than a few characters in a row. The neutral
-sentences name no person, number, place or date, so that they hold for any film of the genre.
+A sentence is composed of parts, each chosen from alternatives by a generator seeded with the facts: the same sheet
+always gives the same text, and two films rarely share more than a few characters in a row. The neutral sentences name
+no person, number, place or date, so that they fit any film of the genre.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from douban_pipeline.demo.phrases import ANY_MOOD, FRAMES, MANNERS, MOODS
 
 Facts = Mapping[str, Any]
-"""A fact sheet as it is sent to the model: ``title``, ``year``, ``regions``, ``genres``, ``directors`` …"""
+"""A fact sheet as sent to the model: ``title``, ``year``, ``regions``, ``genres``, ``directors`` …"""
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 
 Length = tuple[int, int]
 LENGTH: Length = (120, 300)
-"""Fewest and most Chinese characters, where the request does not say."""
+"""Minimum and maximum number of Chinese characters, if the request states none."""
 
 _KINDS = {"film": "电影", "series": "剧集", "variety": "综艺节目", "animation": "动画", "documentary": "纪录片",
           "short": "短片", "movie": "电影", "tv": "剧集"}  # fmt: skip
@@ -34,12 +34,12 @@ def han(text: str) -> int:
 
 
 def introduction(facts: Facts, length: Length = LENGTH, salt: str = "") -> str:
-    """Return an introduction that says nothing but ``facts`` and moods.
+    """Return an introduction that contains only ``facts`` and moods.
 
     Args:
         facts: The fact sheet.
-        length: Fewest and most Chinese characters; room is left for one more sentence.
-        salt: Changes the wording and nothing else.
+        length: Minimum and maximum number of Chinese characters; room is left for one more sentence.
+        salt: Changes the wording only.
     """
     rng = seeded(facts, salt)
     least, most = length
@@ -51,13 +51,13 @@ def introduction(facts: Facts, length: Length = LENGTH, salt: str = "") -> str:
 
 
 def fill(sentences: Sequence[str], facts: Facts, rng: Random, aim: int) -> str:
-    """Return ``sentences`` with neutral ones among them.
+    """Return ``sentences`` interspersed with neutral ones.
 
     Args:
-        sentences: What is said in any case, without full stops; the first one stays first.
-        facts: The fact sheet; of it only the genres are used here.
-        rng: Chooses.
-        aim: Chinese characters to reach.
+        sentences: Required sentences, without full stops; the first one stays first.
+        facts: The fact sheet; only the genres are used here.
+        rng: Random generator.
+        aim: Number of Chinese characters to reach.
     """
     frames = rng.sample(FRAMES, len(FRAMES))
     neutral: list[str] = []
@@ -69,12 +69,12 @@ def fill(sentences: Sequence[str], facts: Facts, rng: Random, aim: int) -> str:
 
 
 def seeded(facts: Facts, salt: str) -> Random:
-    """Return a generator that is the same for the same facts and salt, in every process."""
+    """Return a generator that is reproducible for the same facts and salt, in every process."""
     return Random(json.dumps([facts, salt], ensure_ascii=False, sort_keys=True))
 
 
 def names(facts: Facts, key: str) -> list[str]:
-    """Return a list of the fact sheet, ``[]`` where it is unknown."""
+    """Return a list of the fact sheet, ``[]`` if it is unknown."""
     value = facts.get(key)
     return [str(item) for item in value if item] if isinstance(value, list | tuple) else []
 

@@ -1,1 +1,1 @@
-"""The one HTTP service: what systems offer to people and programs, behind one login. Needs the extra ``service``."""
+"""The HTTP service for the pages and APIs of all systems, behind one login. Needs the extra ``service``."""

@@ -1,4 +1,4 @@
-"""Who may come in: the token, cookies that stand for it, and a limit on guesses. No I/O."""
+"""Authentication: the token, cookies signed with it, and a limit on guesses. No I/O."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections import deque
 from datetime import datetime, timedelta
 
 _SHORT = timedelta(hours=12)
-"""How long a browser is known that did not ask to be remembered."""
+"""How long a login is valid in a browser without "remember me"."""
 
 
 class Keeper:
-    """Knows the token, and gives cookies that are signed with it: another token makes all of them void.
+    """Checks the token, and issues cookies signed with it: changing the token invalidates all of them.
 
     Args:
-        token: What is asked for; empty lets everybody in.
-        remember: How long a browser is known that asked for it.
+        token: The required token; empty requires none.
+        remember: How long a login with "remember me" is valid.
     """
 
     def __init__(self, token: str, remember: timedelta) -> None:
@@ -28,17 +28,17 @@ class Keeper:
         self.asks = bool(token)
 
     def knows(self, token: str) -> bool:
-        """Return whether a token is the right one, in a time that tells nothing of how much of it is."""
+        """Return whether a token is correct, in constant time."""
         return hmac.compare_digest(hashlib.sha256(token.encode()).digest(), self._token)
 
     def issue(self, now: datetime, *, remember: bool) -> tuple[str, int | None]:
-        """Return a cookie's value, and for how many seconds a browser keeps it: None for until it is closed."""
+        """Return a cookie's value, and its lifetime in seconds: None until the browser is closed."""
         lasts = self._remember if remember else _SHORT
         content = f"{int((now + lasts).timestamp())}.{secrets.token_hex(16)}"
         return f"{content}.{self._sign(content)}", int(lasts.total_seconds()) if remember else None
 
     def accepts(self, cookie: str, now: datetime) -> bool:
-        """Return whether a cookie is one of ours and not too old."""
+        """Return whether a cookie was issued by us and has not expired."""
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
             return False
@@ -50,9 +50,9 @@ class Keeper:
 
 
 class GuessLimit:
-    """How often a wrong token may be tried: so often from one address, and so often from all, within a time.
+    """Limits wrong tokens within a period: per address, and over all addresses.
 
-    Lives in the process: a restart forgets, and costs more than it gains.
+    Kept in memory: a restart resets it, but costs an attacker more than it gains.
     """
 
     def __init__(self, *, each: int = 5, all_together: int = 100, within: timedelta = timedelta(minutes=15)) -> None:
@@ -61,7 +61,7 @@ class GuessLimit:
         self._lock = threading.Lock()
 
     def wait(self, address: str, now: datetime) -> int:
-        """Return how many seconds ``address`` has to wait before it may try again; 0 for none."""
+        """Return how many seconds ``address`` must wait before another attempt; 0 for none."""
         with self._lock:
             while self._wrong and self._wrong[0][0] <= now - self._within:
                 self._wrong.popleft()
@@ -75,6 +75,6 @@ class GuessLimit:
         return max(1, int((oldest + self._within - now).total_seconds()) + 1)
 
     def count(self, address: str, now: datetime) -> None:
-        """Note a wrong token."""
+        """Record a wrong token."""
         with self._lock:
             self._wrong.append((now, address))

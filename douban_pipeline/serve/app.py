@@ -1,4 +1,4 @@
-"""The application: login, cookies, headers and health around the paths of systems."""
+"""The application: login, cookies, headers and health checks around the systems' routes."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not no-referrer: a form's Origin would be null then, and could not be told from a stranger's.
+    # Not no-referrer: a form's Origin would be null then, like that of a foreign page.
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
 }
-"""On every answer that does not set them itself."""
+"""Headers of every answer that does not set them itself."""
 
 
 def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | None = None) -> FastAPI:
     """Return the application.
 
     Args:
-        settings: The service's.
-        mounts: What it serves.
-        clock: What times are taken from; the system's if not given.
+        settings: The service's settings.
+        mounts: The systems to serve.
+        clock: Source of the current time; the system's clock by default.
     """
     door = _Door(settings, mounts, clock or SystemClock())
 
@@ -69,9 +69,9 @@ def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | 
 
 
 class _Doorway:
-    """Lets a request through that may, and puts the headers on every answer.
+    """Lets authorised requests through, and sets the headers of every answer.
 
-    Not Starlette's decorator for this, which puts a task and a stream between every request and its answer.
+    Starlette's middleware decorator is not used: it adds a task and a stream to every request.
     """
 
     def __init__(self, app: ASGIApp, door: _Door) -> None:
@@ -107,14 +107,14 @@ class _Door:
         self._user_header = settings.user_header
 
     def user(self, request: Request) -> str:
-        """Return who is asking, as the reverse proxy says where a setting names its header; nobody else is believed."""
+        """Return the user given by the reverse proxy's header, if a setting names one; other headers are ignored."""
         return unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
 
     def refusal(self, request: Request) -> Response | None:
-        """Return the answer to a request that may not come in, None for one that may."""
+        """Return the answer to an unauthorised request, None for an authorised one."""
         path = request.url.path
         if not self._keeper.asks and not is_loopback(f"http://{request.headers.get('host', '')}"):
-            # Without a login, a page elsewhere could have its own name point here.
+            # Without a login, check the host: a foreign page could let its own name resolve to this machine.
             return _plain("只接受以本机地址（127.0.0.1 或 localhost）访问；要从别处访问，请设置 SERVE_TOKEN", 421)
         if path.startswith(self._public) if self._public else False:
             return None
@@ -144,7 +144,7 @@ class _Door:
         return self._keeper.accepts(request.cookies.get(COOKIE, ""), self._clock.now())
 
     def health(self) -> JSONResponse:
-        """Say whether the service and its systems are well; anybody may ask, so it names no details."""
+        """Report whether the service and its systems work; unauthenticated, so it gives no details."""
         ill = [mount.name for mount in self._mounts if mount.problem is not None and mount.problem()]
         systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in self._mounts}
         return JSONResponse({"status": "ill" if ill else "ok", "systems": systems}, 503 if ill else 200)
@@ -157,7 +157,7 @@ class _Door:
         return self._form(target)
 
     async def log_in(self, request: Request) -> Response:
-        """Take the form, and give a cookie for the right token."""
+        """Handle the form, and set a cookie if the token is correct."""
         form = await _read_form(request)
         if form is None:
             return _plain("表单过大或无法读取", 400)
@@ -173,12 +173,12 @@ class _Door:
         value, kept = self._keeper.issue(now, remember=form.get("remember") == "yes")
         response = RedirectResponse(target, 303)
         secure = request.url.scheme == "https"
-        # Lax, not Strict: who follows a link in a message is known all the same.
+        # Lax, not Strict: a user who follows a link in a message stays logged in.
         response.set_cookie(COOKIE, value, max_age=kept, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
     def log_out(self) -> Response:
-        """Have the browser forget the cookie."""
+        """Delete the cookie in the browser."""
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
         return response
@@ -202,7 +202,7 @@ class _Door:
 
 
 def _same_origin(request: Request) -> bool:
-    """Return whether a page of ours sent a request, as the browser says."""
+    """Return whether a request was sent by one of our pages, according to the browser."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site in ("same-origin", "none")
@@ -211,13 +211,13 @@ def _same_origin(request: Request) -> bool:
 
 
 def _is_program(request: Request) -> bool:
-    """Return whether no page of a browser can have sent a request: it names itself, and asks before it sends JSON."""
+    """Return whether no browser page can have sent a request: it has another user agent, or JSON with a preflight."""
     named = "sec-fetch-site" in request.headers or "origin" in request.headers or COOKIE in request.cookies
     return not named and request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
 
 
 def _inside(target: str) -> str:
-    """Return a path of this service: never another site, whatever a link said."""
+    """Return a path of this service, never another site's address, whatever the link contained."""
     plain = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return target if plain else "/"
 
@@ -227,7 +227,7 @@ def _address(request: Request) -> str:
 
 
 async def _read_form(request: Request) -> dict[str, str] | None:
-    """Return the fields of a form; None for one that is too large or none."""
+    """Return the fields of a form; None if it is too large or not a form."""
     content = b""
     async for chunk in request.stream():
         content += chunk

@@ -1,7 +1,7 @@
-"""What systems hang into the service. To add one: a function here that returns its `Mount`, and its name in `MOUNTS`.
+"""The systems' parts of the service. To add one: a function here that returns its `Mount`, and its name in `MOUNTS`.
 
-A system's router stands in its own ``api.py`` and knows nothing of tokens, cookies and headers: the service sees to
-them.
+A system's router is in its own ``api.py`` and does not handle tokens, cookies and headers; the service does that for
+all.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Mount:
 
     Attributes:
         name: The system, as ``/healthz`` names it.
-        router: Its paths.
-        prefix: What they begin with; empty for the root.
-        public: Beginnings of paths that ask for no login, because the system sees to that itself.
-        problem: Says what is wrong with it, for ``/healthz``; None or an empty text for nothing.
-        close: Ends what runs behind it, when the service stops; None for nothing.
+        router: Its routes.
+        prefix: Their common prefix; empty for the root.
+        public: Prefixes of paths without login, because the system authenticates requests itself.
+        problem: Returns its problem, for ``/healthz``; None or an empty text for none.
+        close: Stops its background work when the service stops; None for nothing.
     """
 
     name: str
@@ -58,7 +58,7 @@ def digest_mount() -> Mount:
 
 
 def review_mount() -> Mount:
-    """The review sheet below ``/review/``; nothing of the library is asked for before somebody opens it."""
+    """The review sheet below ``/review/``; the library is not accessed before the page is opened."""
     settings = load_douban()
     services = open_services(settings)
     router = review_router(ReviewDesk(services, DagsterApi(settings.graphql_url)), Pictures(services))
@@ -66,7 +66,7 @@ def review_mount() -> Mount:
 
 
 def messages_mount() -> Mount:
-    """The addresses that the digest's messages name: ``/daily/DATE`` and ``/analysis/ID``."""
+    """The addresses used in the digest's messages: ``/daily/DATE`` and ``/analysis/ID``."""
     return Mount("messages", messages_router("/digest"))
 
 
@@ -76,7 +76,7 @@ def front_mount() -> Mount:
 
 
 def comments_mount() -> Mount | None:
-    """The comments' API below ``/comments`` and pages below ``/demo``, where ``DOUBAN_PIPELINE_SYSTEMS`` names them.
+    """The comments' API below ``/comments`` and pages below ``/demo``, if ``DOUBAN_PIPELINE_SYSTEMS`` names them.
 
     Raises:
         DatabaseError: Their tables are missing or of another version.
@@ -93,7 +93,7 @@ def comments_mount() -> Mount | None:
 
 
 def tmdb_mount() -> Mount | None:
-    """Questions about films: ``/tmdb/…`` and ``/metrics``; None where no key of TMDB is set.
+    """Questions about films: ``/tmdb/…`` and ``/metrics``; None if no key of TMDB is set.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed.
@@ -125,7 +125,7 @@ MOUNTS: Sequence[Callable[[], Mount | None]] = (
     messages_mount,
     front_mount,
 )
-"""Of every system that may have something to serve, None for one that has not.
+"""A function for every system that may have something to serve; it returns None if there is nothing.
 
-The front page's is last, for it takes any name at the root.
+The front page's is last, because it accepts any name at the root.
 """

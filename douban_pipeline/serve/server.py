@@ -1,4 +1,4 @@
-"""Running the service until it is stopped."""
+"""Runs the service until it is stopped."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
 
 _BACKLOG = 128
 _HEALTH_SECONDS = 30
-"""A process that has not answered its parent for so long is started again; starting takes ten on a busy machine."""
+"""A worker process that does not answer its parent for this many seconds is restarted; a start takes up to ten."""
 
 
 def listen(settings: ServeSettings) -> socket.socket:
     """Return a socket at the address of the settings.
 
     Raises:
-        ProblemsError: It cannot be had; the sentence names the settings.
+        ProblemsError: The address cannot be used; the message names the settings.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
@@ -34,7 +34,7 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 
 def application() -> FastAPI:
-    """Return the service as the environment sets it up: what each of several processes serves."""
+    """Return the service configured by the environment; called in each worker process."""
     return create_app(load_settings(), _mounts())
 
 
@@ -43,9 +43,9 @@ def _mounts() -> list[Mount]:
 
 
 def serve(settings: ServeSettings, listener: socket.socket) -> None:
-    """Serve all systems on ``listener`` until a signal stops it; what is under way is answered first.
+    """Serve all systems on ``listener`` until a signal stops it; requests in progress are completed.
 
-    Several processes take requests from the same listener; one that dies is started again.
+    Several processes accept requests from the same listener; one that dies is restarted.
     """
     several, mounts = settings.processes > 1, _mounts()
     config = uvicorn.Config(
@@ -63,7 +63,7 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
         if not several:
             uvicorn.Server(config).run(sockets=[listener])
             return
-        for mount in mounts:  # what is wrong with one was to be said here, once, and not by every process
+        for mount in mounts:  # problems are reported here once, not by every process
             if mount.close is not None:
                 mount.close()
         Multiprocess(config, [listener]).run()

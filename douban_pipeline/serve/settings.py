@@ -1,4 +1,4 @@
-"""Every setting of the service; where they are read: `core.settings_base`."""
+"""Settings of the service; `core.settings_base` reads them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST_TOKEN = 16
 
 
 class ServeSettings(SystemSettings):
-    """All settings of the service itself; each system's own say where its pages are."""
+    """Settings of the service itself; each system's pages are configured by its own settings."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
@@ -28,15 +28,15 @@ class ServeSettings(SystemSettings):
     )
     port: int = Field(8780, ge=0, le=65_535, description="Port to listen on.")
     token: SecretStr = Field(
-        SecretStr(""), description="What people log in with, and programs send as a bearer; empty asks nobody."
+        SecretStr(""), description="Token for the login, and bearer token of programs; empty disables the login."
     )
-    processes: int = Field(1, ge=1, le=64, description="Processes that answer on the port together.")
-    remember_me_days: int = Field(30, ge=1, le=365, description="Days that a browser which asked for it stays known.")
+    processes: int = Field(1, ge=1, le=64, description="Number of processes that serve the port.")
+    remember_me_days: int = Field(30, ge=1, le=365, description="Days for which a remembered login is valid.")
 
     user_header: str = Field(
         "",
         pattern=r"^[A-Za-z0-9-]*$",
-        description="Header in which the reverse proxy names who has logged in; empty trusts none.",
+        description="Header with the user authenticated by the reverse proxy; empty trusts none.",
     )
 
     @field_validator("token")
@@ -60,5 +60,5 @@ class ServeSettings(SystemSettings):
 
 
 def load_settings(**overrides: Any) -> ServeSettings:
-    """Return the settings in force; see `SystemSettings.load`."""
+    """Return the current settings; see `SystemSettings.load`."""
     return ServeSettings.load(**overrides)
