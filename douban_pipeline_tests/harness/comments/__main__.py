@@ -21,11 +21,13 @@ from rich.console import Console
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.core.database import open_engine
-from douban_pipeline_tests.harness.comments import outage, publishing, reading, scoring_speed
+from douban_pipeline_tests.harness.comments import outage, publishing, reading, scoring_speed, side_by_side
 from douban_pipeline_tests.harness.comments.loading import COLD, OUTAGE, database, drop_keys, fill, publish_heat
 from douban_pipeline_tests.harness.comments.running import own_redis, running
 
-PARTS = ("batches", "publishing", "pages", "cold", "outage", "depth", "scoring")
+PARTS = ("batches", "publishing", "pages", "cold", "outage", "depth", "scoring", "others")
+_OTHERS = 20_000
+"""Comments that other servers are measured with, which get slow with more."""
 Figures = dict[str, Any]
 TARGETS: Sequence[tuple[str, str, str, Callable[[Figures], float]]] = (
     ("publishing", "publish to visible, p95 in seconds", "≤ 0.5", lambda found: found["visible p95, s"]),
@@ -115,6 +117,12 @@ def measure(given: argparse.Namespace, console: Console) -> dict[str, Figures]:
                 publish_heat(engine, given.redis, place.prefix, section_id)
                 note("depth", reading.measure_depth(place, engine, section_id, given.comments, given.times))
             drop_keys(given.redis, place.prefix)
+        if "others" in given.only:
+            count = min(given.comments, _OTHERS)
+            section_id = fill(engine, count)
+            with running(url, given.redis, home, settings={"LOCAL_MS": "0", "LIST_SECONDS": "3600"}) as place:
+                note("others", side_by_side.measure(place, engine, section_id, count, home, given.times))
+            drop_keys(given.redis, place.prefix)
         engine.dispose()
     if "scoring" in given.only:
         note("scoring", scoring_speed.measure(given.server, given.redis, given.comments, console))
@@ -132,7 +140,13 @@ def main() -> None:
         "--server", default=os.environ.get("DOUBAN_TEST_MARIADB_URL", "mysql+pymysql://root@127.0.0.1:3306/")
     )
     parser.add_argument("--redis", default=os.environ.get("DOUBAN_TEST_REDIS_URL", "redis://127.0.0.1:6379/13"))
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts that are measured")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=PARTS,
+        default=PARTS[:-1],
+        help="parts that are measured; others: isso and a plain table beside ours",
+    )
     parser.add_argument("--comments", type=int, default=1_000_000, help="comments of the large section")
     parser.add_argument("--events", type=int, default=20_000, help="events that are applied in batches")
     parser.add_argument("--rate", type=int, default=200, help="comments published a second")
