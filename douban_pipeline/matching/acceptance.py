@@ -118,6 +118,12 @@ class Case:
         return self.comparison.exact_year
 
     @property
+    def animated(self) -> bool:
+        """Whether both are animations: of those there are so few that one of a name and year is told by that."""
+        mine, theirs = self.comparison.fields.genres
+        return kinds.animated(self.video.kind, mine) is True and kinds.animated(self.subject.kind, theirs) is True
+
+    @property
     def letters(self) -> float:
         """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
         base = parse_title(self.comparison.title.local).base
@@ -155,8 +161,15 @@ def is_live(rival: Comparison) -> bool:
 
 
 def rules_out(best: Comparison, rival: Comparison) -> bool:
-    """Say whether the original title excludes a rival: タッチ 背番号のないエース is one of the films 棒球英豪."""
-    return best.title.same_original and rival.title.originals_differ
+    """Say whether the original title excludes a rival: タッチ 背番号のないエース is one of the films 棒球英豪.
+
+    So does the year, where a rival is marked as a special or a half that the video is not: 斗破苍穹特别篇 of 2019.
+    """
+    if best.title.same_original and rival.title.originals_differ:
+        return True
+    if not best.exact_year or rival.exact_year or rival.year is None:
+        return False
+    return Code.EDITION_CONFLICT in rival.conflicts and Code.EDITION_CONFLICT not in best.conflicts
 
 
 def _contenders(case: Case) -> Iterator[tuple[Subject, Comparison]]:
@@ -176,9 +189,17 @@ def _title_not_exact(case: Case) -> bool:
     title = case.comparison.title
     if title.near_exact:
         return False
-    if title.similarity < ALMOST or title.contained or title.numbers not in (Numbers.AGREE, Numbers.NEITHER):
+    if (
+        title.similarity < ALMOST
+        or (title.contained and not title.tail)
+        or title.numbers not in (Numbers.AGREE, Numbers.NEITHER)
+    ):
         return True
     director = case.comparison.item("director").outcome
+    if title.tail:
+        # 跳跳舞 is 杀杀人、跳跳舞: of one year and made by the same people.
+        differs = director is ItemOutcome.DISAGREE or case.comparison.item("actors").outcome is ItemOutcome.DISAGREE
+        return differs or not case.exact_year or not case.comparison.people_agree
     if not case.exact_year or not case.comparison.agrees("actors") or director is ItemOutcome.DISAGREE:
         return True
     # 全城热恋 and 全球热恋 have actors in common, and a year between them.
@@ -277,6 +298,13 @@ def _sibling_nearer(case: Case) -> bool:
     return False
 
 
+def _edition_conflict(case: Case) -> bool:
+    """What translators call an OVA has a title of its own in its language: 名探偵コナン ロンドンからの秘指令."""
+    if not case.found(Code.EDITION_CONFLICT):
+        return False
+    return not (case.comparison.title.same_subtitled and case.exact_year and kinds.serial(case.video) is not True)
+
+
 def _lone_episode(case: Case) -> bool:
     """A special bears the series' name and year, often its crew; its length is an episode's, and it has no episodes."""
     minutes = case.subject.duration_minutes
@@ -305,7 +333,7 @@ def _uncorroborated(case: Case) -> bool:
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
         return True
-    return case.letters <= SHORT_TITLE and case.traits < 2
+    return case.letters <= SHORT_TITLE and case.traits + (case.animated and case.exact_year) < 2
 
 
 def _kind_of_another(case: Case) -> bool:
@@ -343,7 +371,7 @@ def _linked_elsewhere(case: Case) -> bool:
 _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.SEASON_CONFLICT, lambda case: case.found(Code.SEASON_CONFLICT)),
     (Code.SEASON_ONE_SIDED, _season_one_sided),
-    (Code.EDITION_CONFLICT, lambda case: case.found(Code.EDITION_CONFLICT)),
+    (Code.EDITION_CONFLICT, _edition_conflict),
     (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
     (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
     # A remake in the other medium has people of its own.

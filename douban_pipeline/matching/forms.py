@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.numerals import with_digits
 from douban_pipeline.matching.text import normalise, script
 from douban_pipeline.matching.titles import ParsedTitle, alias_readings, lone_mark, readings
 
@@ -144,6 +145,10 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
         if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
             # 福五鼠之三十六计 is 福五鼠三十六计; behind a number the particle is gone anyway.
             yield Form(reading.form.replace("之", ""), reading, is_alias, soft)
+        if (counted := with_digits(reading.name)) != reading.name:
+            # 表错七日情 is 表错7日情, Twelve Years a Slave is 12 Years a Slave.
+            digits = normalise(counted)
+            yield Form(digits if reading.number is None else f"{digits}#{reading.number}", reading, is_alias, soft)
         if reading.name.isascii() and (article := _ARTICLE.match(reading.name)):
             bare = normalise(reading.name[article.end() :])
             yield Form(bare if reading.number is None else f"{bare}#{reading.number}", reading, is_alias, soft)

@@ -18,7 +18,10 @@ _ROMAN = re.compile(r"(?=[IVX])(X{0,3})(IX|IV|V?I{0,3})", re.IGNORECASE)
 _ROMAN_UNITS = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 _CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_TEENS = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _WORDS = {word: value for words in (_CARDINALS, _ORDINALS) for value, word in enumerate(words, start=1)}
+_COUNTED = {word: str(value) for value, word in enumerate((*_CARDINALS, *_TEENS), start=1) if value > 1}
+_WRITTEN = re.compile(rf"[二两三四五六七八九十][{CHINESE_DIGITS}]*|\b(?:{'|'.join(_COUNTED)})\b", re.IGNORECASE)
 
 
 def roman_value(text: str) -> int | None:
@@ -70,3 +73,17 @@ def numeral(text: str) -> int | None:
     if text.isdecimal():
         return int(text) if len(text) <= 4 else None
     return _WORDS.get(text.casefold()) or chinese_value(text) or roman_value(text)
+
+
+@lru_cache(maxsize=65536)
+def with_digits(text: str) -> str:
+    """Return a text with the numerals from 2 on that are written out (七, 十二, twelve) as Arabic digits.
+
+    一 is a word in too many names, and so is "one".
+    """
+    return _WRITTEN.sub(_as_digits, text)
+
+
+def _as_digits(match: re.Match[str]) -> str:
+    value = chinese_value(match[0])
+    return str(value) if value is not None else _COUNTED.get(match[0].casefold(), match[0])

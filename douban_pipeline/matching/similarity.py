@@ -20,6 +20,9 @@ NEAR_EXACT = 0.95
 FILM_MINUTES = 30
 """From this length on a work of one part may be called a film: 剧场版 are often short."""
 
+TAIL = 0.8
+"""What a name that is the tail of another is worth at least."""
+
 _BELOW_NEAR_EXACT = 0.94
 _HOPELESS = 0.4
 _ALMOST_ALL = 0.85
@@ -56,6 +59,10 @@ class TitleMatch(NamedTuple):
         contained: Whether one of the two names of the best pair is a piece of the other, not all or almost all of it.
         only_alias: Whether the subject bears the name of the best pair as an alias only: 又名 are used for many works.
         same_original: Whether a long name in a script of its own is common to both: translators differ, it does not.
+        tail: Whether one of the two names of the best pair is all that follows a mark in the other: 龙行天下 of
+            黄飞鸿之龙行天下. It is the part that distinguishes works of a series; who made them has to agree, too.
+        same_subtitled: Whether a long name in a script of its own that has a subtitle is common to both, with the
+            same editions: what translators call it says less.
         own_name: Whether the name they share bears no number and is another than the numbered title's: a sequel's own.
         originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are alike.
     """
@@ -79,6 +86,8 @@ class TitleMatch(NamedTuple):
     same_original: bool = False
     originals_differ: bool = False
     own_name: bool = False
+    tail: bool = False
+    same_subtitled: bool = False
 
     @property
     def near_exact(self) -> bool:
@@ -247,6 +256,29 @@ def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> 
     return best[0], best[2], best[3]
 
 
+_TAIL_MARK = re.compile(r"(?:[^\w]|之)+")
+_TAIL_LETTERS, _TAIL_LATIN = 3, 9
+
+
+def _is_tail(one: Form, other: Form) -> bool:
+    """Say whether the shorter of two names is all that follows a mark in the longer one."""
+    short, long = sorted((one.parsed, other.parsed), key=lambda parsed: len(parsed.base))
+    least = _TAIL_LATIN if short.base.isascii() else _TAIL_LETTERS
+    if not least <= len(short.base) < len(long.base) or not long.base.endswith(short.base):
+        return False
+    return any(normalise(long.name[mark.end() :]) == short.base for mark in _TAIL_MARK.finditer(long.name))
+
+
+_SUBTITLE_MARK = re.compile(r"[\s:~〜～「」『』\-‐–—]+")
+_SUBTITLED = 8
+
+
+def _has_subtitle(form: Form) -> bool:
+    """Say whether a name in a script of its own is more than a franchise's: 名探偵コナン ロンドンからの秘指令."""
+    parts = [part for part in _SUBTITLE_MARK.split(form.parsed.name) if len(part) > 1]
+    return len(form.parsed.base) >= _SUBTITLED and len(parts) > 1 and _is_original(form)
+
+
 def _is_piece(short: str, long: str) -> bool:
     return len(short) < _ALMOST_ALL * len(long) and short in long
 
@@ -308,9 +340,13 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
     if not value:
         return _unlike(mine.parsed.raw, theirs.parsed.raw, years_said)
     near = value >= NEAR_EXACT
+    tail = not near and _is_tail(mine, theirs)
+    if tail:
+        value = max(value, TAIL)
     numbers = _numbers(left, right, mine, theirs, near)
     editions_local, editions_subject = _editions(video, subject, left, right, mine, theirs)
     ours, others = mine.parsed.base, theirs.parsed.base
+    common = left.by_text.keys() & right.by_text.keys() if near else frozenset()
     return TitleMatch(
         similarity=value,
         by_title=_with_a_title(left, right) if mine.is_alias and theirs.is_alias else value,
@@ -328,8 +364,14 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         names=_common_names(left, right),
         contained=_is_piece(*sorted((ours, others), key=len)),
         only_alias=theirs.is_alias,
-        same_original=near
-        and any(_is_original(left.by_text[text]) for text in left.by_text.keys() & right.by_text.keys()),
+        same_original=near and any(_is_original(left.by_text[text]) for text in common),
+        same_subtitled=near
+        and any(
+            _has_subtitle(left.by_text[text])
+            and left.by_text[text].parsed.distinct_editions == right.by_text[text].parsed.distinct_editions
+            for text in common
+        ),
+        tail=tail,
         originals_differ=near and _originals_differ(left, right),
         own_name=value == 1.0 and _is_own_name(left, mine) and _is_own_name(right, theirs),
     )

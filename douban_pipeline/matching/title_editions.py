@@ -55,7 +55,7 @@ EDITIONS: tuple[Edition, ...] = (
     _edition("dvd", r"dvd版"),
     # Other works of the same name.
     _edition("live", r"真人(?:电影|剧场|剧集?)?版|" + APART + "真人"),
-    _edition("movie", r"(?<![新旧])(?:剧场版|电影版|大电影)|(?<=[\s:])the\s+movie"),
+    _edition("movie", r"(?<![新旧])(?:剧场版|电影版|影院版|大电影)|(?<=[\s:])the\s+movie"),
     _edition("web", r"(?:网络|网剧|网络剧|竖屏)版"),
     _edition("stage", r"(?:舞台剧|话剧|音乐剧|歌舞剧|舞台)版|" + APART + r"(?:舞台剧|话剧|音乐剧|歌舞剧)"),
     _edition("drama-short", r"短剧版|" + APART + "短剧"),
@@ -178,7 +178,8 @@ PREFIX_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Editions in front: 剧场版 空之境界."""
 
 INSIDE_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("movie", re.compile(r"(?<=[^\s新旧])\s*(?:剧场版|电影版)(?:[\s::·]+(?=\S)|\s*(?=\d))")),
+    ("movie", re.compile(r"(?<=[^\s新旧])\s*(?:剧场版|电影版|大电影)(?:[\s::·]+(?=\S)|\s*(?=\d))")),
+    ("movie", re.compile(r"(?<=[^\s新旧])大电影(?=之\S\S)")),
     ("movie", re.compile(r"[\s:]+the movie(?:[\s:]+(?=\d)|\s*:\s*(?=\S))", re.IGNORECASE)),
     ("live", re.compile(r"(?<=\S)\s*真人(?:电影|剧场|剧)?版[\s::·]+(?=\S)")),
     ("ova", re.compile(r"(?<=[^\sa-z])\s*(?:ova|oad)[\s::·]*(?=[\s::·\d「『])\s*(?=\S)", re.IGNORECASE)),

@@ -44,6 +44,9 @@ are, but years off, since their people may be the video's."""
 MOST_GUESSES_OF_YEAR = 3
 """The same of those that are of the video's year."""
 
+NAMESAKES_BY_PEOPLE = 3
+"""Times as many namesakes are asked about where only their people can tell which of them is the video's."""
+
 SHOWN = 5
 """Candidates a reviewer is shown at least, if the search found as many; beyond these only those named alike."""
 
@@ -145,6 +148,7 @@ class _Progress:
         snapshots: Archived search answers.
         silent: Engines behind a provider that did not answer.
         missing: Why a provider that should have been asked gave no answer, None if all did.
+        first: What an index of titles named first, though its own title is another: it bears the name as an alias.
         answered: Providers that named subjects.
         failed: Providers to whom a call failed.
         requests: Calls made.
@@ -165,6 +169,7 @@ class _Progress:
     snapshots: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
     missing: SourceError | None = None
+    first: set[int] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
     requests: int = 0
@@ -207,14 +212,24 @@ class _Progress:
         likes = [self.likeness(glimpsed_facts(hit)) is Likeness.NAMESAKE for hit in answer.hits]
         self.crowded |= answer.full and all(likes)
         self.indexed |= answer.of_titles and any(likes)
+        self.first.update(hit.douban_id for hit in answer.hits[:1] if answer.of_titles)
         return any(likes)
 
     def worth_asking(self) -> list[tuple[Likeness, Hit]]:
-        """Return the hits nobody asked about, the likeliest first; the engine's order decides among equals."""
+        """Return the hits nobody asked about, the likeliest first; the engine's order decides among equals.
+
+        What an index of titles names first bears the name of the question, be it among its other names: it goes before
+        those that are named somewhat alike.
+        """
         ranked = [
             (self.likeness(glimpsed_facts(hit)), hit) for hit in self.hits.values() if hit.douban_id not in self.asked
         ]
-        return sorted((pair for pair in ranked if pair[0] is not Likeness.RULED_OUT), key=lambda pair: pair[0])
+
+        def order(pair: tuple[Likeness, Hit]) -> tuple[bool, Likeness]:
+            worth, hit = pair
+            return worth > Likeness.NEAR and not (worth is Likeness.GUESS and hit.douban_id in self.first), worth
+
+        return sorted((pair for pair in ranked if pair[0] is not Likeness.RULED_OUT), key=order)
 
     def add_subject(self, answer: SubjectAnswer, hit: Hit, worth: Likeness) -> None:
         """Add Douban's description of a hit."""
@@ -353,7 +368,9 @@ class CandidateFinder:
     def _ask(self, progress: _Progress) -> None:
         """Ask Douban about the hits, as long as an answer can change the verdict."""
         for worth, hit in progress.worth_asking():
-            if len(progress.subjects) >= self.top_n or (progress.namesakes and worth is not Likeness.NAMESAKE):
+            if len(progress.subjects) >= self._most(progress, worth):
+                return
+            if progress.namesakes and worth is not Likeness.NAMESAKE:
                 return
             if worth >= Likeness.GUESS and progress.tried[worth] >= progress.most_guesses(hit):
                 continue
@@ -361,6 +378,12 @@ class CandidateFinder:
             if settled is not None and not may_match_too(progress.video, settled, glimpsed_facts(hit)):
                 continue
             self._fetch(progress, hit, worth)
+
+    def _most(self, progress: _Progress, worth: Likeness) -> int:
+        """Return how many subjects may be asked about, if one of this likeness is to be among them."""
+        video = progress.video
+        unsettled = worth is Likeness.NAMESAKE and progress.settled is None and video.year is None
+        return self.top_n * (NAMESAKES_BY_PEOPLE if unsettled and (video.directors or video.actors) else 1)
 
     def _fetch(self, progress: _Progress, hit: Hit, worth: Likeness) -> None:
         """Ask Douban about a hit."""
