@@ -8,14 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.settings import load_settings
@@ -32,9 +29,10 @@ from douban_pipeline.evaluation.comparison import (
 )
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow, read_corpus, read_gold
 from douban_pipeline.evaluation.local import SearchKind
-from douban_pipeline.evaluation.metrics import Measures, Proportion, is_headline
-from douban_pipeline.evaluation.report import EvaluationReport, Run, between, make_report
+from douban_pipeline.evaluation.metrics import is_headline
+from douban_pipeline.evaluation.report import EvaluationReport, Run, make_report
 from douban_pipeline.evaluation.runner import Result, evaluate
+from douban_pipeline.evaluation.terminal import print_evidence, print_row, print_tables
 from douban_pipeline.matching.profiles import PROFILES, Profile
 
 BOTH = "both"
@@ -74,6 +72,9 @@ class EvaluationRequest:
         search: What candidates are searched for with.
         limits: What has to be kept.
         index: A file of known subjects, as `douban-pipeline index load` writes it; None for none.
+        evidence: Whether the curve, the reasons left and every wrong link are printed, too.
+        row: The only row to judge, as FILE:LINE; its evidence is printed, and nothing is written.
+        as_json: Whether evidence is printed as JSON, and nothing else is.
     """
 
     corpus: Path
@@ -86,6 +87,9 @@ class EvaluationRequest:
     search: SearchKind = SearchKind.SUGGESTIONS
     limits: EvaluationLimits = field(default_factory=EvaluationLimits)
     index: Path | None = None
+    evidence: bool = False
+    row: str | None = None
+    as_json: bool = False
 
 
 def search_kind(name: str) -> SearchKind:
@@ -126,11 +130,15 @@ def evaluate_by_settings(
     search: SearchKind,
     limits: EvaluationLimits,
     index: Path | None = None,
+    evidence: bool = False,
+    row: str | None = None,
+    as_json: bool = False,
 ) -> bool:
     """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
 
     Args:
         corpus, gold, against, limit, hide_truth, search, limits, index: See `EvaluationRequest`.
+        evidence, row, as_json: See there, too.
         out: Folder of the reports; by default one in HOME.
         console: Where to print.
         profiles: As the command line got them, see `profile_names`.
@@ -148,6 +156,9 @@ def evaluate_by_settings(
         search=search,
         limits=limits,
         index=index,
+        evidence=evidence,
+        row=row,
+        as_json=as_json,
     )
     return run(request, console, SystemClock())
 
@@ -169,6 +180,9 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
         raise EvaluationError(f"{request.corpus} holds no subject: give the corpus the gold rows were labelled with")
     if not rows:
         raise EvaluationError(f"there is no row in {', '.join(map(str, request.gold))}: nothing can be measured")
+    if request.row is not None:
+        _judge_row(request, corpus, _row(rows, request.row), known, console)
+        return True
     run_of = Run(
         corpus_name=request.corpus.name,
         subjects=len(corpus),
@@ -186,8 +200,11 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
         hidden = _judge_hidden(corpus, rows, profile, console, request.search, known) if request.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(request.out, _files(reports))
-    _print_tables(reports, console)
-    console.print(f"reports    {escape(str(request.out))}", highlight=False, soft_wrap=True)
+    if not request.as_json:
+        print_tables(reports, console)
+        console.print(f"reports    {escape(str(request.out))}", highlight=False, soft_wrap=True)
+    if request.evidence or request.as_json:
+        print_evidence(reports, corpus, request.as_json, console)
     return _within_limits(reports, request.limits, console)
 
 
@@ -221,6 +238,35 @@ def _read_rows(request: EvaluationRequest) -> list[GoldRow]:
             f"two gold files are called {twice[0]}: rename one, their rows could not be distinguished"
         )
     return [row for path in request.gold for row in read_gold(path)[: request.limit]]
+
+
+def _row(rows: Sequence[GoldRow], name: str) -> GoldRow:
+    """Return the row of that name, FILE:LINE.
+
+    Raises:
+        EvaluationError: There is none.
+    """
+    found = next((row for row in rows if f"{row.file}:{row.row}" == name), None)
+    if found is None:
+        raise EvaluationError(f"there is no row {name!r}: give FILE:LINE, with the file's name as --gold has it")
+    return found
+
+
+def _judge_row(
+    request: EvaluationRequest,
+    corpus: Mapping[int, CorpusSubject],
+    row: GoldRow,
+    known: KnownSubjects | None,
+    console: Console,
+) -> None:
+    without = (False, True) if request.hide_truth and row.expected is not None else (False,)
+    for profile in request.profiles:
+        judged = [
+            result
+            for hide in without
+            for result in evaluate(corpus, [row], profile, hide_truth=hide, search_kind=request.search, known=known)
+        ]
+        print_row(judged, corpus, row.expected, request.as_json, console)
 
 
 def _judge_hidden(
@@ -305,44 +351,6 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     finally:
         for partial in written:
             partial.unlink(missing_ok=True)
-
-
-# --- the terminal -----------------------------------------------------------------------------------------------------
-
-
-def _print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
-    for report in reports:
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column(f"profile {report.profile.name}", no_wrap=True)
-        for title in ("rows", "coverage", "review", "wrong, 95 %", "top 5*", "calls"):
-            table.add_column(title, justify="right", no_wrap=True)
-        for group in report.glance.groups:
-            table.add_row(*_line(group.name, group.measures), style="bold" if group.total else "")
-        console.print(table)
-        if report.comparison is not None:
-            found = report.comparison
-            console.print(
-                f"regressed {len(found.regressed)}, improved {len(found.improved)}, unchanged {found.unchanged}, "
-                f"new {found.added}, gone {found.gone}",
-                highlight=False,
-            )
-    console.print("* the truth, of reviews whose candidates hold it; calls: requests a row", style="dim")
-
-
-def _line(name: str, measures: Measures) -> tuple[str, ...]:
-    return (
-        name,
-        f"{measures.rows:,}",
-        _share(measures.linked),
-        _share(measures.reviewed),
-        f"{measures.wrong.hits:,} · {between(measures.wrong)}",
-        _share(measures.review_shown_of_found),
-        "—" if measures.requests.mean is None else f"{measures.requests.mean:.2f}",
-    )
-
-
-def _share(rate: Proportion) -> str:
-    return "—" if rate.share is None else percent(rate.share)
 
 
 def _within_limits(reports: Sequence[EvaluationReport], limits: EvaluationLimits, console: Console) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -39,6 +39,7 @@ class Result:
         requests: Searches and questions to Douban that it took.
         truth_titles: Title and year of the true subject, if the corpus has it.
         dated: Whether the corpus knows that subject's year; most of what has none cannot be linked by anybody.
+        outcomes: What each compared field of the top candidate says: agree, disagree or unknown.
     """
 
     gold: GoldRow
@@ -55,6 +56,7 @@ class Result:
     requests: int
     truth_titles: str = ""
     dated: bool = False
+    outcomes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def confirmed(self) -> bool:
@@ -152,6 +154,7 @@ def _judge(
         titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
         strata=verdict.strata,
         requests=found.requests,
+        outcomes={item.name: str(item.outcome) for item in best.comparison.items} if best else {},
         dated=truth is not None and truth.record.year is not None,
         truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
     )

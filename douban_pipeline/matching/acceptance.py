@@ -118,12 +118,6 @@ class Case:
         return self.comparison.exact_year
 
     @property
-    def animated(self) -> bool:
-        """Whether both are animations: of those there are so few that one of a name and year is told by that."""
-        mine, theirs = self.comparison.fields.genres
-        return kinds.animated(self.video.kind, mine) is True and kinds.animated(self.subject.kind, theirs) is True
-
-    @property
     def letters(self) -> float:
         """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
         base = parse_title(self.comparison.title.local).base
@@ -235,7 +229,11 @@ def _alias_unbacked(case: Case) -> bool:
     if title.only_alias:
         # A foreign title is nearly as good as an original one: translators' names for works meet more often.
         return case.traits < (1 if latin or case.letters >= OWN_TITLE else 2)
-    # Another name of the video is the subject's own title: of its year, that is as good as the video's title.
+    # Another name of the video is the subject's own title: of its year, that is as good as the video's title. Of an
+    # English one it is so only with a trait beside the kind: 我叫刘跃进 is Lost and Found, and so is 远在天边.
+    english = script(title.local) == "latin" and script(case.video.title) == script(case.subject.title) == "han"
+    if english and case.traits <= (case.comparison.kind is True):
+        return True
     return not case.traits and (case.letters < OWN_TITLE or not case.exact_year)
 
 
@@ -333,7 +331,7 @@ def _uncorroborated(case: Case) -> bool:
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
         return True
-    return case.letters <= SHORT_TITLE and case.traits + (case.animated and case.exact_year) < 2
+    return case.letters <= SHORT_TITLE and case.traits < 2
 
 
 def _kind_of_another(case: Case) -> bool:

@@ -276,6 +276,13 @@ def evaluate(
     index: Annotated[
         Path | None, typer.Option(help="An index of known subjects, asked before the search, as production does.")
     ] = None,
+    evidence: Annotated[
+        bool, typer.Option(help="Print the curve, what rows that were not linked lack, and every wrong link.")
+    ] = False,
+    row: Annotated[
+        str | None, typer.Option(metavar="FILE:LINE", help="Judge one row only and print what its verdict rests on.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON and nothing else.")] = False,
 ) -> None:
     """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
     from douban_pipeline.evaluation import command
@@ -294,6 +301,9 @@ def evaluate(
             search=command.search_kind(search),
             limits=command.EvaluationLimits(most_wrong, least_coverage, most_wrong_hidden),
             index=index,
+            evidence=evidence,
+            row=row,
+            as_json=as_json,
         )
     except KeyboardInterrupt:
         console.print(said("已停止；没有写出或改动报告", "stopped; no report was written or changed"))

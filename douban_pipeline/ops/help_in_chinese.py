@@ -128,6 +128,11 @@ HELP: Mapping[str, str] = {
     "An index of known subjects, asked before the search, as production does.": (
         "已知条目的索引，与正式环境一样先查它再搜索。"
     ),
+    "Print the curve, what rows that were not linked lack, and every wrong link.": (
+        "打印曲线、未关联的行缺少哪些证据，以及每条错误关联。"
+    ),
+    "Judge one row only and print what its verdict rests on.": "只判定一行，并打印判定所依据的证据。",
+    "Print the evidence as JSON and nothing else.": "以 JSON 打印证据，不打印其他内容。",
     "Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample.": (
         "提供自带的模拟上游：douban.php、三种搜索和 OpenRouter，内容来自样本。"
     ),

@@ -29,10 +29,52 @@ SEQUEL = ({"title": "灯塔守夜人2", "year": 2020, **FILMED}, {"title": "灯�
 TWO_NAMES = ({"title": "灯塔守夜人", "year": 2020, **FILMED}, {"title": "灯塔守夜人", "year": 2019, **FILMED})
 WHOLE_CAST = {"directors": ("王伟",), "actors": ("潘粤明", "王泷正", "吕晓霖")}
 CAST_A_YEAR_OFF = ({**WHOLE_CAST, **FILMED, "year": 2018}, WHOLE_CAST)
+SUBTITLED = "ハクヤオイカケ 最後の夜"
 LONGER = other("新白夜追凶", 1990)
 FOREIGN = ({"title": "Long Watch", **FILMED}, {"aliases": ("Long Watch",), **FILMED})
 
 ALONE = [
+    pytest.param(
+        thin(
+            {"title": "守夜人", "aliases": ("Long Night Watch",), **FILMED},
+            {"original_title": "Long Night Watch", **FILMED},
+        ),
+        thin(
+            {"title": "守夜人", "aliases": ("Long Night Watch",), **PLACE},
+            {"original_title": "Long Night Watch", **PLACE},
+        ),
+        Code.ALIAS_UNBACKED,
+        "仅别名相符，佐证不足",
+        id="a film's English title, which is another's as well",
+    ),
+    pytest.param(
+        thin({"title": "守夜人之白夜追凶"}),
+        thin({"title": "守夜人之白夜追凶", **CREW}, CREW),
+        Code.TITLE_NOT_EXACT,
+        "片名不够一致",
+        id="the tail of a longer name, and nobody known",
+    ),
+    pytest.param(
+        thin({"aliases": (SUBTITLED,), "kind": Kind.SERIES}, {"title": "白夜追凶OVA", "original_title": SUBTITLED}),
+        thin({"aliases": (SUBTITLED,), "kind": None}, {"title": "白夜追凶OVA", "original_title": SUBTITLED}),
+        Code.EDITION_CONFLICT,
+        "版本不一致",
+        id="an OVA whose title in its language is the video's, which is a series",
+    ),
+    pytest.param(
+        thin({"aliases": ("ハクヤオイカケ",)}, {"title": "白夜追凶OVA", "original_title": "ハクヤオイカケ"}),
+        thin({"aliases": (SUBTITLED,)}, {"title": "白夜追凶OVA", "original_title": SUBTITLED}),
+        Code.EDITION_CONFLICT,
+        "版本不一致",
+        id="an OVA whose title in its language is the series', too",
+    ),
+    pytest.param(
+        thin(*PLACED, other("白夜追凶特别篇", 2017)),
+        thin(*PLACED, other("白夜追凶特别篇", 2018)),
+        Code.UNCORROBORATED,
+        "有同名作品",
+        id="a special of that year",
+    ),
     pytest.param(
         full({"title": "庆余年 第三季", "aliases": ("庆余年2",)}),
         full({"aliases": ("庆余年2",)}),

@@ -94,6 +94,10 @@ def test_other_works_are_never_near_exact(local, subject, known):
         ("《调音师/调琴师》", "调琴师", {}),
         ("庆余年", "庆余年 第一季", {}),
         ("某片", "另一名", {"aka": ("原来如此",), "aliases": ("原来如此",)}),
+        ("表错七日情", "表错7日情", {}),
+        ("十二怒汉", "12怒汉", {}),
+        ("12 Years a Slave", "为奴", {"aliases": ("Twelve Years a Slave",)}),
+        ("桂宝大电影之爆笑闯宇宙", "桂宝之爆笑闯宇宙", {}),
     ],
 )
 def test_same_works_are_near_exact(local, subject, known):
@@ -134,6 +138,38 @@ def test_titles_are_preferred_to_aliases(local, subject, known, via, only):
 )
 def test_names_that_both_bear_are_counted_once_each(local, subject, known, names):
     assert titles(local, subject, **known).names == names
+
+
+@pytest.mark.parametrize(
+    ("local", "subject", "known", "tail"),
+    [
+        ("龙行天下", "黄飞鸿'92之龙行天下", {}, True),
+        ("霸王花之皇家赌船", "皇家赌船", {}, True),
+        ("Monty Python's Life of Brian", "万世魔星", {"original_title": "Life of Brian"}, True),
+        ("英雄本色", "新英雄本色", {}, False),
+        ("黄飞鸿", "黄飞鸿之龙行天下", {}, False),
+        ("归来", "英雄之归来", {}, False),
+        ("龙行天下", "龙行天下", {}, False),
+    ],
+)
+def test_the_tail_of_a_name_is_what_follows_a_mark(local, subject, known, tail):
+    found = titles(local, subject, **known)
+    assert found.tail is tail
+    assert not (tail and found.near_exact)
+
+
+@pytest.mark.parametrize(
+    ("aka", "original", "subtitled"),
+    [
+        ("名探偵コナン ロンドンからの秘指令", "名探偵コナン ロンドンからの秘指令", True),
+        ("名探偵コナン ロンドンからの秘指令 OVA", "名探偵コナン ロンドンからの秘指令", False),
+        ("グリザイアの迷宮", "グリザイアの迷宮", False),
+        ("Detective Conan: The London Order", "Detective Conan: The London Order", False),
+    ],
+)
+def test_an_original_with_a_subtitle_is_more_than_a_franchises(aka, original, subtitled):
+    found = titles("名侦探柯南", "名侦探柯南", aka=(aka,), original_title=original)
+    assert found.same_subtitled is subtitled
 
 
 @pytest.mark.parametrize(

@@ -389,3 +389,24 @@ def test_the_thresholds_in_force_say_what_is_worth_asking():
 def test_an_excerpt_is_not_kept_in_the_queue():
     found = FoundCandidates((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
     assert "某人" not in json.dumps(found.to_payload(), ensure_ascii=False)
+
+
+def test_what_an_index_names_first_is_asked_about_before_names_that_are_somewhat_alike():
+    hits = [
+        hit(1, "另一部片子", year=2021),
+        *(hit(number, f"{TITLE}{number}部曲", year=2021) for number in range(2, 9)),
+    ]
+    douban = Douban(record(1, "另一部片子", 2021, aliases=(TITLE,)))
+    found = finder(Engine(hits), douban).find(THIN)
+    assert douban.asked[0] == 1
+    assert 1 in ids(found)[0]
+
+
+def test_namesakes_without_a_year_are_asked_about_until_their_people_settle_it():
+    hits = [hit(number, year=1990 + number) for number in range(1, 12)]
+    douban = Douban(*(record(each.douban_id, year=each.year) for each in hits[:-1]), crew(11, year=2001))
+    finder(Engine(hits), douban).find(YEARLESS)
+    assert douban.asked == list(range(1, 12))
+    nobody = Douban(*(record(each.douban_id, year=each.year) for each in hits))
+    finder(Engine(hits), nobody).find(Video(7, TITLE))
+    assert len(nobody.asked) == 5

@@ -1,0 +1,85 @@
+"""What an evaluation prints on the terminal: tables, the evidence of a report or of one row, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from douban_pipeline.core.ui.plots import percent
+from douban_pipeline.evaluation.evidence import as_text, evidence, row_evidence, row_text
+from douban_pipeline.evaluation.formats import CorpusSubject
+from douban_pipeline.evaluation.metrics import Measures, Proportion
+from douban_pipeline.evaluation.report import EvaluationReport, between
+from douban_pipeline.evaluation.runner import Result
+
+
+def print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
+    """Print what is looked at first of every report."""
+    for report in reports:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(f"profile {report.profile.name}", no_wrap=True)
+        for title in ("rows", "coverage", "review", "wrong, 95 %", "top 5*", "calls"):
+            table.add_column(title, justify="right", no_wrap=True)
+        for group in report.glance.groups:
+            table.add_row(*_line(group.name, group.measures), style="bold" if group.total else "")
+        console.print(table)
+        if report.comparison is not None:
+            found = report.comparison
+            console.print(
+                f"regressed {len(found.regressed)}, improved {len(found.improved)}, unchanged {found.unchanged}, "
+                f"new {found.added}, gone {found.gone}",
+                highlight=False,
+            )
+    console.print("* the truth, of reviews whose candidates hold it; calls: requests a row", style="dim")
+
+
+def _line(name: str, measures: Measures) -> tuple[str, ...]:
+    return (
+        name,
+        f"{measures.rows:,}",
+        _share(measures.linked),
+        _share(measures.reviewed),
+        f"{measures.wrong.hits:,} · {between(measures.wrong)}",
+        _share(measures.review_shown_of_found),
+        "—" if measures.requests.mean is None else f"{measures.requests.mean:.2f}",
+    )
+
+
+def _share(rate: Proportion) -> str:
+    return "—" if rate.share is None else percent(rate.share)
+
+
+def print_row(
+    judged: Sequence[Result], corpus: Mapping[int, CorpusSubject], truth: int | None, as_json: bool, console: Console
+) -> None:
+    """Print what the verdict on a row rests on; of several results the later ones had the truth taken out."""
+    found = [
+        {"truth taken out": place > 0, **row_evidence(result, corpus, truth=truth)}
+        for place, result in enumerate(judged)
+    ]
+    if as_json:
+        _print_plain([json.dumps(found, ensure_ascii=False)], console)
+    else:
+        for each in found:
+            _print_plain(row_text(each), console)
+
+
+def print_evidence(
+    reports: Sequence[EvaluationReport], corpus: Mapping[int, CorpusSubject], as_json: bool, console: Console
+) -> None:
+    """Print the evidence of reports: as JSON a list of them, one a profile."""
+    found = [evidence(report, corpus) for report in reports]
+    if as_json:
+        _print_plain([json.dumps(found, ensure_ascii=False)], console)
+    else:
+        for each in found:
+            _print_plain(as_text(each), console)
+
+
+def _print_plain(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
