@@ -7,7 +7,6 @@ compared here; names in `similarity`, people in `people`, kinds in `kinds`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ from douban_pipeline.matching.similarity import TitleMatch
 # --- years ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class YearGap:
+class YearGap(NamedTuple):
     """The distance between two works in years.
 
     Attributes:
@@ -95,8 +93,7 @@ FAR_LENGTH = 0.25
 """Beyond this share it is another work or another cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class LengthMatch:
+class LengthMatch(NamedTuple):
     """What two lengths say.
 
     Attributes:
@@ -114,6 +111,9 @@ class LengthMatch:
     episodes: tuple[int, int] | None = None
 
 
+_NO_LENGTH = LengthMatch(None, "")
+
+
 def compare_lengths(
     kind: Kind | None, minutes: tuple[int | None, int | None], episodes: tuple[int | None, int | None]
 ) -> LengthMatch:
@@ -129,10 +129,10 @@ def compare_lengths(
         far = max(mine, theirs) > 1.5 * min(mine, theirs)
         return LengthMatch(False, f"集数不同：本地 {mine} / 豆瓣 {theirs}", far, episodes=(mine, theirs))
     if kind in (Kind.SERIES, Kind.VARIETY) or max(mine or 0, theirs or 0) > 1:
-        return LengthMatch(None, "")
+        return _NO_LENGTH
     mine, theirs = minutes
     if not mine or not theirs:
-        return LengthMatch(None, "")
+        return _NO_LENGTH
     gap = abs(mine - theirs)
     longer = max(mine, theirs)
     if gap <= max(3, CLOSE_LENGTH * longer):

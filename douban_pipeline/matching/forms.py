@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.numerals import with_digits
@@ -25,8 +26,7 @@ ASIDE = frozenset({"ova", "special", "recap", "pilot", "trailer", "upper", "midd
 """Editions that stand beside a main work of the same name, so that an original title alone suffices to state them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """One name of a work, ready to be measured.
 
     Attributes:
@@ -123,10 +123,10 @@ def _with_marks(found: tuple[ParsedTitle, ...], marks: Iterable[str]) -> tuple[P
         if mark.number_kind == "part":
             # Part 2 beside a name says which half of the season it is; the first half bears the season's own name.
             halves = frozenset({f"part-{mark.number}"} if mark.number != 1 else ())
-            found = tuple(replace(each, editions=each.editions | halves) for each in found)
+            found = tuple(each._replace(editions=each.editions | halves) for each in found)
         else:
             found = tuple(
-                each if each.number is not None else replace(each, number=mark.number, number_kind=mark.number_kind)
+                each if each.number is not None else each._replace(number=mark.number, number_kind=mark.number_kind)
                 for each in found
             )
     return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -35,8 +34,7 @@ _ROLE = re.compile(r"\s*[(（\[【].*$|\s*饰\s.*$|\s+as\s.*$")
 _MAYBE_ROLE = re.compile(r"\(|\[|【|饰 | as ")
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(NamedTuple):
     """How two lists of people agree.
 
     Attributes:
@@ -119,6 +117,7 @@ class _People(NamedTuple):
 
     Attributes:
         names: The entries as they came.
+        keys: The keys of each entry's spellings.
         by_key: Entries by the key of each spelling.
         by_end: Entries of several parts by their first and last part.
         varying: Transliterated spellings with their entries: those that may be spelt otherwise elsewhere.
@@ -127,6 +126,7 @@ class _People(NamedTuple):
     """
 
     names: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
     by_key: dict[str, str]
     by_end: dict[str, str]
     varying: tuple[tuple[_Name, str], ...]
@@ -137,10 +137,12 @@ class _People(NamedTuple):
 @lru_cache(maxsize=16384)
 def _people(names: tuple[str, ...]) -> _People:
     unique = tuple(dict.fromkeys(names))
-    spelt = [(spelling, name) for name in unique for spelling in _spellings(name)]
+    spellings = [_spellings(name) for name in unique]
+    spelt = [(each, name) for name, some in zip(unique, spellings, strict=True) for each in some]
     varying = tuple(pair for pair in spelt if pair[0].transliterated)
     return _People(
         names=unique,
+        keys=tuple(tuple(each.key for each in some) for some in spellings),
         by_key={spelling.key: name for spelling, name in reversed(spelt)},
         by_end={spelling.parts[end]: name for spelling, name in varying for end in (0, -1) if len(spelling.parts) > 1},
         varying=varying,
@@ -158,10 +160,11 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
         return _NOBODY
     mine, theirs = _people(a), _people(b)
     free = dict.fromkeys(theirs.names)
-    pending: list[str] = []
+    strangers = mine.by_key.keys().isdisjoint(theirs.by_key)
+    pending = list(mine.names) if strangers else []
     matched = doubtful = 0
-    for name in mine.names:
-        hit = next((found for each in _spellings(name) if (found := theirs.by_key.get(each.key)) in free), None)
+    for name, keys in () if strangers else zip(mine.names, mine.keys, strict=True):
+        hit = next((found for key in keys if (found := theirs.by_key.get(key)) in free), None)
         if hit is None:
             pending.append(name)
         else:

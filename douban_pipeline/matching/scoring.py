@@ -118,7 +118,7 @@ class Item(NamedTuple):
         }
 
 
-@dataclass(eq=False)
+@dataclass
 class Comparison:
     """A video and a subject, compared. One is made for every candidate, so what few are asked for is worked out then.
 

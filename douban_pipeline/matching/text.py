@@ -162,6 +162,8 @@ def script(text: str) -> str:
 
     Names in different scripts cannot be compared by spelling.
     """
+    if _COMMON_HAN.fullmatch(text):
+        return "han"  # as most names are
     for name, pattern in _SCRIPTS[-1:] if text.isascii() else _SCRIPTS:
         if pattern.search(text):
             return name

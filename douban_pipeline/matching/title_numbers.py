@@ -99,6 +99,7 @@ BARE_CHINESE = re.compile(
 )
 """At the end of a name: 无间道二. It may as well be the name, so it makes another reading."""
 BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
+DIGIT_OF_PART = re.compile("[2-9]")
 BARE_INSIDE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")
 BARE_YEAR = re.compile(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$|(?<=\s)(?P<m>(?:19|20)\d{2})年$")
 

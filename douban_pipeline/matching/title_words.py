@@ -141,6 +141,9 @@ INDEX_PREFIX = re.compile(
 )
 """Numbers of a list and addresses of a site before a title."""
 
+INDEX_SIGNS = frozenset("|.、:")
+"""One of these is in each of them."""
+
 _GENRES = (
     "动作|喜剧|爱情|科幻|悬疑|惊悚|恐怖|剧情|犯罪|奇幻|冒险|战争|动画|纪录|记录|西部|传记|历史|音乐|歌舞|家庭|武侠"
     "|古装|灾难|魔幻|谍战|情色|伦理|运动|短片"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from douban_pipeline.matching import title_numbers as numbers
 from douban_pipeline.matching import title_words as words
@@ -48,6 +48,7 @@ _TWO_LANGUAGES = re.compile(
 )
 _INDEX_LETTER = re.compile(rf"^[A-Z][\s.]+(?=[{HAN}])")
 _WRAPPED = re.compile(r"[\[【「『](?P<name>[^\[\]【】「」『』]+)[\]】」』]")
+_CENTURIES = ("1", "2")
 _SUBTITLE = 2
 """Letters from which words behind a number are a subtitle."""
 
@@ -57,8 +58,7 @@ _MAYBE_MARK = re.compile(r"第|part|pt\b|vol|cour|season|series|s\d", re.IGNOREC
 _FIRST_BRACKET = re.compile(r"^[\[【][^\]】]*[\]】]\s*(?=\S)")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedTitle:
+class ParsedTitle(NamedTuple):
     """One reading of one title.
 
     Attributes:
@@ -156,33 +156,31 @@ def _piece(name: str, whole: ParsedTitle) -> ParsedTitle:
     """Read a piece of a title; what the rest says of number, edition and year is said of the piece too."""
     parsed = _parse(name, "", None, whole.raw)
     if parsed.number is None and whole.number is not None:
-        parsed = replace(parsed, number=whole.number, number_kind=whole.number_kind)
-    return replace(parsed, editions=parsed.editions | whole.editions, year=parsed.year or whole.year)
+        parsed = parsed._replace(number=whole.number, number_kind=whole.number_kind)
+    return parsed._replace(editions=parsed.editions | whole.editions, year=parsed.year or whole.year)
 
 
 def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
     """Readings that are possible, but not the likeliest."""
     if parsed.number_kind == "year" and parsed.number is not None:
-        yield replace(parsed, number=None, year=parsed.number)
+        yield parsed._replace(number=None, year=parsed.number)
     if parsed.number is not None:
         return
     name = parsed.name
-    if (match := words.SOFT_YEAR_PREFIX.search(name)) is not None:
+    if name[:1] in _CENTURIES and (match := words.SOFT_YEAR_PREFIX.search(name)) is not None:
         rest = name[match.end() :]
-        yield replace(parsed, base=normalise(rest), name=rest, number_kind="year", year=int(match["y"]))
+        yield parsed._replace(base=normalise(rest), name=rest, number_kind="year", year=int(match["y"]))
     for pattern in (numbers.BARE_CHINESE, numbers.BARE_LETTER):
         if (match := pattern.search(name)) is not None:
-            yield replace(
-                parsed,
+            yield parsed._replace(
                 base=normalise(name[: match.start()]),
                 name="",
                 number=numeral(match["n"]),
                 number_kind="sequel",
             )
-    if (match := numbers.BARE_INSIDE.search(name)) is not None:
+    if numbers.DIGIT_OF_PART.search(name) and (match := numbers.BARE_INSIDE.search(name)) is not None:
         rest = f"{name[: match.start()]} {name[match.end() :]}"
-        yield replace(
-            parsed,
+        yield parsed._replace(
             base=normalise(rest),
             name=rest,
             number=int(match["n"]),
@@ -211,7 +209,8 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         state.number, state.number_kind, state.weak = outside.number, outside.number_kind, outside.weak
         state.episodes, state.complete = outside.episodes, outside.complete
         state.display_tail += outside.display_tail
-    state.rest = words.INDEX_PREFIX.sub("", state.rest)
+    if not words.INDEX_SIGNS.isdisjoint(state.rest):
+        state.rest = words.INDEX_PREFIX.sub("", state.rest)
     state.run()
     if (wrapped := _WRAPPED.fullmatch(state.rest)) is not None:
         state.rest = wrapped["name"]
@@ -265,7 +264,7 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
     shorter = [state.head] if state.head else []
     if (both := _TWO_LANGUAGES.match(state.rest)) is not None:
         shorter.append(both["han"].strip(SEPARATORS))
-    found = [replace(main, base=normalise(each), name=each, display=each) for each in shorter]
+    found = [main._replace(base=normalise(each), name=each, display=each) for each in shorter]
     pieces = [name[match.end() :] for start in (_INDEX_LETTER, _FIRST_BRACKET) if (match := start.match(name))]
     if (book := _BOOK_TITLE.match(written)) is not None and "/" not in book["inside"]:
         pieces.append(book["inside"])
