@@ -161,12 +161,14 @@ def test_what_a_reviewer_has_to_know_first(shared_library):
             Case(4, {"vod_douban_id": 90_000_999}, {"douban_id_locked": True, "vod_douban_id": 90_000_999}),
             Case(5, verdict=None),
             Case(6, verdict={"fingerprint": "x" * 32}, candidate={"fetched": False}),
+            Case(7, verdict={"facts": {"posters": [90_000_007]}}),
         ],
     )
     cards = {card["vod"]: card for group in sheet(library)["groups"] for card in group["cards"]}
     assert [(cards[4][name]) for name in ("id", "locked", "stale")] == [90_000_999, True, False]
     assert (cards[5]["verdict"], cards[5]["candidates"], cards[5]["score"]) == (0, [], None)
     assert (cards[6]["stale"], cards[6]["candidates"][0]["fetched"]) == (True, False)
+    assert [cards[vod_id]["candidates"][0]["samePoster"] for vod_id in (6, 7)] == [False, True]
 
 
 def test_whom_a_subject_belongs_to_already(shared_library):

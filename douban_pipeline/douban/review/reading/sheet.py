@@ -312,6 +312,7 @@ def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
         "year": candidate.year,
         "score": candidate.score,
         "fetched": candidate.fetched,
+        "samePoster": candidate.same_poster,
         "labels": list(labels_of(candidate.rejects)),
         "conflicts": [plain(text) for text in candidate.conflicts.values()],
         "marks": _marks(candidate),

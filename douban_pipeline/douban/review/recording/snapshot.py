@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 from douban_pipeline.cms.maccms import live_condition
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.evidence.adding import posters_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING, Aspect, Decision, chosen_subjects
 from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
@@ -35,6 +36,7 @@ class ReviewCandidate:
         rejects: Codes that rule it out.
         facts: What is known of the subject, as the matcher saw it.
         fetched: False: known from a search hit only.
+        same_poster: Whether its poster was the video's.
     """
 
     verdict_id: int
@@ -49,6 +51,7 @@ class ReviewCandidate:
     rejects: tuple[str, ...]
     facts: Mapping[str, Any]
     fetched: bool
+    same_poster: bool = False
 
     @property
     def similarity(self) -> float | None:
@@ -81,8 +84,9 @@ def newest_candidates(
         .subquery()
     )
     query = (
-        select(table)
+        select(table, verdict.c.facts.label("video_facts"))
         .join(newest, newest.c.verdict_id == table.c.verdict_id)
+        .join(verdict, verdict.c.verdict_id == table.c.verdict_id)
         .where(table.c.rank <= most)
         .order_by(table.c.vod_id, table.c.rank)
     )
@@ -101,6 +105,7 @@ def newest_candidates(
             tuple(row["rejects"] or ()),
             row["facts"] or {},
             row["fetched"],
+            row["douban_id"] in posters_of(row["video_facts"]),
         )
         found.setdefault(row["vod_id"], []).append(candidate)
     return found

@@ -88,6 +88,7 @@ function candidateHead(sheet, card, candidate, pick) {
   bar.firstChild.style.width = `${share * 100}%`;
   const flags = [];
   if (candidate.id === card.id) flags.push(el("span", "flag", "现有 ID"));
+  if (candidate.samePoster) flags.push(el("span", "flag good", "海报相同"));
   for (const label of candidate.labels) flags.push(el("span", "flag bad", label));
   if (!candidate.fetched) flags.push(el("span", "flag", "仅见于搜索结果，资料未查看"));
   if (candidate.holders) {
