@@ -16,6 +16,12 @@ every further run of a shard as new data and marks all reports `Unsynced` as soo
 when an upgrade requires that every asset is materialized again.
 """
 
+TABLES = dg.DataVersion(TABLES_VERSION)
+"""Data version of an asset that has partitions, or reads one that has.
+
+Dagster would derive one from the versions of what was read: another one for a run of several shards than for one.
+"""
+
 
 def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: str = "") -> list[dg.AssetsDefinition]:
     """Return ``assets`` with owner and version, and with the kind mysql, mariadb or sqlite of the library's database.

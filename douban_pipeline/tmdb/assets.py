@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
 from douban_pipeline.tmdb import figures
 from douban_pipeline.tmdb.linking import link_videos
@@ -35,7 +36,7 @@ _MOST_FAILED = 50
 def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResult:
     """Return the result of a run that has nothing to do; not a failure, as the system may be installed but unused."""
     context.log.warning(f"nothing to do: {why}")
-    return dg.MaterializeResult(metadata={"nothing_to_do": why})
+    return dg.MaterializeResult(data_version=TABLES, metadata={"nothing_to_do": why})
 
 
 def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.MarkdownMetadataValue:
@@ -69,7 +70,8 @@ def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
             raise dg.Failure(f"TMDB 没有说 {day} 有哪些变化：{error}", allow_retries=False) from error
     numbers = {f"{entity.value}_ids": ids for entity, (ids, _) in found.items()}
     return dg.MaterializeResult(
-        metadata={**numbers, **{f"{entity.value}_due": marked for entity, (_, marked) in found.items()}}
+        data_version=TABLES,
+        metadata={**numbers, **{f"{entity.value}_due": marked for entity, (_, marked) in found.items()}},
     )
 
 
@@ -105,13 +107,14 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
         for row in doubtful
     ]
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata={
             **{f"{state}_now": report.states[state] for state in ("confirmed", "review", "none")},
             **services.store.run(links.counts),
             "failed": report.failed,
             "ended_early_because": report.ended or "—",
             "doubtful": shown_table(rows, most=_MOST_FAILED),
-        }
+        },
     )
 
 
@@ -156,13 +159,14 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         context.log.warning(f"ended early: {report.ended}")
     failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata={
             **{name: int(value) for name, value in report.numbers().items()},
             "left": report.left,
             "ended_early_because": report.ended or "—",
             "failed": shown_table(failed, most=_MOST_FAILED),
             "plots": _images(services, figures.ENTITIES, services.now().date()),
-        }
+        },
     )
 
 
@@ -190,12 +194,13 @@ def tmdb_translations(
     if report.ended:
         context.log.warning(f"ended early: {report.ended}")
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata={
             "from_answers": report.split,
             "asked": report.asked,
             "failed": report.failed,
             "ended_early_because": report.ended or "—",
-        }
+        },
     )
 
 
@@ -241,6 +246,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
     failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
     dead = services.store.run(outbox.dead)
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata={
             **{name: int(value) for name, value in numbers.items()},
             "edges_written": report.written.merged,
@@ -250,7 +256,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             "failed": shown_table(failed, most=_MOST_FAILED),
             "put_aside": shown_table(dead),
             "plots": _images(services, figures.OUTBOX, services.now().date()),
-        }
+        },
     )
 
 
@@ -273,7 +279,9 @@ def enrichment_daily_stats(
     services.ready()
     day = date.fromisoformat(context.partition_key)
     numbers: dict[str, Any] = {**figures.note_requests(services, day)}
-    return dg.MaterializeResult(metadata={**numbers, "plots": _images(services, figures.REQUESTS, day)})
+    return dg.MaterializeResult(
+        data_version=TABLES, metadata={**numbers, "plots": _images(services, figures.REQUESTS, day)}
+    )
 
 
 assets = [tmdb_changes, tmdb_matches, tmdb_entities, tmdb_translations, tmdb_graph, enrichment_daily_stats]

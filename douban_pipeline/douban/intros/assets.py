@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, local_time
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.deciding.assets import open_lane
@@ -59,13 +60,15 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
         context.log.info("AI intros are switched off (DOUBAN_PIPELINE_AI_INTROS)")
         withdrawn = 0 if services.settings.dry_run else _withdrawn(session)
         return dg.MaterializeResult(
-            metadata=session.metadata({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn})
+            data_version=TABLES,
+            metadata=session.metadata({"switched_off": True, "dropped": dropped, "withdrawn": withdrawn}),
         )
     ledger = ledger_of(services)
     if services.settings.dry_run:
         found = [item for shard in session.shards for item in due.find(shard, limit=services.settings.intros_per_run)]
         context.log.warning("dry run: the model is not asked (DOUBAN_PIPELINE_DRY_RUN)")
         return dg.MaterializeResult(
+            data_version=TABLES,
             metadata=session.metadata(
                 {
                     "switched_off": False,
@@ -74,9 +77,9 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
                     "texts": shown_table([_planned(item, services.settings) for item in found]),
                     **_money(ledger, services),
                 }
-            )
+            ),
         )
-    return dg.MaterializeResult(metadata=session.metadata(_written(session, due, ledger)))
+    return dg.MaterializeResult(data_version=TABLES, metadata=session.metadata(_written(session, due, ledger)))
 
 
 @dg.asset(
@@ -97,11 +100,14 @@ def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam
     session = open_lane(context, services)
     if not services.settings.ai_intros or services.settings.dry_run:
         return dg.MaterializeResult(
+            data_version=TABLES,
             metadata=session.metadata(
                 {"switched_off": not services.settings.ai_intros, "dry_run": services.settings.dry_run}
-            )
+            ),
         )
-    return dg.MaterializeResult(metadata=session.metadata(_written(session, DueIntros(services), ledger_of(services))))
+    return dg.MaterializeResult(
+        data_version=TABLES, metadata=session.metadata(_written(session, DueIntros(services), ledger_of(services)))
+    )
 
 
 def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:

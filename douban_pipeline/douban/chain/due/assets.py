@@ -7,6 +7,7 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
@@ -81,6 +82,7 @@ def due_videos(
         for video in waiting
     ]
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata=session.metadata(
             {
                 "due": len(report.taken),
@@ -94,5 +96,5 @@ def due_videos(
                 "revisited": len(missed),
                 "waiting_longest": shown_table(rows),
             }
-        )
+        ),
     )

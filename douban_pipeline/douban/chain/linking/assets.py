@@ -9,6 +9,7 @@ from pydantic import Field
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, local_time, panel, subject_link
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -104,6 +105,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     ]
     requests = sum(result.requests for result in found.values())
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata=session.metadata(
             {
                 "searched": len(found),
@@ -117,7 +119,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
                 **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
             }
-        )
+        ),
     )
 
 
@@ -149,6 +151,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
     doubtful = sorted((item for item in judged if item.status != "CONFIRMED"), key=lambda item: -(item.score or 0.0))
     confirmed = sorted((item for item in judged if item.status == "CONFIRMED"), key=lambda item: item.score or 0.0)
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata=session.metadata(
             {
                 "judged": len(judged),
@@ -163,7 +166,7 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
                 "closest_confirmed": dg.MetadataValue.md(panel([_confirmed(item) for item in confirmed])),
                 "most_doubtful": dg.MetadataValue.md(panel([_doubtful(item) for item in doubtful])),
             }
-        )
+        ),
     )
 
 
@@ -230,6 +233,7 @@ def due_rechecks(
         for item in report.queued
     ]
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata={
             "links": report.links,
             "queued": len(report.queued),
@@ -239,5 +243,5 @@ def due_rechecks(
             "today": report.today,
             "allowance": services.settings.rechecks_per_day,
             "rechecks": dg.MetadataValue.md(panel(rows)),
-        }
+        },
     )

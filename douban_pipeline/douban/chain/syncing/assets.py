@@ -9,6 +9,7 @@ import dagster as dg
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, subject_link
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.linking.assets import scored_matches
@@ -64,6 +65,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         logged = changes_of_run(services.tables, connection, session.run_id)
     context.log.info(counted("videos handled", kinds))
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata=session.metadata(
             {
                 "dry_run": dry_run,
@@ -83,7 +85,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                 **attempts.pace(),
                 **tables_with_rows({"put_back": attempts.requeued(services.settings.zone)}),
             }
-        )
+        ),
     )
 
 
