@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core import http
+from douban_pipeline.douban.reports.rescoring import parallel
 from douban_pipeline.douban.reports.rescoring.jobs import (
     RescoreConfig,
     jobs_for,
@@ -88,6 +89,23 @@ def test_what_would_change_is_reported_and_nothing_is_changed(scenario, monkeypa
     assert run.output["microseconds_per_video"] > 0
     assert everything(scenario) == before
     assert scenario.upstream.requests.count("douban") == 0
+
+
+def test_several_processes_report_what_one_does(scenario, monkeypatch):
+    alone = rescore(scenario, confirm_score=103)
+    opened: list[int] = []
+    pool = parallel.ProcessPoolExecutor
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", lambda *given: opened.append(given[0]) or pool(*given))
+    monkeypatch.setattr(parallel, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _pid: {0, 1})
+    both = rescore(scenario, confirm_score=103)
+    assert both.success
+    assert opened == [2]
+    counts = ("videos", "replayed", "lost", "changed", "confirmed_before", "confirmed_after")
+    tables = ("moves", "examples", "reasons", "strata", "against_people", "not_replayed", "judged_by")
+    assert {name: both.output[name] for name in (*counts, *tables)} == {
+        name: alone.output[name] for name in (*counts, *tables)
+    }
 
 
 def test_changed_videos_come_due_on_request_only(scenario):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 from dataclasses import asdict, replace
 from datetime import timedelta
 
@@ -326,3 +327,21 @@ def test_two_processes_find_what_one_finds(sqlite_library):
     both = replay_all(library.services, RescoreSelection(), STRICT, processes=2, progress=done.append, **GIVEN)
     assert told(both) == told(alone)
     assert (done[0] < 40, done[-1]) == (True, 40)
+
+
+def test_an_interruption_ends_every_process_and_changes_nothing(sqlite_library):
+    library = sqlite_library.renewed()
+    shelve_forty(Shelf(library))
+    tables = library.tables.metadata.sorted_tables
+    before = [library.query(sa.select(table)) for table in tables]
+    heard: list[int] = []
+
+    def interrupted(done: int) -> None:
+        heard.append(done)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay_all(library.services, RescoreSelection(), STRICT, processes=2, progress=interrupted, **GIVEN)
+    assert heard[0] < 40, "in the middle"
+    assert multiprocessing.active_children() == []
+    assert [library.query(sa.select(table)) for table in tables] == before
