@@ -148,15 +148,15 @@ class Reader:
 
     def _content(self, choice: Mapping[str, Any], usage: ModelUsage) -> dict[str, Any]:
         message = choice.get("message")
-        said: Mapping[str, Any] = message if isinstance(message, dict) else {}
+        fields: Mapping[str, Any] = message if isinstance(message, dict) else {}
         finish = choice.get("finish_reason")
-        if finish == "content_filter" or said.get("refusal"):
+        if finish == "content_filter" or fields.get("refusal"):
             raise ModelRefused(self.source, "the model refused to write", usage)
         if finish == "length":
             raise ModelAnswerUnusable(self.source, "the answer was cut off at the maximum length", usage)
         if finish not in ("stop", None):
             raise ModelAnswerUnusable(self.source, f"the answer ended with {finish!s:.40}", usage)
-        text = said.get("content")
+        text = fields.get("content")
         if not isinstance(text, str) or not text.strip():
             raise ModelAnswerUnusable(self.source, "an answer without content", usage)
         try:
@@ -205,8 +205,8 @@ class Reader:
         message = _one_line(error.get("message"), _LONGEST_REASON)
         if "sk-" in message or self._is_quoted_in(message):
             message = ""
-        said = f"error {code if code is not None else 'without a code'}"
-        parts = [said + (f" ({named})" if named else ""), message]
+        error_text = f"error {code if code is not None else 'without a code'}"
+        parts = [error_text + (f" ({named})" if named else ""), message]
         return ": ".join(part for part in parts if part)[:_LONGEST_REASON]
 
     def _is_quoted_in(self, message: str) -> bool:

@@ -77,10 +77,10 @@ class Children:
         grace = GRACE_SECONDS if grace is None else grace
         for number in (signal.SIGINT, signal.SIGTERM):
             for process in self._running.values():
-                _tell_group(process.pid, number)
+                _signal_group(process.pid, number)
             self._wait_for_groups(grace)
         for process in self._running.values():
-            _tell_group(process.pid, signal.SIGKILL)
+            _signal_group(process.pid, signal.SIGKILL)
             process.wait()
         self._running.clear()
 
@@ -89,12 +89,12 @@ class Children:
         while time.monotonic() < until:
             for process in self._running.values():
                 process.poll()  # a child that is not polled remains as a zombie, and its group exists
-            if not any(_tell_group(process.pid, 0) for process in self._running.values()):
+            if not any(_signal_group(process.pid, 0) for process in self._running.values()):
                 return
             time.sleep(0.1)
 
 
-def _tell_group(group: int, number: int) -> bool:
+def _signal_group(group: int, number: int) -> bool:
     """Send a signal to a group of processes; return whether there is one."""
     try:
         os.killpg(group, number)

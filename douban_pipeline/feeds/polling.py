@@ -101,7 +101,7 @@ class Poller:
         report = PollReport()
         settings, engine, now = self._services.settings, self._services.engine, self._services.now()
         lease = settings.lease_seconds
-        report.mended = run_transaction(engine, lambda connection: stats.mend_clock(connection, now, lease))
+        report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
         self._plan = self._current_plan(now)
         while most > 0 and self._monotonic() < self._end:
             token, began, limit = uuid.uuid4().hex, self._services.now(), min(settings.batch_size, most)

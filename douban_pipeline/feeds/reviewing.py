@@ -39,7 +39,7 @@ def review(services: FeedsServices) -> ReviewReport:
     report = ReviewReport()
     engine, now, zone = services.engine, services.now(), services.settings.zone
     lease = services.settings.lease_seconds
-    report.mended = run_transaction(engine, lambda connection: stats.mend_clock(connection, now, lease))
+    report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
     after = ""
     while True:
 

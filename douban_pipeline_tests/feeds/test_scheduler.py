@@ -180,7 +180,7 @@ def test_a_clock_that_was_set_back_is_mended(sqlite: Engine) -> None:
         {"source_id": "paused", "next_due_at": NEVER_DUE, "last_check_at": ahead},
     )
     with sqlite.begin() as connection:
-        assert store.mend_clock(connection, START, 300) == 3
+        assert store.correct_clock(connection, START, 300) == 3
         due = {row["source_id"] for row in scheduler.get_due_sources(connection, START)}
         assert due == {"a", "b"}
         rows = {row.source_id: row for row in connection.execute(select(stats))}

@@ -195,7 +195,7 @@ def test_lists_of_ids(client: TmdbClient, server: TmdbServer):
     assert {json.loads(line)["id"] for line in lines} >= {9261, 146}
 
 
-@pytest.mark.parametrize(("body", "says"), [(b"<html>", "packed"), (PACKED[:-12], "middle")], ids=["page", "cut"])
+@pytest.mark.parametrize(("body", "says"), [(b"<html>", "packed"), (PACKED[:-12], "truncated")], ids=["page", "cut"])
 def test_lists_of_ids_that_are_none(
     client: TmdbClient, server: TmdbServer, body: bytes, says: str, monkeypatch: pytest.MonkeyPatch
 ):

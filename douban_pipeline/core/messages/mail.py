@@ -98,9 +98,9 @@ class MailChannel:
     def _address(self, client: smtplib.SMTP) -> int:
         """Send the addresses of sender and recipients; return how many recipients were refused."""
         client.ehlo_or_helo_if_needed()
-        code, said = client.mail(self.sender)
+        code, reply = client.mail(self.sender)
         if code != 250:
-            raise smtplib.SMTPResponseException(code, said)
+            raise smtplib.SMTPResponseException(code, reply)
         refusals = [code for code in (client.rcpt(each)[0] for each in self.recipients) if code not in (250, 251)]
         if len(refusals) == len(self.recipients):
             raise smtplib.SMTPResponseException(refusals[0], b"")

@@ -68,15 +68,15 @@ class Platform:
         if self.check is None:
             return f"HTTP {answer.status}"
         try:
-            said = json.loads(answer.body)
+            reply = json.loads(answer.body)
         except ValueError:
-            said = None
-        if not isinstance(said, dict):
+            reply = None
+        if not isinstance(reply, dict):
             refuse_status(answer)
             raise DeliveryError("回答不是 JSON，地址可能不是机器人的", reached=True)
-        self.check(said)
+        self.check(reply)
         refuse_status(answer)
-        return json.dumps(said, ensure_ascii=False)
+        return json.dumps(reply, ensure_ascii=False)
 
 
 def _json_request(url: str, body: Mapping[str, Any], query: Mapping[str, str] | None = None) -> Request:
@@ -93,8 +93,8 @@ def _refused(code: Any, retry_after: float | None = None) -> DeliveryError:
 def _expect(*names: str, good: int, throttled: tuple[int, ...] = ()) -> Callable[[Mapping[str, Any]], None]:
     """Return a check that the first of ``names`` present in an answer equals ``good``."""
 
-    def check(said: Mapping[str, Any]) -> None:
-        code = next((said[name] for name in names if name in said), None)
+    def check(reply: Mapping[str, Any]) -> None:
+        code = next((reply[name] for name in names if name in reply), None)
         if code != good or isinstance(code, bool):
             raise _refused(code, THROTTLED_SECONDS if code in throttled else None)
 
@@ -189,11 +189,11 @@ def _telegram(robot: Robot, part: Part, _now: datetime) -> Request:
     return _json_request(urlunsplit((parts.scheme, parts.netloc, path, "", "")), body)
 
 
-def _telegram_check(said: Mapping[str, Any]) -> None:
-    if said.get("ok") is not True:
-        parameters = said.get("parameters")
+def _telegram_check(reply: Mapping[str, Any]) -> None:
+    if reply.get("ok") is not True:
+        parameters = reply.get("parameters")
         wait = parameters.get("retry_after") if isinstance(parameters, dict) else None
-        raise _refused(said.get("error_code"), float(wait) if isinstance(wait, int | float) else None)
+        raise _refused(reply.get("error_code"), float(wait) if isinstance(wait, int | float) else None)
 
 
 def _ntfy(robot: Robot, part: Part, _now: datetime) -> Request:
@@ -210,9 +210,9 @@ def _ntfy(robot: Robot, part: Part, _now: datetime) -> Request:
     return Request(request.url, request.content, headers)
 
 
-def _ntfy_check(said: Mapping[str, Any]) -> None:
-    if not said.get("id") or said.get("event") != "message":
-        raise _refused(said.get("code"))
+def _ntfy_check(reply: Mapping[str, Any]) -> None:
+    if not reply.get("id") or reply.get("event") != "message":
+        raise _refused(reply.get("code"))
 
 
 # --- any address ------------------------------------------------------------------------------------------------------

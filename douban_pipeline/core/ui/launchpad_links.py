@@ -65,7 +65,7 @@ def op_config(
         comments: Comments after fields; a field need not be in ``config``.
         others: Further fields, written as comments with their default values.
     """
-    said = comments or {}
+    notes = comments or {}
     titles = [each.title for value in config.values() for each in _rows(value)]
     lines: list[str] = []
     for line in _dumped({"ops": {op: {"config": dict(config)}}}).splitlines():
@@ -73,11 +73,11 @@ def op_config(
         if line.lstrip().startswith("- {") and titles:
             comment = titles.pop(0)
         else:
-            comment = said.get(field.group(1), "") if field else ""
+            comment = notes.get(field.group(1), "") if field else ""
         lines.append(f"{line}  # {comment}" if comment else line)
     for name, value in (others or {}).items():
         text = " ".join(_dumped({name: value}).split())
-        lines.append(f"{_INDENT}# {text}" + (f"  # {said[name]}" if said.get(name) else ""))
+        lines.append(f"{_INDENT}# {text}" + (f"  # {notes[name]}" if notes.get(name) else ""))
     return "\n".join([*lines, ""])
 
 

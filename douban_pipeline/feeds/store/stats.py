@@ -206,7 +206,7 @@ def release(connection: Connection, source_ids: Sequence[str], token: str, due_a
         connection.execute(update(stats).where(*where).values(**values))
 
 
-def mend_clock(connection: Connection, now: int, lease_seconds: int) -> int:
+def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
     """Correct rows written while the clock was ahead of ``now`` by more than any wait; return how many.
 
     Polls and back-offs are at most a day ahead (a longer `Retry-After` is not honoured), leases at most their length.

@@ -137,27 +137,27 @@ class Writer:
 
     def _loop(self) -> None:
         with asyncio.Runner() as runner:
-            self._quietly(lambda: self._replay(runner, None))
+            self._run_logged(lambda: self._replay(runner, None))
             while True:
-                self._tell()
+                self._record_backlog()
                 try:
                     job = self._queue.get(timeout=_IDLE_SECONDS if not self._pause else 1.0)
                 except queue.Empty:
-                    self._quietly(lambda: self._replay(runner, None))
+                    self._run_logged(lambda: self._replay(runner, None))
                     continue
                 if job is None:
                     return
-                self._quietly(lambda job=job: self._persist(job, runner))  # type: ignore[misc]
+                self._run_logged(lambda job=job: self._persist(job, runner))  # type: ignore[misc]
 
     @staticmethod
-    def _quietly(work: Callable[[], object]) -> None:
+    def _run_logged(work: Callable[[], object]) -> None:
         """Run ``work`` and log any exception, so that the thread survives for the next job."""
         try:
             work()
         except Exception:
             _logger.exception("the writer of TMDB's questions continues after an error")
 
-    def _tell(self) -> None:
+    def _record_backlog(self) -> None:
         """Record how many changes wait for the graph, every few seconds."""
         if self._backlog is None or self.is_down or time.monotonic() - self._told < _IDLE_SECONDS:
             return
