@@ -236,6 +236,16 @@ def test_comments_that_are_not(
     assert expected in broken(audit_comments(engine, comments_notes(**given)))
 
 
+def test_a_comment_that_was_refused_says_why(engine: Engine):
+    commented(engine, "一")
+    given = {"shard": 1, "section_id": 1, "comment_id": 101, "kind": "publish", "actor": "u:1", "payload": {}}
+    reason = "所回复的评论不存在"
+    put(engine, comments.event, **given, request_key="k", state=EventState.FINISHED, created_at=NOW, refusal=reason)
+    found = audit_comments(engine, comments_notes())
+    assert broken(found) == ""
+    assert "1 refused: 所回复的评论不存在" in found[0].note
+
+
 def test_an_event_that_was_never_applied_is_seen(engine: Engine):
     commented(engine, "一", "二")
     given = {"shard": 1, "section_id": 1, "kind": "vote", "actor": "u:1", "payload": {}, "request_key": "k"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from sqlalchemy import Engine, func, select
 
 from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.tables import comment, content, event, section, vote
-from douban_pipeline.comments.types import CommentStatus, EventState
+from douban_pipeline.comments.types import CommentStatus, EventKind, EventState
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.harness.soak.audit.found import Case
 from douban_pipeline_tests.harness.soak.evidence import Finding
@@ -49,6 +50,10 @@ def audit_comments(engine: Engine, notes: CommentsNotes) -> list[Finding]:
         rows = connection.execute(query).tuples().all()
         votes = connection.execute(select(vote.c.comment_id, vote.c.voter, vote.c.value)).tuples().all()
         states = select(event.c.state, func.count()).group_by(event.c.state)
+        refusals = select(event.c.comment_id, event.c.refusal).where(
+            event.c.kind == EventKind.PUBLISH, event.c.refusal != ""
+        )
+        refused = dict(connection.execute(refusals).tuples().all())
         events = dict(connection.execute(states).tuples().all())
         differences = [
             each
@@ -58,7 +63,7 @@ def audit_comments(engine: Engine, notes: CommentsNotes) -> list[Finding]:
     texts = {number: text or "" for number, text, _ in rows}
     statuses = {number: status for number, _, status in rows}
     return [
-        _there_once(texts, notes),
+        _there_once(texts, refused, notes),
         _counted(differences, len(rows)),
         _opinions({(number, voter): value for number, voter, value in votes}, notes),
         _hidden(statuses, notes),
@@ -66,14 +71,17 @@ def audit_comments(engine: Engine, notes: CommentsNotes) -> list[Finding]:
     ]
 
 
-def _there_once(texts: Mapping[int, str], notes: CommentsNotes) -> Finding:
-    case = Case("each accepted comment is there once, as it was written, and none that nobody wrote")
+def _there_once(texts: Mapping[int, str], refused: Mapping[int, str], notes: CommentsNotes) -> Finding:
+    case = Case("each accepted comment is there once or says why it was refused, and there is none that nobody wrote")
     known: dict[str, int] = {}
+    reasons: Counter[str] = Counter()
     for text in texts.values():
         known[text] = known.get(text, 0) + 1
     for number, text in notes.accepted.items():
         case.checked += 1
-        if texts.get(number) != text:
+        if number in refused and number not in texts:
+            reasons[refused[number]] += 1  # such as a reply to a comment that was hidden in the meantime
+        elif texts.get(number) != text:
             case.breaks(f"{number} was accepted as {text!r}, and is {texts.get(number)!r}")
     written = {*notes.accepted.values(), *notes.doubtful}
     for text, count in known.items():
@@ -82,6 +90,7 @@ def _there_once(texts: Mapping[int, str], notes: CommentsNotes) -> Finding:
             case.breaks(f"{text!r} is there, and nobody wrote it")
         if count > 1:
             case.breaks(f"{text!r} is there {count} times")
+    case.notes += [f"{count} refused: {reason}" for reason, count in reasons.items()]
     case.notes.append(f"{sum(text in known for text in notes.doubtful)} of {len(notes.doubtful)} doubtful ones arrived")
     return case.finding()
 
