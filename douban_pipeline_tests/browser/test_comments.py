@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 
@@ -77,6 +77,32 @@ def test_a_visitor_reads_writes_likes_replies_reports_and_deletes(page, place):
     expect(page.locator("#count")).to_have_text("3 条评论")
     expect(page.locator(f"#{own}")).to_have_count(0)
     assert page.title() == "评论"
+
+
+def test_a_like_that_fails_is_tried_again_and_never_told_of(page, place):
+    film = place.section()
+    first, second = place.publish(2, film, "一"), place.publish(2, film, "二")
+    place.work()
+    open_comments(page, place, film, user=5)
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        if f"/{second}/" in asked[-1] or len(asked) == 1:
+            route.fulfill(status=503, json={"detail": "服务繁忙，请稍后再试"})
+        else:
+            route.continue_()
+
+    page.route("**/vote", answer)
+    for number in (first, second):
+        like = page.locator(f"#c{number} > .acts button").first
+        like.click()
+        expect(like).to_have_text("赞 1")
+        expect(page.locator("#said")).not_to_have_class("bad")
+    assert len(asked) == 4
+    place.work()
+    likes = {item["id"]: item["likes"] for item in place.page(film)["items"]}
+    assert likes == {first: 1, second: 0}
 
 
 def test_a_long_section_is_scrolled_to_its_end_on_a_phone_in_the_dark(page, place):
