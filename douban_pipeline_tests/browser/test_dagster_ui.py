@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline_tests.browser.dagster_ui import members, until
+from douban_pipeline_tests.browser.dagster_ui import at_work_in, members, until
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are told by /proc, which is Linux's")
@@ -23,6 +23,20 @@ def test_what_a_command_leaves_behind_is_seen():
         assert process.stdin is not None
         process.stdin.close()
         until(lambda: not members(process.pid), 10, lambda: "it does not end with its input")
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="processes are told by /proc, which is Linux's")
+def test_who_works_in_a_folder_is_seen_whatever_session_it_is_of(tmp_path: Path):
+    below = tmp_path / "home"
+    below.mkdir()
+    assert at_work_in(tmp_path) == []
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, cwd=below, start_new_session=True
+    ) as process:
+        until(lambda: "input()" in "".join(at_work_in(tmp_path)), 60, lambda: "it is not seen")
+        assert process.stdin is not None
+        process.stdin.close()
+        until(lambda: not at_work_in(tmp_path), 60, lambda: "it does not end with its input")
 
 
 def test_what_does_not_come_true_is_reported():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -21,6 +22,9 @@ from rich.console import Console
 from douban_pipeline.demo import dev
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.commands import open_all, refuse_taken_port
+from douban_pipeline.demo.comments import film
+from douban_pipeline.douban.api import NOT_YET
+from douban_pipeline_tests.browser.dagster_ui import LOCATIONS, run_dev
 
 LIMIT = 600.0
 """Seconds after which something that should happen will not; machines that run tests may be very busy."""
@@ -46,6 +50,36 @@ def test_a_taken_port_is_refused_before_anything_is_made(which: str, tmp_path: P
             open_all(*ports, Console(file=io.StringIO()))
     assert not list(tmp_path.iterdir())
     refuse_taken_port(port, which)
+
+
+def test_the_command_says_so_and_makes_nothing(tmp_path: Path) -> None:
+    port = own_port()
+    with socket.create_server(("127.0.0.1", port)):
+        command = [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"port {port} of 127.0.0.1" in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_everything_answers_at_one_address_and_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
+    """The whole of `make dev` as a person has it; that nothing is left behind is asserted by `run_dev`."""
+    with run_dev(tmp_path) as ui, httpx.Client(base_url=ui.service, trust_env=False, timeout=60) as service:
+        printed = ui.log.read_text(encoding="utf-8", errors="replace")
+        announced = [line for line in printed.splitlines() if "Everything answers: " in line]
+        assert announced == [f"Everything answers: {ui.url} (Ctrl-C stops everything)"], printed
+        entries = ui.ask(LOCATIONS)["workspaceOrError"]["locationEntries"]
+        states = {each["name"]: each["loadStatus"] for each in entries}
+        assert states == dict.fromkeys(("douban_pipeline", "feeds", "digest", "tmdb", "comments"), "LOADED")
+        for path in ("/healthz", "/review/", f"/demo?type=1&id={film()}"):
+            assert service.get(path, follow_redirects=True).status_code == 200, path
+        front = service.get("/")  # a sensor writes it within minutes; until then it says so
+        assert front.status_code == 200 or front.text == NOT_YET
+        section = f"/comments/v1/sections/1/{film()}"
+        assert service.post(f"{section}/comments", json={"content": "甲乙丙丁", "name": "看客"}).status_code == 202
+        # Only the comment worker puts it there.
+        wait_for(lambda: "甲乙丙丁" in service.get(f"{section}/page", params={"sort": "new"}).text)
 
 
 def entry(name: str, status: str = "LOADED", message: str | None = None) -> dict[str, Any]:
