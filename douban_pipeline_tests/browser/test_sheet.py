@@ -114,6 +114,16 @@ def clear(page: Page) -> None:
     expect(page.locator("#count")).to_have_text("已选 0 / 6")
 
 
+def test_a_poster_that_is_the_videos_is_marked(page: Page, library: Library, tmp_path: Path):
+    cases = [
+        Case(4, {"vod_name": "甲", "vod_hits": 9_000}, verdict={"facts": {"posters": [90_000_004]}}),
+        Case(5, {"vod_name": "乙"}),
+    ]
+    open_sheet(page, stocked(library, cases), tmp_path)
+    for vod_id, marks in ((4, 1), (5, 0)):
+        expect(card(page, vod_id).locator("th.candidate .flag.good", has_text="海报相同")).to_have_count(marks)
+
+
 def test_keys_that_choose_nothing(page: Page, verdicts: dict[int, int]):
     assert verdicts
     for vod_id, keys in NO_CHOICE:
