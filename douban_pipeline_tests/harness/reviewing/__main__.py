@@ -60,7 +60,7 @@ class Row:
 
 def measure(
     videos: Annotated[int, typer.Option(min=64, help="Videos in the library.")] = 3_000,
-    waiting: Annotated[int, typer.Option(min=10, help="Videos that are reviewed on each sheet.")] = 200,
+    waiting: Annotated[int, typer.Option(min=0, help="Videos reviewed on each sheet; 0 leaves that out.")] = 200,
     pace: Annotated[float, typer.Option(min=0, help="Least seconds from one choice to the next.")] = 1.5,
     opened: Annotated[int, typer.Option(help="Videos in the queue that is opened; 0 leaves that out.")] = OPENED,
     static: Annotated[bool, typer.Option(help="Also review on the static sheet.")] = True,
