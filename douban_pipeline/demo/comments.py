@@ -33,6 +33,8 @@ RULE = {
     "reason": "带网址且被多次举报",
 }
 _TYPE = 1
+_FILM = 1
+"""Place among the sample's films; not the one that `demo.talk` is about, whose section stands in the same file."""
 _SERVER = "demo"
 _STOP_SECONDS = 10.0
 
@@ -110,7 +112,7 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
 
 
 def prepare_section(settings: Any) -> None:
-    """Give the library 5,000 of the CMS's own comments on its first film, taken in for a worker to apply.
+    """Give the library 5,000 of the CMS's own comments on one film, taken in for a worker to apply.
 
     Args:
         settings: Of the comments; where the library has comments already, nothing is done.
@@ -119,7 +121,7 @@ def prepare_section(settings: Any) -> None:
     from douban_pipeline.comments.services import open_services
     from douban_pipeline.comments.store.sections import ensure_section
 
-    services, video = open_services(settings, "demo").ready(), load_videos()[0]
+    services, video = open_services(settings, "demo").ready(), load_videos()[_FILM]
     library = create_engine(settings.library_url.get_secret_value())
     try:
         if not inspect(library).has_table("mac_comment"):
@@ -136,7 +138,7 @@ def prepare_section(settings: Any) -> None:
 
 def film() -> int:
     """Return the CMS's number of the film that the 5,000 comments are on."""
-    return int(load_videos()[0]["vod_id"])
+    return int(load_videos()[_FILM]["vod_id"])
 
 
 def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comments: int = COMMENTS) -> bool:
@@ -212,7 +214,7 @@ def _served(app: Any) -> Iterator[str]:
 
 def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
     """Make the CMS's table, take it in, order it, and open the page."""
-    services, video = stage.services, load_videos()[0]
+    services, video = stage.services, load_videos()[_FILM]
     library = create_engine(services.settings.library_url.get_secret_value())
     with library.begin() as connection:
         make_comments(connection, comments, stage.object_id, services.clock.now())
