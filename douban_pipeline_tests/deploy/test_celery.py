@@ -1,14 +1,11 @@
-"""Runs on other hosts: what deploy/celery and deploy/kubernetes say, the launcher, and two real workers over Redis."""
+"""Runs on other hosts: what deploy/celery and deploy/kubernetes say, and the launcher."""
 
 from __future__ import annotations
 
 import configparser
-import os
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,34 +14,15 @@ import dagster as dg
 import pytest
 import typer.main
 import yaml
-from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.instance.ref import InstanceRef
-from dagster._core.launcher import LaunchRunContext, WorkerStatus
+from dagster._core.launcher import WorkerStatus
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
-from sqlalchemy import select
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.dagster_kit import celery_launcher
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
-from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
-from douban_pipeline.demo.cms_schema import default_types
-from douban_pipeline.demo.library import create_library
-from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
-from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
-from douban_pipeline.douban.services import Services, open_services
-from douban_pipeline.douban.settings import PREFIX, load_settings
-from douban_pipeline.douban.store import migrations
-from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.ops.cli import app
-from douban_pipeline.ops.worker_hosts import check_host, locations
 from douban_pipeline.serve.settings import ServeSettings
-from douban_pipeline_tests.conftest import missing
-from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, REDIS, CeleryWorkers, broker_url
-from douban_pipeline_tests.harness.rig.processes import RigError
-from douban_pipeline_tests.harness.rig.waiting import wait_for
+from douban_pipeline_tests.harness.rig.celery_workers import PROJECT
 
 CELERY = PROJECT / "deploy" / "celery"
 KUBERNETES = PROJECT / "deploy" / "kubernetes"
@@ -212,6 +190,7 @@ def test_a_task_that_failed_fails_its_run_at_once_and_one_not_noted_yet_does_not
     assert launcher.check_run_worker_health(dg.DagsterRun("job")).status is WorkerStatus.RUNNING
 
 
+@pytest.mark.filterwarnings("ignore::celery.exceptions.DuplicateTaskNameWarning")  # of launchers of other tests
 def test_a_run_at_work_renews_its_state_with_a_new_sign_each_time_and_survives_a_backend_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,144 +218,3 @@ def test_a_run_at_work_renews_its_state_with_a_new_sign_each_time_and_survives_a
     assert {(task_id, state) for task_id, _, state in stored} == {("t", "STARTED")}
     assert len({repr(sign) for _, sign, _ in stored}) == len(stored)
     assert {"execute_job", "resume_job"} <= set(app.tasks)
-
-
-# --- the host of a worker
-
-
-@dataclass
-class Ahead:
-    """A clock that is ahead of the machine's."""
-
-    seconds: float
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(seconds=self.seconds)
-
-    def sleep(self, seconds: float) -> None: ...
-
-
-@pytest.fixture
-def library(mariadb_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
-    """The sample's videos of the first eight shards that can be confirmed, taken in and due."""
-    monkeypatch.setenv(PREFIX + "HOME", str(tmp_path))
-    monkeypatch.setenv(PREFIX + "DATABASE_URL", mariadb_url)
-    opened = open_services(load_settings())
-    now = int(datetime.now(UTC).timestamp())
-    wanted = [video for video in load_videos() if video["expect"] == "CONFIRMED" and video["vod_id"] % 64 < SHARDS]
-    create_library(opened.engine, [{**cms_columns(video), "vod_time": now} for video in wanted], default_types())
-    migrations.upgrade(opened.engine, "mac_")
-    Intake(opened.engine, opened.tables, opened.cms, opened.clock).initialise(spread=False)
-    yield opened
-    opened.close()
-
-
-SHARDS, PER_RUN = 8, 2
-
-
-@pytest.mark.mariadb
-def test_a_host_with_another_clock_or_release_is_refused(library: Services) -> None:
-    assert check_worker_host(library.engine, library.clock, library.ready) == []
-    [warning] = check_worker_host(library.engine, Ahead(2), library.ready)
-    assert "2.0 s ahead" in warning
-    with pytest.raises(WorkerHostError, match="behind the database's"):
-        check_worker_host(library.engine, Ahead(-30), library.ready)
-    with library.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE mac_douban_version SET version_num = '0001'")
-    with pytest.raises(WorkerHostError, match="this release needs"):
-        check_worker_host(library.engine, library.clock, library.ready)
-
-
-def test_a_library_that_other_hosts_cannot_reach_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PREFIX + "HOME", str(tmp_path))
-    with pytest.raises(WorkerHostError, match="SQLite"):
-        check_host()
-    monkeypatch.setenv(PREFIX + "SYSTEMS", "feeds")
-    assert locations() == ["douban_pipeline.locations.feeds"]
-    with pytest.raises(WorkerHostError, match=r"feeds\.sqlite"):
-        check_host()
-
-
-# --- two workers
-
-
-@dataclass
-class Host:
-    """An instance on this machine, without daemon and webserver: the test launches the runs itself."""
-
-    home: Path
-    environment: dict[str, str]
-
-
-REQUESTS_PER_MINUTE = 600
-
-
-@pytest.mark.mariadb
-@pytest.mark.filterwarnings("ignore::celery.exceptions.DuplicateTaskNameWarning")  # Dagster's launcher, each time anew
-def test_two_workers_share_runs_and_limit_and_do_nothing_twice(
-    library: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    try:
-        workers = CeleryWorkers(broker_url(REDIS))
-    except RigError as error:
-        missing("redis", str(error))
-    home = tmp_path / "dagster"
-    home.mkdir()
-    # SQLite in place of PostgreSQL, since all are on this machine; nobody reads what the runs print.
-    silent = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
-    configuration = {**parsed(PROJECT / "dagster.yaml"), **workers.changes, "compute_logs": silent}
-    (home / "dagster.yaml").write_text(yaml.safe_dump(configuration))
-    with ReplayServer(load_subjects()) as upstream, workers:
-        ours = {
-            "DOUBAN_URL": upstream.douban_url,
-            "SEARCH_URL": upstream.search_url,
-            "DOUBAN_REQUESTS_PER_MINUTE": str(REQUESTS_PER_MINUTE),
-            "SEARCH_REQUESTS_PER_MINUTE": str(REQUESTS_PER_MINUTE),
-            "DRY_RUN": "false",
-        }
-        settings = {PREFIX + name: value for name, value in ours.items()}
-        for name, value in {**settings, **workers.environment, "DAGSTER_HOME": str(home)}.items():
-            monkeypatch.setenv(name, value)
-        workers.start(Host(home, {**os.environ, "PYTHONWARNINGS": "ignore"}), "first", "second")
-        with dg.DagsterInstance.from_config(str(home)) as instance:
-            runs = launch_all(instance)
-            wait_for(lambda: all(ended(instance, run) for run in runs), seconds=150, poll=0.5)
-            statuses = Counter(instance.get_run_by_id(run).status for run in runs)  # type: ignore[union-attr]
-        assert statuses == {dg.DagsterRunStatus.SUCCESS: SHARDS // PER_RUN}, workers.workers["first"].last_words()
-        asked = upstream.requests.describe()["douban"]
-    took = {name: len(workers.tasks_of(name)) for name in ("first", "second")}
-    assert sum(took.values()) == SHARDS // PER_RUN
-    assert min(took.values()) >= 1, took
-
-    task, log = library.tables.task, library.tables.log
-    with reading(library.engine) as connection:
-        tasks = list(connection.execute(select(task.c.vod_id, task.c.status)))
-        batches = list(connection.execute(select(log.c.vod_id, log.c.new_values)))
-    assert {status for _, status in tasks} == {TaskStatus.SUCCESS}
-    assert max(Counter(vod_id for vod_id, _ in tasks).values()) == 1
-    assert max(Counter(map(str, batches)).values()) == 1, "a video was written twice"
-    assert max(Counter(asked["keys"]).values()) == 1, "a subject was asked for twice"
-    longest_hold_up = 1.0  # a call may be sent late, as many seconds as this before the next one's slot
-    least = (asked["count"] - 1) * 60 / REQUESTS_PER_MINUTE - longest_hold_up
-    assert max(asked["times"]) - min(asked["times"]) >= least
-
-
-def launch_all(instance: dg.DagsterInstance) -> list[str]:
-    """Hand runs of the chain to the launcher, as the daemon does with those of its queue; return their ids."""
-    repository = ReconstructableRepository.for_module(
-        "douban_pipeline.definitions", "defs", working_directory=os.getcwd()
-    )
-    job = build_defs().get_repository_def().get_job(CHAIN)
-    origin = repository.get_reconstructable_job(CHAIN).get_python_origin()
-    launched = []
-    for first in range(0, SHARDS, PER_RUN):
-        tags = shard_range_tags(first, first + PER_RUN - 1)
-        run = instance.create_run_for_job(job, tags=tags, job_code_origin=origin)
-        instance.run_launcher.launch_run(LaunchRunContext(run, workspace=None))
-        launched.append(run.run_id)
-    return launched
-
-
-def ended(instance: dg.DagsterInstance, run_id: str) -> bool:
-    run = instance.get_run_by_id(run_id)
-    return run is not None and run.is_finished
