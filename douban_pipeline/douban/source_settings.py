@@ -65,6 +65,14 @@ class SourceSettings(SystemSettings):
     newcomers: bool = Field(
         True, description="Look at once at videos of titles that the feeds' resource sites added or changed."
     )
+    comments_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{PREFIX}COMMENTS_DATABASE_URL",
+        description="SQLAlchemy URL of the comments' tables; empty means the CMS's database, or a file in HOME.",
+    )
+    priority_from_comments: bool = Field(
+        True, description="Put doubtful videos that visitors discuss first in the review queue."
+    )
     evidence_from_tmdb: bool = Field(
         False, description="Have what TMDB says of linked videos help to match them; needs TMDB_DATABASE_URL."
     )
@@ -262,6 +270,12 @@ class SourceSettings(SystemSettings):
         """Where the feeds' tables are, by the rule of the system feeds; with its password."""
         given = self.feeds_url.get_secret_value() or self.database_url.get_secret_value()
         return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
+
+    @property
+    def comments_tables_url(self) -> str:
+        """Where the comments' tables are, by the rule of the system comments; with its password."""
+        given = self.comments_url.get_secret_value() or self.database_url.get_secret_value()
+        return given or f"sqlite:///{self.home / 'comments.sqlite'}"
 
     @property
     def shown_library_url(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
+from douban_pipeline.comments.definitions import build_defs as build_comments
+from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.digest.definitions import build_defs as build_digest
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.douban.definitions import build_defs as build_douban
@@ -33,6 +35,8 @@ def read_of_others(definitions: dg.Definitions) -> set[tuple[str, str]]:
         ({}, set()),
         ({"systems": "douban,feeds"}, {("due_videos", "feed_polls")}),
         ({"systems": "douban,feeds", "newcomers": False}, set()),
+        ({"systems": "douban,comments"}, {("review_queue", "hot_scores")}),
+        ({"systems": "douban,comments", "priority_from_comments": False}, set()),
     ],
 )
 def test_the_library_reads_what_settings_say(given: dict[str, object], read: set[tuple[str, str]]):
@@ -57,5 +61,7 @@ def test_the_digest_reads_followed_sources_where_they_are_named(sources: str, re
 def test_what_is_read_is_an_asset_of_the_other_location():
     feeds = build_feeds(settings=FeedsSettings(_env_file=None)).resolve_asset_graph()  # type: ignore[call-arg]
     tmdb = build_tmdb(settings=TmdbSettings(_env_file=None)).resolve_asset_graph()  # type: ignore[call-arg]
+    comments = build_comments(settings=CommentsSettings(_env_file=None)).resolve_asset_graph()  # type: ignore[call-arg]
+    assert dg.AssetKey("hot_scores") in comments.get_all_asset_keys()
     assert dg.AssetKey("feed_polls") in feeds.get_all_asset_keys()
     assert dg.AssetKey("tmdb_matches") in tmdb.get_all_asset_keys()

@@ -22,7 +22,7 @@ from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner
-from douban_pipeline_tests.harness.fixtures.runs import function_of, new_run_id, results_of
+from douban_pipeline_tests.harness.fixtures.runs import function_of, new_run_id, results_of, shown_rows
 from douban_pipeline_tests.harness.fixtures.scenario import FAST, row_of, subject
 
 KEY = "sk-or-v1-only-for-tests"
@@ -110,7 +110,7 @@ class Room:
         for guards in only:
             for result in results_of(guards, self.library.services):
                 if not result.passed:
-                    found[result.check_name] = str(result.metadata["videos"].value).replace("\\", "").splitlines()[2:]
+                    found[result.check_name] = shown_rows(str(result.metadata["videos"].value))
         return found
 
     def intros(self, vod_id: int | None = None) -> list[dict[str, Any]]:

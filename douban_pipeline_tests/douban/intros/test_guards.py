@@ -102,7 +102,7 @@ def test_a_bad_intro_is_shown_until_it_is_mended(house, failing, plant, mend, se
     assert set(found) == failing
     for lines in found.values():
         assert len(lines) == 1
-        assert lines[0].startswith("| 4 ")
+        assert lines[0].startswith("4 ")
         assert sentence in lines[0]
     mend(house, text)
     assert house.failed_guards() == {}
@@ -119,7 +119,7 @@ def test_two_intros_that_are_alike_are_the_later_ones_fault(house):
     house.library.execute(sa.delete(mark).where(mark.c.intro_id == house.intros(4)[0]["intro_id"]))
     found = house.failed_guards(checks.checks)
     assert set(found) == {"intros_pass_guard"}
-    assert found["intros_pass_guard"][0].startswith("| 4 ")
+    assert found["intros_pass_guard"][0].startswith("4 ")
 
 
 def test_a_name_that_became_known_only_afterwards_is_nobodys_fault(house):

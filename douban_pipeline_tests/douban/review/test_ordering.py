@@ -40,6 +40,14 @@ def test_what_a_video_is_worth(watched: int, days: float | None, value: float):
 
 
 @pytest.mark.parametrize(
+    ("watched", "comments", "value"),
+    [(0, 99, 0.05 + 0.65 / 2), (0, 9_999, 0.70), (999, 9, 0.375), (0, 5_000_000, 0.70), (0, -1, 0.05)],
+)
+def test_a_discussion_counts_as_being_watched_does(watched: int, comments: int, value: float):
+    assert value_of(watched, None, START, comments) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
     ("score", "lead", "given_reasons", "doubt"),
     [
         (None, None, {}, 0.1),

@@ -8,15 +8,15 @@ site newly has it. Word of a title that the library does not have waits for the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from sqlalchemy import BigInteger, Boolean, Engine, String, bindparam, column, inspect, select, table, update
+from sqlalchemy import BigInteger, Boolean, Engine, String, bindparam, column, select, table, update
 
-from douban_pipeline.core.database import chunks, open_engine, parse_url, reading, run_statement
+from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
+from douban_pipeline.douban.other_systems import database_with
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -112,30 +112,12 @@ class Newcomers:
             self._note_taken(engine, done)
         return report
 
-    @contextmanager
-    def _engine(self) -> Iterator[Engine | None]:
+    def _engine(self) -> AbstractContextManager[Engine | None]:
         """Give the database of the feeds' tables; None where they are not, or newcomers are switched off."""
-        settings, services = self._services.settings, self._services
+        settings = self._services.settings
         if not settings.newcomers:
-            yield None
-            return
-        url = settings.feeds_tables_url
-        if url == settings.library_url:
-            with reading(services.engine) as connection:
-                there = inspect(connection).has_table(newcomer.name)
-            yield services.engine if there else None
-            return
-        place = parse_url(url, setting=variable("feeds_url"))
-        if place.get_backend_name() == "sqlite" and not Path(place.database or "").is_file():
-            yield None  # opening it would make it
-            return
-        engine = open_engine(url, setting=variable("feeds_url"))
-        try:
-            with reading(engine) as connection:
-                there = inspect(connection).has_table(newcomer.name)
-            yield engine if there else None
-        finally:
-            engine.dispose()
+            return nullcontext()
+        return database_with(self._services, newcomer, settings.feeds_tables_url, setting=variable("feeds_url"))
 
     def _waiting(self, engine: Engine) -> list[Newcomer]:
         columns = (newcomer.c.newcomer_id, newcomer.c.name, newcomer.c.changed, newcomer.c.seen_at)

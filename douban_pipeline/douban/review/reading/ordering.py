@@ -2,7 +2,9 @@
 
 **Value** is what a mistake costs the site's visitors::
 
-    popular = log10(1 + hits) / 6, at most 1      a million hits are as much as there is
+    watched = log10(1 + hits) / 6, at most 1      a million hits are as much as there is
+    talked  = log10(1 + comments) / 4, at most 1  comments of a section that was active within a week
+    popular = the larger of the two
     recent  = ½ ^ (days since the CMS last changed it / 90)
     value   = 0.05 + 0.65 · popular + 0.30 · recent
 
@@ -27,7 +29,7 @@ from datetime import datetime, timedelta
 from douban_pipeline.douban.settings import Settings
 
 _LEAST_VALUE, _POPULAR, _RECENT = 0.05, 0.65, 0.30
-_MOST_HITS = 6.0
+_MOST_HITS, _MOST_COMMENTS = 6.0, 4.0
 """Powers of ten."""
 
 _HALF_LIFE = timedelta(days=90)
@@ -53,15 +55,18 @@ def lines_of(settings: Settings) -> ConfirmLines:
     return ConfirmLines(settings.confirm_score, settings.lead_score)
 
 
-def value_of(hits: int, updated: datetime | None, now: datetime) -> float:
+def value_of(hits: int, updated: datetime | None, now: datetime, comments: int = 0) -> float:
     """Return what a video is worth to the site, 0.05 to 1.
 
     Args:
         hits: How often it was watched.
         updated: When the CMS last changed it; None is never.
         now: The present moment.
+        comments: How many comments its section has, if visitors wrote there lately.
     """
-    popular = min(1.0, math.log10(1 + max(0, hits)) / _MOST_HITS)
+    watched = math.log10(1 + max(0, hits)) / _MOST_HITS
+    talked = math.log10(1 + max(0, comments)) / _MOST_COMMENTS
+    popular = min(1.0, max(watched, talked))
     recent = 0.0 if updated is None else 0.5 ** (max(timedelta(0), now - updated) / _HALF_LIFE)
     return _LEAST_VALUE + _POPULAR * popular + _RECENT * recent
 

@@ -19,6 +19,7 @@ from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts, both_verdicts
+from douban_pipeline.douban.review.reading.discussed import hot_comments
 from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate, newest_candidates
 from douban_pipeline.douban.services import Services
@@ -69,6 +70,7 @@ def places_of(
     decided = decided_videos(services.tables, connection)
     open_rows = [row for row in rows if row["vod_id"] not in decided]
     points = _points(services.tables, connection, [row["verdict_id"] for row in open_rows if row["verdict_id"]])
+    comments = hot_comments(services, vod_ids)
     now = services.clock.now()
     lines = lines_of(services.settings)
     kinds: dict[int, Kind | None] = {}
@@ -86,7 +88,7 @@ def places_of(
                 row["verdict_id"] or 0,
                 score,
                 lead,
-                value_of(row["vod_hits"], moment_of(row["vod_time"]), now),
+                value_of(row["vod_hits"], moment_of(row["vod_time"]), now, comments.get(row["vod_id"], 0)),
                 doubt_of(
                     score,
                     lead,

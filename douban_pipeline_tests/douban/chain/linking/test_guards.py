@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask, shard_of
-from douban_pipeline_tests.harness.fixtures.runs import STEPS, Run, new_run_id
+from douban_pipeline_tests.harness.fixtures.runs import STEPS, Run, new_run_id, shown_rows
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, GUARDS, RIVER, WHALE, Scenario, row_of
 
 JUDGED_AND_WRITTEN = STEPS[2:]
@@ -57,8 +57,7 @@ def names(run, guard, *vod_ids):
     said = run.guard(guard)
     assert said["violations"] == len(vod_ids)
     assert said["shards"] == ", ".join(f"{shard_of(vod_id):02d}" for vod_id in vod_ids)
-    lines = said["videos"].splitlines()[2:]
-    assert [line.split("|")[1].strip() for line in lines] == [str(vod_id) for vod_id in vod_ids]
+    assert [row.split()[0] for row in shown_rows(said["videos"])] == [str(vod_id) for vod_id in vod_ids]
     return " ".join(said["videos"].replace("\\", "").split())
 
 

@@ -1,0 +1,61 @@
+"""How much visitors discuss a video: the comments of its section, as the system comments keeps them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from datetime import timedelta
+
+from sqlalchemy import BigInteger, Integer, column, select, table
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.column_types import UtcDateTime
+from douban_pipeline.core.database import DatabaseError, chunks, reading
+from douban_pipeline.douban.other_systems import database_with
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import variable
+
+HOT_FOR = timedelta(days=7)
+"""A section is hot while something happened in it within this time."""
+MOST = 5_000
+"""Hot sections that are read at once, the latest first."""
+_VIDEO = 1
+"""The type of sections that belong to videos, as the CMS numbers it."""
+
+section = table(
+    "cmt_section",
+    column("type", Integer),
+    column("object_id", BigInteger),
+    column("visible_count", Integer),
+    column("active_at", UtcDateTime),
+)
+"""The columns that are read of the comments' table."""
+
+_log = logging.getLogger(__name__)
+
+
+def hot_comments(services: Services, vod_ids: Collection[int] | None = None) -> dict[int, int]:
+    """Return the number of visible comments of videos whose section is hot; of some ``vod_ids`` if given.
+
+    The order of the review queue does not depend on the comments: where their database cannot be read, that is logged
+    as a warning and no video counts as discussed.
+    """
+    settings = services.settings
+    if not settings.priority_from_comments or "comments" not in settings.systems:
+        return {}
+    url, name = settings.comments_tables_url, variable("comments_url")
+    try:
+        with database_with(services, section, url, setting=name) as engine:
+            if engine is None:
+                return {}
+            hot = (section.c.type == _VIDEO, section.c.active_at >= services.clock.now() - HOT_FOR)
+            query = select(section.c.object_id, section.c.visible_count).where(*hot)
+            queries = [query.order_by(section.c.active_at.desc()).limit(MOST)]
+            if vod_ids is not None:
+                queries = [query.where(section.c.object_id.in_(some)) for some in chunks(sorted(vod_ids))]
+            with reading(engine) as connection:
+                return {vod_id: count for each in queries for vod_id, count in connection.execute(each)}
+    except (DatabaseError, SQLAlchemyError) as error:
+        reason = getattr(error, "orig", None) or error
+        _log.warning("the review queue is ordered without the comments, which cannot be read (%s): %s", name, reason)
+        return {}
