@@ -19,7 +19,11 @@ def materialize(page: Page, url: str, asset: str) -> None:
     """Press *Materialize* on an asset's page, and wait until its run has succeeded."""
     open_asset(page, url, asset)
     page.get_by_role("button", name="Materialize").first.click()
-    page.get_by_role("link", name="View", exact=True).click()
+    view, confirm = page.get_by_role("link", name="View", exact=True), page.get_by_role("button", name="Confirm")
+    view.or_(confirm).first.wait_for()
+    if confirm.is_visible():  # what it reads of another system was never materialized: Dagster asks once
+        confirm.click()
+    view.click()
     expect_success(page)
 
 
