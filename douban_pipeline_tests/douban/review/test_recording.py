@@ -6,8 +6,11 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.douban.chain.syncing.guards import visit_not_ahead
 from douban_pipeline.douban.review.recording import record as recording_module
 from douban_pipeline.douban.review.recording.record import DecisionError
 from douban_pipeline.douban.sources.errors import SubjectMismatch
@@ -38,6 +41,26 @@ def library(shared_library: Library) -> Library:
 
 def telling(rows, *columns):
     return [tuple(row[column] for column in columns) for row in rows]
+
+
+def test_a_visit_that_ends_while_decisions_wait_to_be_stored_lies_before_the_one_that_is_due(library, monkeypatch):
+    """Else a guard stops the runs of the shard: a video that was visited must be visited again later than that."""
+    insert, clock, video = recording_module.insert_missing, library.clock, library.tables.video
+
+    def after_a_visit(connection, *args, **kwargs):
+        clock.advance(seconds=5)
+        visited = {"douban_last_sync_at": clock.now(), "douban_next_sync_at": clock.now() + LATER}
+        connection.execute(video.update().where(video.c.vod_id == 4).values(visited))
+        clock.advance(seconds=1)
+        return insert(connection, *args, **kwargs)
+
+    monkeypatch.setattr(recording_module, "insert_missing", after_a_visit)
+    with asking():
+        decide(library, decision_on(4, "set_id", FREE))
+    [found] = library.query(sa.select(video).where(video.c.vod_id == 4))
+    assert found["douban_last_sync_at"] < found["douban_next_sync_at"] <= clock.now()
+    with reading(library.engine) as connection:
+        assert not list(visit_not_ahead(library.services, connection))
 
 
 # --- what is written --------------------------------------------------------------------------------------------------

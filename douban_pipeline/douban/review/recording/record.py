@@ -284,9 +284,10 @@ def _store(
     if new:
         insert_missing(connection, table, new, key="pending_key")
     if recorded:
-        # Due at once, so that the sensor launches the run that applies it.
+        # Due at once, so that the sensor launches the run that applies it. The time is taken here: statements above may
+        # wait for locks, and a visit that ended while they did must not lie after the one that is due.
         due = update(video).where(video.c.vod_id.in_([draft.vod_id for draft in recorded]))
-        connection.execute(due.values(douban_next_sync_at=now))
+        connection.execute(due.values(douban_next_sync_at=services.clock.now()))
     return settled
 
 
