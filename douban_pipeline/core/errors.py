@@ -105,7 +105,7 @@ class GateUnreadable(SourceError):
 
 
 class ProblemsError(Exception):
-    """A person's request cannot be carried out; ``problems`` holds one sentence for each reason."""
+    """A person's request cannot be applied; ``problems`` holds one sentence for each reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))

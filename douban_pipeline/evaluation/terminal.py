@@ -56,7 +56,7 @@ def _share(rate: Proportion) -> str:
 def print_row(
     judged: Sequence[Result], corpus: Mapping[int, CorpusSubject], truth: int | None, as_json: bool, console: Console
 ) -> None:
-    """Print what the verdict on a row rests on; of several results the later ones had the truth taken out."""
+    """Print the evidence of the verdict on a row; of several results the later ones had the truth taken out."""
     found = [
         {"truth taken out": place > 0, **row_evidence(result, corpus, truth=truth)}
         for place, result in enumerate(judged)

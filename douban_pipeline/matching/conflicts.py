@@ -94,7 +94,7 @@ def takes_out(code: Code, found: Fields) -> bool:
     return code in HARD_REJECTS
 
 
-def told(code: Code, video: Video, subject: Subject, found: Fields) -> Finding:
+def finding_of(code: Code, video: Video, subject: Subject, found: Fields) -> Finding:
     """Return what :func:`find` found with its sentence, which most candidates never need."""
     words = _WORDS.get(code)
     text = SENTENCES[code] if words is None else words(video, subject, found)

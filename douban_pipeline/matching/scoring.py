@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS, Code
-from douban_pipeline.matching.conflicts import Finding, find, takes_out, told, versus, year_note
+from douban_pipeline.matching.conflicts import Finding, find, finding_of, takes_out, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
@@ -158,7 +158,7 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Rejects and conflicts with their sentences."""
-        return tuple(told(code, self.video, self.subject, self.fields) for code in self.codes)
+        return tuple(finding_of(code, self.video, self.subject, self.fields) for code in self.codes)
 
     @property
     def title(self) -> TitleMatch:

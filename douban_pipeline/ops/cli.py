@@ -280,7 +280,7 @@ def evaluate(
         bool, typer.Option(help="Print the curve, what rows that were not linked lack, and every wrong link.")
     ] = False,
     row: Annotated[
-        str | None, typer.Option(metavar="FILE:LINE", help="Judge one row only and print what its verdict rests on.")
+        str | None, typer.Option(metavar="FILE:LINE", help="Judge one row only and print the evidence of its verdict.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON and nothing else.")] = False,
 ) -> None:

@@ -131,7 +131,7 @@ HELP: Mapping[str, str] = {
     "Print the curve, what rows that were not linked lack, and every wrong link.": (
         "打印曲线、未关联的行缺少哪些证据，以及每条错误关联。"
     ),
-    "Judge one row only and print what its verdict rests on.": "只判定一行，并打印判定所依据的证据。",
+    "Judge one row only and print the evidence of its verdict.": "只判定一行，并打印判定所依据的证据。",
     "Print the evidence as JSON and nothing else.": "以 JSON 打印证据，不打印其他内容。",
     "Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample.": (
         "提供自带的模拟上游：douban.php、三种搜索和 OpenRouter，内容来自样本。"

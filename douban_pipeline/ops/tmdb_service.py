@@ -42,7 +42,7 @@ _PERSISTENCE = {
 
 
 def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_json: bool) -> bool:
-    """Answer a question and print what it rests on; return whether TMDB could be asked."""
+    """Answer a question and print its evidence; return whether TMDB could be asked."""
     settings = load_settings()
     with ExitStack() as stack:
         store = None

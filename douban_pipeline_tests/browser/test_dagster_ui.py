@@ -11,7 +11,7 @@ import pytest
 from douban_pipeline_tests.browser.dagster_ui import at_work_in, members, until
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are told by /proc, which is Linux's")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc, which is Linux's")
 def test_what_a_command_leaves_behind_is_seen():
     child = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'])"
     with subprocess.Popen(
@@ -25,7 +25,7 @@ def test_what_a_command_leaves_behind_is_seen():
         until(lambda: not members(process.pid), 10, lambda: "it does not end with its input")
 
 
-@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="processes are told by /proc, which is Linux's")
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="processes are found in /proc, which is Linux's")
 def test_who_works_in_a_folder_is_seen_whatever_session_it_is_of(tmp_path: Path):
     below = tmp_path / "home"
     below.mkdir()

@@ -110,7 +110,7 @@ def test_a_screen_reader_is_told_what_is_what_and_what_was_chosen(page: Page, ve
     expect(shown.get_by_role("columnheader")).to_have_count(7)
     expect(shown.get_by_role("rowheader").first).to_be_attached()
     expect(shown.get_by_role("region", name="《乙》与候选的比较")).to_be_attached()
-    # The key is told apart from the name, and a button says whether it is pressed.
+    # The key is marked apart from the name, and a button says whether it is pressed.
     choose = shown.get_by_role("button", name="选候选 1", exact=True)
     expect(choose).to_have_attribute("aria-keyshortcuts", "1")
     expect(choose).to_have_attribute("aria-pressed", "false")

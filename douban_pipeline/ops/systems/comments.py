@@ -59,7 +59,7 @@ def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
     }
     known = ", ".join(name for name, there in ways.items() if there)
     if known:
-        yield CheckResult("visitors", "ok", said(f"识别发言者的方式：{known}", f"who writes is told by: {known}"))
+        yield CheckResult("visitors", "ok", said(f"识别发言者的方式：{known}", f"visitors are identified by: {known}"))
     else:
         variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
         remedy = said(f"设置其中之一：{variables}", f"set one of {variables}")

@@ -66,7 +66,7 @@ class Living(Background):
                     self.acts[self._life.step()] += 1
             except RigError:
                 self.acts["a launch that failed"] += 1
-            except Exception as error:  # noqa: BLE001 (told in the report: a soak that broke proves nothing)
+            except Exception as error:  # noqa: BLE001 (reported: a soak that broke proves nothing)
                 self.errors.append(f"{type(error).__name__}: {error}")
 
 

@@ -88,7 +88,7 @@ class Systems(Part):
         try:
             self._live()
             self._drain()
-        except Exception as error:  # noqa: BLE001 (told in the report)
+        except Exception as error:  # noqa: BLE001 (reported)
             self.errors.append(f"{type(error).__name__}: {error}")
 
     def _live(self) -> None:

@@ -68,7 +68,7 @@ class SystemLife(Background):
                 self.acts[self.step()] += 1
             except OUTAGES:
                 self.acts[DOWN] += 1
-            except Exception as error:  # noqa: BLE001 (told in the report: a soak that broke proves nothing)
+            except Exception as error:  # noqa: BLE001 (reported: a soak that broke proves nothing)
                 self.errors.append(f"{self.name}: {type(error).__name__}: {error}")
 
     def harms(self) -> Mapping[str, Harm]:
