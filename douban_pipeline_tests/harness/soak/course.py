@@ -15,7 +15,7 @@ import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline_tests.harness.rig.processes import RigError
-from douban_pipeline_tests.harness.soak.background import Background
+from douban_pipeline_tests.harness.soak.background import Acting
 from douban_pipeline_tests.harness.soak.disasters import Disasters
 from douban_pipeline_tests.harness.soak.duties import Operator
 from douban_pipeline_tests.harness.soak.ending import come_to_rest, drain
@@ -42,32 +42,23 @@ class StopRequests:
     hurry: threading.Event = field(default_factory=threading.Event)
 
 
-class Living(Background):
+class Living(Acting):
     """Outsiders at work, on a thread of their own.
 
     Attributes:
-        acts: How often they did what.
-        errors: What broke in the soak's own code; there should be nothing.
         pause: Held while they must not do anything.
     """
 
     def __init__(self, life: Life, rng: Random) -> None:
-        super().__init__("life", patience=60)
-        self._life, self._rng = life, rng
-        self.acts: Counter[str] = Counter()
-        self.errors: list[str] = []
+        failed = "a launch that failed"
+        super().__init__("life", rng, rhythm=STEP_SECONDS, outages=(RigError,), outage=failed, patience=60)
+        self._life = life
         self.pause = threading.Lock()
 
-    def go_on(self) -> None:
-        """Act, and rest, until the end."""
-        while not self.ended.wait(self._rng.uniform(*STEP_SECONDS)):
-            try:
-                with self.pause:
-                    self.acts[self._life.step()] += 1
-            except RigError:
-                self.acts["a launch that failed"] += 1
-            except Exception as error:  # noqa: BLE001 (reported: a soak that broke proves nothing)
-                self.errors.append(f"{type(error).__name__}: {error}")
+    def step(self) -> str:
+        """Let one of them act, unless they must not."""
+        with self.pause:
+            return self._life.step()
 
 
 @dataclass(slots=True)

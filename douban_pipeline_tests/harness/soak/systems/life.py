@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
-from douban_pipeline_tests.harness.soak.background import Background
+from douban_pipeline_tests.harness.soak.background import Acting
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.systems.ground import Ground
 
@@ -27,14 +26,12 @@ Harm = Callable[[], bool]
 """Does harm once; False where there is nothing to be harmed yet, so that it is tried again."""
 
 
-class SystemLife(Background):
+class SystemLife(Acting):
     """One system in a soak: `prepare` before Dagster is started, `begin` after it, then `step` again and again.
 
     Attributes:
         name: The system's, which is its location's too.
         rhythm: Least and most seconds between two steps.
-        acts: How often what was done.
-        errors: What broke in the soak's own code; there should be nothing.
 
     Args:
         ground: What it stands on.
@@ -45,10 +42,16 @@ class SystemLife(Background):
     rhythm: ClassVar[tuple[float, float]]
 
     def __init__(self, ground: Ground, rng: Random) -> None:
-        super().__init__(f"life of {self.name}", patience=90)
-        self.ground, self.rng = ground, rng
-        self.acts: Counter[str] = Counter()
-        self.errors: list[str] = []
+        super().__init__(
+            f"life of {self.name}",
+            rng,
+            rhythm=self.rhythm,
+            outages=OUTAGES,
+            outage=DOWN,
+            patience=90,
+            source=f"{self.name}: ",
+        )
+        self.ground = ground
 
     @abstractmethod
     def prepare(self) -> Mapping[str, str]:
@@ -56,20 +59,6 @@ class SystemLife(Background):
 
     def begin(self) -> None:
         """Start the processes that it has beside Dagster's."""
-
-    @abstractmethod
-    def step(self) -> str:
-        """Do something, and return what, in words."""
-
-    def go_on(self) -> None:
-        """Act, and rest, until the end."""
-        while not self.ended.wait(self.rng.uniform(*self.rhythm)):
-            try:
-                self.acts[self.step()] += 1
-            except OUTAGES:
-                self.acts[DOWN] += 1
-            except Exception as error:  # noqa: BLE001 (reported: a soak that broke proves nothing)
-                self.errors.append(f"{self.name}: {type(error).__name__}: {error}")
 
     def harms(self) -> Mapping[str, Harm]:
         """Return what can be done to it, by what it is called; every one happens at least once."""
