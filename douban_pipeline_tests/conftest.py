@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from douban_pipeline_tests.harness.rig.own_servers import OwnServers
 
 pytest_plugins = [
+    "douban_pipeline_tests.harness.fixtures.failures",
     "douban_pipeline_tests.harness.fixtures.library",
     "douban_pipeline_tests.harness.fixtures.scenario",
     "douban_pipeline_tests.harness.fixtures.scripted_source",
