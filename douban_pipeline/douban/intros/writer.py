@@ -166,7 +166,7 @@ class IntroWriter:
             done = self._done(connection, tasks)
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
-            if task.payload.get(DECISION) in done:
+            if task.task_id in done:
                 yield from self._close_written(task, row)
                 continue
             refusal = subject_refusal(row, state)
@@ -184,15 +184,19 @@ class IntroWriter:
                 yield IntroTask(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 
     def _done(self, connection: Connection, tasks: Sequence[Task]) -> set[int]:
-        """Return the decisions whose intro was written already: their run died before it closed the task.
+        """Return the tasks whose intro was written already: their run died before it closed them.
 
-        What nobody ordered needs no such look: it is locked since.
+        Whether the intro is still there does not matter: what was reverted meanwhile is not to be written again.
         """
         log = self.services.tables.log
-        wanted = [task.payload[DECISION] for task in tasks if is_ordered(task)]
-        written = (log.c.action == INTRO, log.c.state.in_((ChangeState.APPLIED, ChangeState.REVERTED)))
-        query = select(log.c.decision_id).where(log.c.decision_id.in_(wanted), *written)
-        return set(connection.execute(query).scalars()) if wanted else set()
+        # The log has an index of videos, none of tasks.
+        query = select(log.c.task_id).where(
+            log.c.vod_id.in_([task.vod_id for task in tasks]),
+            log.c.task_id.in_([task.task_id for task in tasks]),
+            log.c.action == INTRO,
+            log.c.state.in_((ChangeState.APPLIED, ChangeState.REVERTED)),
+        )
+        return set(connection.execute(query).scalars()) if tasks else set()
 
     def _close_written(self, task: Task, row: RowMapping | None) -> Iterator[IntroResult]:
         """Close a task whose intro was written by a run that died right after."""

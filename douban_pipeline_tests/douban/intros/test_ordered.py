@@ -203,3 +203,25 @@ def test_a_killed_run_carries_an_order_out_once(room_everywhere, monkeypatch, po
     assert decisions(house.library, "state") == ["applied"]
     assert not [task for task in house.library.tasks() if task["open_key"]]
     assert house.failed_guards() == {}
+
+
+@pytest.mark.parametrize("ordered", [False, True], ids=["due", "ordered"])
+def test_an_intro_of_a_killed_run_that_was_reverted_is_not_tried_again(room_everywhere, monkeypatch, ordered):
+    house = room_everywhere(linked(RIVER, 4))
+    if ordered:
+        order(house)
+    with monkeypatch.context() as patch:
+        patch.setattr(*dies_before(IntroWriter, "_settle"))
+        with pytest.raises(Killed):
+            house.run()
+    [change] = house.changes()
+    selection = ChangeSelection((change["change_id"],))
+    revert(house.library.change_log("revert-1"), selection, operator="小王", reason="剧透", dry_run=False)
+    written = house.run(run_id="next")
+    assert (house.content(4), house.calls) == ("<p>原有简介</p>", 1)
+    assert telling(house.intros(), "state", "change_id") == [("withdrawn", change["change_id"])]
+    [task] = house.library.tasks()
+    assert (task["status"], task["open_key"], written["skipped"]) == ("SUCCESS", None, 1)
+    assert "已由中断的运行写入" in written["texts"]
+    assert telling(house.changes(), "state") == [("reverted",)]
+    assert house.failed_guards() == {}
