@@ -17,6 +17,7 @@ from douban_pipeline.digest.answers import AnalysisAnswer, problem_of
 from douban_pipeline.digest.articles import body_of, content_hash, text_of, url_hash
 from douban_pipeline.digest.prompts import IN_ORDER, ONLY_JSON, analysis_prompt, delimited
 from douban_pipeline.digest.rubrics import RubricError, read_rubric, write_defaults
+from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey, days_to_watch, early_refusal, push_refusal, window_of
 from douban_pipeline.digest.suspicions import suspicions_of
 from douban_pipeline.digest.types import Finding, WaitingArticle
@@ -202,6 +203,15 @@ def test_every_try_is_a_new_conversation_in_the_plan_s_words(tmp_path: Path) -> 
     assert users[3].endswith(IN_ORDER)
     assert "json" in prompt.system
     assert '"score"' in prompt.system
+
+
+def test_the_plan_s_parameters_are_the_defaults(tmp_path: Path) -> None:
+    chosen = DigestSettings(_env_file=None, home=tmp_path)
+    assert chosen.window_days == 3
+    assert chosen.schedule_slots == ("07:00", "12:00", "14:00", "18:00", "22:00")
+    assert (chosen.push_score_threshold, chosen.max_articles_per_slot) == (60, 50)
+    assert (chosen.deepseek_model, chosen.deepseek_max_retries) == ("deepseek-reasoner", 3)
+    assert (chosen.deepseek_content_truncate_chars, chosen.worker_concurrency) == (16_000, 2)
 
 
 def test_the_operator_s_files_count_and_change_the_hash(tmp_path: Path) -> None:

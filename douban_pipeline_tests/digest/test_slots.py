@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,9 +18,10 @@ from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.reworking import analyse_again, articles_to_rework
 from douban_pipeline.digest.running import TooEarly
+from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.slots import Claim
 from douban_pipeline.digest.store.tables import account, daily_report, opportunity, slot_run
-from douban_pipeline.digest.types import AnalysedStatus, BodyState, SlotStatus
+from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, SlotStatus
 from douban_pipeline.feeds.store.migrations import TREE as FEEDS_TREE
 from douban_pipeline.feeds.store.tables import entry, source
 from douban_pipeline_tests.digest.hostile import HOSTILE
@@ -116,6 +118,44 @@ def test_doubles_by_address_and_by_text_are_analysed_once(at: Stage) -> None:
     at.run("12:00")
     assert len(at.analyses()) == 1
     assert at.items()["第 2 篇"]["analyzed_status"] == AnalysedStatus.DOUBLE
+
+
+def test_an_article_that_another_process_stores_at_the_same_moment_is_left_out(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both looked before either had stored: whoever is second learns of it from the database.
+    monkeypatch.setattr(items, "unknown", lambda _connection, articles: [*articles])
+    articles = [FoundArticle(f"a-{number}", "a", "号", f"第 {number} 篇", "", "", moment("07:00")) for number in (1, 2)]
+    with at.services.engine.begin() as connection:
+        assert items.insert_articles(connection, 1, articles[:1], moment("07:00")) == 1
+        assert items.insert_articles(connection, 2, articles, moment("07:00")) == 1
+    assert {title: row["run_id"] for title, row in at.items().items()} == {"第 1 篇": 1, "第 2 篇": 2}
+
+
+def test_what_is_published_after_the_report_is_in_the_first_slot_of_the_next_day(at: Stage) -> None:
+    at.run("22:00")
+    at.publish(1, 70, hours_ago=-1)
+    ended = at.run("07:00", day=DAY + timedelta(days=1))
+    assert [each.title for each in ended.findings] == ["第 1 篇"]
+    assert at.rows(slot_run)[-1]["run_date"] == DAY + timedelta(days=1)
+
+
+def test_the_model_is_given_the_day_in_brief_and_its_numbers_are_ours(at: Stage) -> None:
+    for number in range(5):
+        at.publish(number, 70 + number)
+    at.run("22:00")
+    [told] = [request["messages"][1]["content"] for request in at.server.model.seen if "analyses" in str(request)]
+    data = json.loads(told.split("\n")[1])
+    assert data["date"] == str(DAY)
+    assert [row["score"] for row in data["analyses"]] == [74, 73, 72, 71, 70]
+    assert data["analyses"][0].keys() == {
+        *("analysis_id", "title", "mp_name", "published_at", "score", "has_opportunity", "top_type", "summary"),
+        *("analysis_url", "opportunities_brief"),
+    }
+    assert data["analyses"][0]["analysis_url"].startswith("https://digest.example/analysis/")
+    digest = at.rows(daily_report)[0]["digest_json"]
+    assert len(digest["top_opportunities"]) == 3
+    assert digest["stats"] == {"analyses": 5, "opportunities": 5, "failures": 0, "best_score": 74}
 
 
 def test_an_outage_widens_the_window_to_fourteen_days(at: Stage) -> None:

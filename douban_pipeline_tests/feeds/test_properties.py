@@ -1,4 +1,4 @@
-"""The plan's twelve properties, each for at least a hundred drawn examples."""
+"""The plan's twelve properties, each for at least a hundred drawn examples, and its cases at the limits."""
 
 from __future__ import annotations
 
@@ -255,6 +255,58 @@ def test_property_12_updated_at_is_the_present_moment(
         assert update_source_stats(connection, str(name), "rss", new, error, now=now)["updated_at"] == now
         connection.execute(update(stats).where(stats.c.source_id == str(name)).values(lease_until=0))
     connection.rollback()
+
+
+def spaced(count: int, gap: float) -> list[dict[str, Any]]:
+    return rows([int(START - number * gap) for number in range(count)])
+
+
+@pytest.mark.parametrize(
+    ("hours", "below", "reached"),
+    [
+        (6, "realtime", "high"),
+        (18, "high", "daily"),
+        (36, "daily", "daily_fixed"),
+        (72, "daily_fixed", "weekly"),
+        (168, "weekly", "monthly"),
+        (720, "monthly", "low"),
+    ],
+)
+def test_a_mean_gap_at_a_limit_belongs_to_the_slower_class(hours: int, below: str, reached: str) -> None:
+    found = [classify_update_frequency(spaced(4, gap), now=START)[0] for gap in (hours * HOUR - 1, hours * HOUR)]
+    assert found == [below, reached]
+
+
+def test_five_on_one_day_are_realtime_and_four_are_not() -> None:
+    midnight = datetime.fromtimestamp(START, DEFAULT_ZONE).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = int(midnight.timestamp()) - 2 * DAY
+    for count, frequency in ((4, "low"), (5, "realtime")):
+        times = [day + number for number in range(count)] + [day - 200 * DAY]
+        assert classify_update_frequency(rows(sorted(times, reverse=True)), now=START)[0] == frequency
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_fewer_than_three_entries_are_daily_and_have_no_hours(count: int) -> None:
+    assert classify_update_frequency(spaced(count, 900 * HOUR), now=START) == ("daily", "P2")
+    assert calculate_publish_time_stats(spaced(count, HOUR), now=START) == (None, None)
+
+
+def test_hours_of_one_hour_and_of_both_sides_of_midnight() -> None:
+    midnight = datetime.fromtimestamp(START, DEFAULT_ZONE).replace(hour=0, minute=0, second=0, microsecond=0)
+    at = int(midnight.timestamp())
+    same = rows([at - day * DAY + 20 * HOUR for day in (1, 2, 3)])
+    assert calculate_publish_time_stats(same, now=START) == (20.0, 1.0)
+    both = rows([at - day * DAY + hour * HOUR for day in (1, 2) for hour in (23, 1)])
+    # The plan's mean is arithmetic: noon. The deviation at its limit says that the hours are not usable.
+    assert calculate_publish_time_stats(both, now=START) == (12.0, 6.0)
+
+
+def test_times_that_cannot_be_are_skipped_and_the_others_count() -> None:
+    odd: list[Any] = [None, "x", 0, -5, float("nan"), START + 9 * DAY, True]
+    given_rows = spaced(4, 20 * HOUR) + [{"published_at": moment} for moment in odd]
+    assert classify_update_frequency(given_rows, now=START) == ("daily", "P2")
+    weekly = spaced(4, 100 * HOUR) + [{"published_at": moment} for moment in odd]
+    assert classify_update_frequency(weekly, now=START) == ("weekly", "P4")
 
 
 SIGNATURES = {

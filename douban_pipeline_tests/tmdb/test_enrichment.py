@@ -434,6 +434,14 @@ def test_figures_are_given_as_prometheus_reads_them(service: TMDBEnrichmentServi
         assert line.startswith("#") or float(line.rpartition(" ")[2]) >= 0
 
 
+def test_how_many_changes_wait_for_the_graph_is_a_figure(spool: Spool, store: FakeStore):
+    metrics = writing.Metrics()
+    writer = Writer(store, spool, metrics, backlog=lambda: 7)
+    writer._record_backlog()
+    writer.close()
+    assert "douban_pipeline_tmdb_outbox_backlog 7" in metrics.text()
+
+
 def test_the_pause_between_attempts_grows_and_ends(spool: Spool, store: FakeStore, clock: FakeClock):
     writer = Writer(store, spool, writing.Metrics())
     pauses = []
