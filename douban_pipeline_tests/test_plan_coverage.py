@@ -7,6 +7,7 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import typer.main
 
@@ -40,21 +41,27 @@ def names_in(where: str) -> list[tuple[str, str]]:
     return [(kind, name) for kind, _, name in found]
 
 
-@cache
-def known() -> dict[str, Collection[str]]:
-    """Return every name there is, by kind."""
-    definitions = build_defs(settings=GivenSettings())
+def names_of(definitions: dg.Definitions) -> dict[str, Collection[str]]:
+    """Return the names of a code location's definitions, by kind."""
     graph = definitions.resolve_asset_graph()
-    tables = {table.name.removeprefix("mac_douban_"): table for table in own_tables("mac_").metadata.sorted_tables}
-    columns = {f"{name}.{column.name}" for name, table in tables.items() for column in table.columns}
-    indexes = {str(index.name) for table in tables.values() for index in table.indexes}
     return {
-        "setting": {variable(name).removeprefix(PREFIX) for name in Settings.model_fields},
         "job": {job.name for job in definitions.resolve_all_job_defs()},
         "asset": {key.to_user_string() for key in graph.get_all_asset_keys()},
         "check": {key.name for key in graph.asset_check_keys},
         "sensor": {sensor.name for sensor in definitions.sensors or ()},
         "schedule": {schedule.name for schedule in definitions.schedules or ()},
+    }
+
+
+@cache
+def known() -> dict[str, Collection[str]]:
+    """Return every name there is, by kind."""
+    tables = {table.name.removeprefix("mac_douban_"): table for table in own_tables("mac_").metadata.sorted_tables}
+    columns = {f"{name}.{column.name}" for name, table in tables.items() for column in table.columns}
+    indexes = {str(index.name) for table in tables.values() for index in table.indexes}
+    return {
+        "setting": {variable(name).removeprefix(PREFIX) for name in Settings.model_fields},
+        **names_of(build_defs(settings=GivenSettings())),
         "table": set(tables),
         "column": columns | {f"vod.{column.name}" for column in VOD_COLUMNS},
         "index": {name.removeprefix("ix_mac_douban_") for name in indexes},
