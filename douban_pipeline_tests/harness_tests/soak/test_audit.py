@@ -208,7 +208,8 @@ def test_what_is_spoiled_in_the_database_is_found(left: LeftBehind, case: str) -
 
 
 def requests(times: list[float], ended: list[float] | None = None) -> dict[str, dict[str, object]]:
-    return {"douban": {"times": times, "ended": ended or []}}
+    keys = [f"the {number}." for number in range(1, len(times) + 1)]
+    return {"douban": {"times": times, "ended": ended or [], "keys": keys}}
 
 
 BURST = [1_800_000_000 + second for second in (0, 1, 2, 59.9)]
@@ -228,7 +229,8 @@ def test_too_many_requests_at_once_are_found(left: LeftBehind) -> None:
     assert not left.broken()
     left.under(requests=requests(BURST, [moment + 1.5 for moment in BURST]))
     [finding] = left.broken().values()
-    assert "2 requests at once" in finding.examples[0]
+    first, second = "the 1. (08:00:00.000)", "the 2. (08:00:01.000)"
+    assert f"2 requests at once, allowed are 1: at 08:00:01.000 {first}, {second}" in finding.examples[0]
 
 
 def test_a_source_without_a_limit_is_found(left: LeftBehind) -> None:

@@ -32,11 +32,14 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
         summary = f"{source}: {len(moments)} requests, at most {most} of {per_minute:g} in 60 s"
         if most > per_minute:
             case.breaks(f"{source}: {most} requests in the 60 s from {_shown(at)}, allowed are {per_minute:g}")
-        together = _at_once(log)
+        together, at, keys = _at_once(log)
         if together:
             summary += f", {together} of {concurrency} at once"
             if together > concurrency:
-                case.breaks(f"{source}: {together} requests at once, allowed are {concurrency}")
+                asked = ", ".join(keys)
+                case.breaks(
+                    f"{source}: {together} requests at once, allowed are {concurrency}: at {_exact(at)} {asked}"
+                )
         quota = evidence.services.settings.daily_quotas.get(source)
         days = Counter(datetime.fromtimestamp(each, zone).date() for each in moments)
         for day, count in days.items():
@@ -47,10 +50,10 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
 
 
 def _by_source(requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
-    """Return when requests of each source came and ended; a source may have several endpoints."""
+    """Return when requests of each source came and ended, and for what; a source may have several endpoints."""
     found: dict[str, dict[str, list[Any]]] = {}
     for endpoint, log in requests.items():
-        of_source = found.setdefault(SOURCES.get(endpoint, endpoint), {"times": [], "ended": []})
+        of_source = found.setdefault(SOURCES.get(endpoint, endpoint), {"times": [], "ended": [], "keys": []})
         for name, moments in of_source.items():
             moments += log.get(name, ())
     return found
@@ -86,18 +89,32 @@ def _busiest(moments: Sequence[float]) -> tuple[int, float]:
     return max(found, key=lambda each: each[0])
 
 
-def _at_once(log: Mapping[str, Any]) -> int:
-    """Return how many requests were under way at once at most, 0 if nobody noted when they ended."""
-    steps: list[tuple[float, int]] = []
-    for began, ended in zip(log.get("times", ()), log.get("ended", ()), strict=False):
+def _at_once(log: Mapping[str, Any]) -> tuple[int, float, list[str]]:
+    """Return how many requests were under way at once at most, since when, and for what each was, the oldest first.
+
+    It is 0 if nobody noted when they ended.
+    """
+    steps: list[tuple[float, int, int]] = []
+    for number, (began, ended) in enumerate(zip(log.get("times", ()), log.get("ended", ()), strict=False)):
         if ended is not None:
             # Of an end and a beginning at the same moment the end comes first.
-            steps += [(began, 1), (ended, -1)]
-    most = now = 0
-    for _, step in sorted(steps, key=lambda each: (each[0], each[1])):
-        now += step
-        most = max(most, now)
-    return most
+            steps += [(began, 1, number), (ended, -1, number)]
+    most: list[int] = []
+    under_way: list[int] = []
+    since = 0.0
+    for moment, step, number in sorted(steps):
+        if step < 0:
+            under_way.remove(number)
+            continue
+        under_way.append(number)
+        if len(under_way) > len(most):
+            most, since = [*under_way], moment
+    keys = log.get("keys", ())
+    return len(most), since, [f"{keys[number]} ({_exact(log['times'][number])})" for number in most]
+
+
+def _exact(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S.%f}"[:-3]
 
 
 def _shown(moment: float) -> str:

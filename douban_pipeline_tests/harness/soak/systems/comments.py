@@ -187,8 +187,12 @@ class CommentsLife(SystemLife):
         number = self._some()
         if not number:
             return "nothing there yet"
-        answer = self._ask("POST", f"/comments/{number}/report", self.rng.randint(1, _USERS), {"reason": "spam"})
-        return "a report" if answer is not None and answer.status_code == 202 else "a report that failed"
+        user = self.rng.randint(1, _USERS)
+        answer = self._ask("POST", f"/comments/{number}/report", user, {"reason": "spam"})
+        if answer is None or answer.status_code != 202:
+            return "a report that failed"
+        self.notes.reports.add((number, f"u:{user}"))
+        return "a report"
 
     def _hide(self) -> str:
         number = self._some()

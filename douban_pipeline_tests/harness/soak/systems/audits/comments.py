@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from douban_pipeline.comments.store.counting import count_differences
-from douban_pipeline.comments.store.tables import comment, content, event, section, vote
+from douban_pipeline.comments.store.tables import comment, content, event, report, section, vote
 from douban_pipeline.comments.types import CommentStatus, EventKind, EventState
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.harness.soak.audit.found import Case
@@ -25,6 +25,7 @@ class CommentsNotes:
         doubtful: Texts of those of which nobody knows whether they were accepted.
         votes: The last opinion of a voter on a comment that was accepted.
         doubted_votes: Voters and comments where nobody knows which opinion was the last.
+        reports: Reporters and comments whose report was accepted.
         hidden: Comments whose hiding is committed, and since when.
         wanted_hidden: Comments of which an accepted decision says that they are hidden.
         pages: How many answers were looked at for what is hidden.
@@ -35,20 +36,35 @@ class CommentsNotes:
     doubtful: set[str] = field(default_factory=set)
     votes: dict[tuple[int, str], int] = field(default_factory=dict)
     doubted_votes: set[tuple[int, str]] = field(default_factory=set)
+    reports: set[tuple[int, str]] = field(default_factory=set)
     hidden: dict[int, float] = field(default_factory=dict)
     wanted_hidden: set[int] = field(default_factory=set)
     pages: int = 0
     served: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Opinions:
+    """The opinions of one kind: what is stored, and what became of each that was accepted.
+
+    Attributes:
+        stored: The opinion stored, by comment and person.
+        asked: The one that was accepted last, and why it was refused; "" if it was not.
+        applied: The one that was applied last.
+    """
+
+    stored: dict[tuple[int, str], int]
+    asked: dict[tuple[int, str], tuple[int, str]] = field(default_factory=dict)
+    applied: dict[tuple[int, str], int] = field(default_factory=dict)
+
+
 def audit_comments(engine: Engine, notes: CommentsNotes) -> list[Finding]:
     """Return what became of each invariant."""
     with reading(engine) as connection:
-        query = select(comment.c.comment_id, content.c.content, comment.c.status).outerjoin(
-            content, content.c.comment_id == comment.c.comment_id
-        )
+        columns = comment.c.comment_id, content.c.content, comment.c.status, comment.c.root_id
+        query = select(*columns).outerjoin(content, content.c.comment_id == comment.c.comment_id)
         rows = connection.execute(query).tuples().all()
-        votes = connection.execute(select(vote.c.comment_id, vote.c.voter, vote.c.value)).tuples().all()
+        votes, reports = _votes(connection), _reports(connection)
         states = select(event.c.state, func.count()).group_by(event.c.state)
         refusals = select(event.c.comment_id, event.c.refusal).where(
             event.c.kind == EventKind.PUBLISH, event.c.refusal != ""
@@ -60,12 +76,14 @@ def audit_comments(engine: Engine, notes: CommentsNotes) -> list[Finding]:
             for (number,) in connection.execute(select(section.c.section_id))
             for each in count_differences(connection, number)
         ]
-    texts = {number: text or "" for number, text, _ in rows}
-    statuses = {number: status for number, _, status in rows}
+    texts = {number: text or "" for number, text, _, _ in rows}
+    statuses = {number: status for number, _, status, _ in rows}
+    normal = {number for number, status in statuses.items() if status == CommentStatus.NORMAL}
+    shown = {number for number, _, _, root in rows if number in normal and (not root or root in normal)}
     return [
         _there_once(texts, refused, notes),
         _counted(differences, len(rows)),
-        _opinions({(number, voter): value for number, voter, value in votes}, notes),
+        _opinions(votes, reports, shown, notes),
         _hidden(statuses, notes),
         _applied(events),
     ]
@@ -102,15 +120,49 @@ def _counted(differences: Collection[str], comments: int) -> Finding:
     return case.finding()
 
 
-def _opinions(stored: Mapping[tuple[int, str], int], notes: CommentsNotes) -> Finding:
-    case = Case("each opinion stored is the last one that was accepted")
-    for place, value in notes.votes.items():
-        if place in notes.doubted_votes:
-            continue
+def _opinions(votes: _Opinions, reports: _Opinions, shown: Collection[int], notes: CommentsNotes) -> Finding:
+    case = Case("each opinion stored is the last one that was accepted, unless it was refused on a comment not shown")
+    reasons: Counter[str] = Counter()
+    accepted = [(votes, place, value) for place, value in notes.votes.items() if place not in notes.doubted_votes]
+    accepted += [(reports, place, 1) for place in sorted(notes.reports)]
+    for opinions, place, value in accepted:
         case.checked += 1
-        if stored.get(place, 0) != value:
-            case.breaks(f"{place[1]} on {place[0]}: accepted {value}, stored {stored.get(place, 0)}")
+        stored = opinions.stored.get(place, 0)
+        asked, refusal = opinions.asked.get(place, (None, ""))
+        if stored == value:
+            continue
+        # Hidden before its turn came, or never published: what was applied before is what is stored.
+        if refusal and asked == value and place[0] not in shown and stored == opinions.applied.get(place, 0):
+            reasons[refusal] += 1
+            continue
+        kind = "report" if opinions is reports else "opinion"
+        why = f", refused: {refusal}" if refusal else ""
+        case.breaks(f"{kind} of {place[1]} on {place[0]}: accepted {value}, stored {stored}{why}")
+    case.notes += [f"{count} refused: {reason}" for reason, count in reasons.items()]
     return case.finding()
+
+
+def _votes(connection: Connection) -> _Opinions:
+    rows = connection.execute(select(vote.c.comment_id, vote.c.voter, vote.c.value)).tuples()
+    return _with_events(connection, EventKind.VOTE, {(number, voter): value for number, voter, value in rows})
+
+
+def _reports(connection: Connection) -> _Opinions:
+    rows = connection.execute(select(report.c.comment_id, report.c.reporter)).tuples()
+    return _with_events(connection, EventKind.REPORT, dict.fromkeys(rows, 1))
+
+
+def _with_events(connection: Connection, kind: EventKind, stored: dict[tuple[int, str], int]) -> _Opinions:
+    found = _Opinions(stored)
+    query = select(event.c.comment_id, event.c.actor, event.c.payload, event.c.refusal).where(
+        event.c.kind == kind, event.c.state != EventState.PENDING
+    )
+    for number, actor, payload, refusal in connection.execute(query.order_by(event.c.event_id)):
+        value = int(payload["value"]) if kind is EventKind.VOTE else 1
+        found.asked[number, actor] = value, refusal
+        if not refusal:
+            found.applied[number, actor] = value
+    return found
 
 
 def _hidden(statuses: Mapping[int, int], notes: CommentsNotes) -> Finding:
