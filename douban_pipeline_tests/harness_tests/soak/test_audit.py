@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from douban_pipeline_tests.harness.soak.audit import audit
+from douban_pipeline.douban.writes.revert import RevertedChange
+from douban_pipeline_tests.harness.soak.audit import audit, reversible
 from douban_pipeline_tests.harness.soak.evidence import Kill, RunRecord, Usage
 from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind, leave_behind
+from douban_pipeline_tests.harness_tests.soak.spoilt import SPOILT
 
 
 @pytest.fixture(scope="module")
@@ -33,168 +36,6 @@ def test_nothing_is_wrong_with_a_soak_that_went_well(well: LeftBehind) -> None:
     assert len({found.invariant for found in findings}) == len(findings) == 15
     # It did look at something: runs and usage are the rig's to note, and no task was left open.
     assert sum(found.checked == 0 for found in findings) == 3
-
-
-def ids(*parts: str) -> str:
-    return f"(SELECT MIN({parts[0]}) FROM {parts[1]} WHERE {parts[2]})"
-
-
-LINK_OF_3 = ids("change_id", "{own}log", "vod_id = 3 AND action = 'link'")
-LOCK_OF_3 = ids("change_id", "{own}log", "vod_id = 3 AND action = 'lock_id' AND state = 'applied'")
-INTRO_OF_1 = ids("change_id", "{own}log", "vod_id = 1 AND action = 'intro'")
-SYNC_OF_6 = ids("decision_id", "{own}decision", "vod_id = 6 AND action = 'sync_now'")
-LATER, EARLIER = "'2030-01-01 00:00:00.000000'", "'2020-01-01 00:00:00.000000'"
-CHANGE = (
-    "vod_id, shard, action, old_values, new_values, state_old, state_new, reason, operator, batch_id, run_id, owner, "
-    "rule_version, task_id, verdict_id, decision_id, reverts_change_id, state, state_reason, prepared_at, applied_at"
-)
-TASK = "vod_id, shard, task_type, stage, status, priority, run_after, attempts, last_error, run_id, created_at"
-
-SPOILT = {
-    "a column of ours that nobody wrote": (
-        "UPDATE mac_vod SET vod_director = '无名氏' WHERE vod_id = 1",
-        "every difference",
-        "video 1: vod_director",
-    ),
-    "a column that is none of our business": (
-        "UPDATE mac_vod SET vod_hits = 99 WHERE vod_id = 5",
-        "every difference",
-        "vod_hits",
-    ),
-    "a video that nobody deleted": ("DELETE FROM mac_vod WHERE vod_id = 6", "every difference", "video 6"),
-    "a write that the log tells of twice": (
-        f"INSERT INTO {{own}}log ({CHANGE}) SELECT {CHANGE} FROM {{own}}log WHERE change_id = {LINK_OF_3}",
-        "every difference",
-        "video 3",
-    ),
-    "a write of a foreign column": (
-        f"UPDATE {{own}}log SET old_values = '{{{{\"vod_hits\": 0}}}}', new_values = '{{{{\"vod_hits\": 1}}}}' "
-        f"WHERE change_id = {INTRO_OF_1}",
-        "every difference",
-        "writes vod_hits",
-    ),
-    "a write without a reason": (
-        f"UPDATE {{own}}log SET reason = '' WHERE change_id = {INTRO_OF_1}",
-        "every write has a reason",
-        "has no reason",
-    ),
-    "a write without a batch": (
-        f"UPDATE {{own}}log SET batch_id = '', operator = '' WHERE change_id = {INTRO_OF_1}",
-        "every write has a reason",
-        "no operator, no batch",
-    ),
-    "a link written over a locked id": (
-        f"UPDATE {{own}}log SET prepared_at = {LATER}, applied_at = {LATER} WHERE change_id = {LINK_OF_3}",
-        "nothing automatic changed",
-        "while the id was locked",
-    ),
-    "an intro written over a locked one": (
-        f"UPDATE {{own}}log SET prepared_at = {LATER}, applied_at = {LATER} WHERE vod_id = 7 AND action = 'intro'",
-        "nothing automatic changed",
-        "while the synopsis was locked",
-    ),
-    "a task that is leased for ever": (
-        "UPDATE {own}task SET status = 'RUNNING', open_key = vod_id || ':' || task_type, lease_owner = 'x', "
-        "lease_until = '2099-01-01 00:00:00.000000' WHERE task_id = 1",
-        "every open task",
-        "longer than any lease",
-    ),
-    "a task without its key": (
-        "UPDATE {own}task SET status = 'PENDING', open_key = NULL WHERE task_id = 1",
-        "every open task",
-        "is open under the key None",
-    ),
-    "two tasks at once": (
-        f"INSERT INTO {{own}}task ({TASK}, finished_at) SELECT {TASK.replace('created_at', EARLIER)}, {LATER} "
-        "FROM {own}task WHERE task_id = 1",
-        "no task overlaps",
-        "while task",
-    ),
-    "a verdict that was written twice": (
-        f"INSERT INTO {{own}}log ({CHANGE}) SELECT {CHANGE} FROM {{own}}log WHERE change_id = {LINK_OF_3}",
-        "no task overlaps",
-        "verdict_id",
-    ),
-    "a video that was never taken in": ("DELETE FROM {own}video WHERE vod_id = 2", "every video in the CMS", "video 2"),
-    "a video that nobody will look at": (
-        "UPDATE {own}video SET douban_next_sync_at = NULL WHERE vod_id = 2",
-        "every video in the CMS",
-        "no next visit",
-    ),
-    "a video of another shard": (
-        "UPDATE {own}video SET shard = 33 WHERE vod_id = 2",
-        "every video in the CMS",
-        "shard 33",
-    ),
-    "a decision that was forgotten": (
-        f"UPDATE {{own}}decision SET state = 'pending', pending_key = 'x', created_at = {EARLIER} WHERE vod_id = 5",
-        "every decision",
-        "was forgotten",
-    ),
-    "a decision that waits for no task": (
-        f"UPDATE {{own}}decision SET state = 'queued' WHERE decision_id = {SYNC_OF_6}",
-        "every decision",
-        "which is not open",
-    ),
-    "a decision that nothing applied": (
-        "DELETE FROM {own}log WHERE vod_id = 5 AND action = 'ignore'",
-        "every decision",
-        "nothing in the log is of it",
-    ),
-    "a decision that was applied twice": (
-        f"INSERT INTO {{own}}log ({CHANGE}) SELECT {CHANGE} FROM {{own}}log WHERE change_id = {LOCK_OF_3}",
-        "every decision",
-        "was applied by change",
-    ),
-    "too dear intros": ("UPDATE {own}intro SET cost_usd = 3 WHERE vod_id < 8", "the language model", "USD"),
-    "a change that was left half done": (
-        f"UPDATE {{own}}log SET state = 'prepared', applied_at = NULL WHERE change_id = {INTRO_OF_1}",
-        "no change is left half done",
-        "never reconciled",
-    ),
-    "a change that nobody reverted": (
-        f"UPDATE {{own}}log SET state = 'reverted' WHERE change_id = {INTRO_OF_1}",
-        "no change is left half done",
-        "no revert of it is applied",
-    ),
-    "a lock that nobody set": (
-        "UPDATE {own}video SET douban_id_locked = 1 WHERE vod_id = 1",
-        "states agree",
-        "douban_id_locked is True",
-    ),
-    "a lock that nobody took off": (
-        "UPDATE {own}video SET intro_locked = 0 WHERE vod_id = 6",
-        "states agree",
-        "intro_locked is False",
-    ),
-    "a link that nobody made": ("UPDATE {own}video SET vod_douban_id = 4711 WHERE vod_id = 3", "states agree", "4711"),
-    "an id in the CMS that nobody took in": (
-        "UPDATE mac_vod SET vod_douban_id = 4711 WHERE vod_id = 9",
-        "states agree",
-        "the CMS holds the id 4711",
-    ),
-    "candidates without a verdict": (
-        "DELETE FROM {own}verdict WHERE vod_id = 3",
-        "verdicts, candidates",
-        "refers to verdict",
-    ),
-    "an intro that was never written": (
-        "UPDATE {own}intro SET change_id = NULL WHERE state = 'written'",
-        "verdicts, candidates",
-        "by no change",
-    ),
-    "a verdict that waits for ever": (
-        "UPDATE {own}verdict SET state = 'pending' WHERE vod_id = 3",
-        "verdicts, candidates",
-        "its task is closed",
-    ),
-    "a batch that cannot be taken back": (
-        f"UPDATE {{own}}log SET old_values = '{{{{}}}}', new_values = '{{{{\"vod_nonsense\": 1}}}}' "
-        f"WHERE change_id = {INTRO_OF_1}",
-        "a sample of batches",
-        "vod_nonsense",
-    ),
-}
 
 
 @pytest.mark.parametrize("case", SPOILT)
@@ -231,6 +72,31 @@ def test_too_many_requests_at_once_are_found(left: LeftBehind) -> None:
     [finding] = left.broken().values()
     first, second = "the 1. (08:00:00.000)", "the 2. (08:00:01.000)"
     assert f"2 requests at once, allowed are 1: at 08:00:01.000 {first}, {second}" in finding.examples[0]
+
+
+def test_a_day_too_full_is_found(left: LeftBehind) -> None:
+    left.under(requests=requests(BURST), limits={"douban": (10, 1)})
+    assert not left.broken()
+    left.evidence.services.settings.daily_quotas["douban"] = 3
+    [finding] = left.broken().values()
+    assert "4 requests on 2027-01-15, allowed are 3" in finding.examples[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (lambda results: results[1:], "nothing is said of change"),
+        (lambda results: [replace(each, skipped=("vod_content",), reason="") for each in results], "would be left"),
+    ],
+    ids=["a change that is passed over", "a change that is left alone without a word"],
+)
+def test_a_plan_that_says_not_of_each_change_what_becomes_of_it_is_found(
+    left: LeftBehind, monkeypatch: pytest.MonkeyPatch, changed: Callable[[list[RevertedChange]], object], message: str
+) -> None:
+    planned = reversible.revert
+    monkeypatch.setattr(reversible, "revert", lambda *given, **named: changed(planned(*given, **named)))
+    [finding] = left.broken().values()
+    assert message in finding.examples[0]
 
 
 def test_a_source_without_a_limit_is_found(left: LeftBehind) -> None:

@@ -87,7 +87,8 @@ def _wrong(change: Change, span: Span) -> bool:
 def _spans(changes: list[Change]) -> Iterator[Span]:
     """Yield the times in which our own locks stood, as the log tells them."""
     shown = sorted(
-        (change for change in changes if change.happened), key=lambda each: (each.applied_at, each.change_id)
+        (change for change in changes if change.happened),
+        key=lambda each: (each.applied_at or each.prepared_at, each.change_id),
     )
     for name, columns, words in (
         ("douban_id_locked", _ID, "while the id was locked"),
