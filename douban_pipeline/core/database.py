@@ -28,6 +28,8 @@ from douban_pipeline.core.clock import Clock
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with an error."""
 
+_CONNECT_SECONDS = 10
+
 _SCHEMES = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
@@ -109,7 +111,7 @@ def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = t
             raise ValueError(str(error)) from None
 
 
-def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engine:
+def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds: float | None = None) -> Engine:
     """Return an engine for ``url``; no connection is opened yet.
 
     Every server runs transactions at READ COMMITTED and waits `LOCK_WAIT_SECONDS` for a lock. SQLite's transactions
@@ -120,13 +122,15 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engin
     Args:
         url: URL of the database.
         setting: Name of the setting that holds it, for messages.
+        seconds: How long the server may take to answer a statement, and to accept a connection, before that fails with
+            an error; None for no limit. On SQLite, how long a statement waits for a lock, if that is less than usual.
 
     Raises:
         DatabaseError: The URL cannot be used.
     """
     parsed = parse_url(url, setting=setting) if isinstance(url, str) else url
     if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed)
+        return _open_sqlite(parsed, LOCK_WAIT_SECONDS if seconds is None else min(seconds, LOCK_WAIT_SECONDS))
     on_mysql = parsed.get_backend_name() != "postgresql"
     try:
         engine = create_engine(
@@ -134,7 +138,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engin
             pool_recycle=1800,
             pool_reset_on_return=None,  # `_save_round_trips` rolls back where a transaction is open
             isolation_level="READ COMMITTED",
-            connect_args={"connect_timeout": 10, **({"charset": "utf8mb4"} if on_mysql else {})},
+            connect_args={"connect_timeout": _CONNECT_SECONDS, **(_mysql_arguments(seconds) if on_mysql else {})},
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         shown = parsed.render_as_string(hide_password=True)
@@ -153,11 +157,18 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL") -> Engin
                 )
             else:
                 cursor.execute(f"SET SESSION lock_timeout = '{LOCK_WAIT_SECONDS}s'; SET SESSION TIME ZONE 'UTC'")
+                if seconds is not None:
+                    cursor.execute(f"SET SESSION statement_timeout = {round(seconds * 1000)}")
         if not on_mysql:
             connection.commit()  # a rollback would undo what was set
 
     _save_round_trips(engine)
     return engine
+
+
+def _mysql_arguments(seconds: float | None) -> dict[str, Any]:
+    limits = {} if seconds is None else {"read_timeout": seconds, "write_timeout": seconds}
+    return {"charset": "utf8mb4", **limits}
 
 
 def _save_round_trips(engine: Engine) -> None:
@@ -191,10 +202,10 @@ def _save_round_trips(engine: Engine) -> None:
             connection.rollback()
 
 
-def _open_sqlite(url: URL) -> Engine:
+def _open_sqlite(url: URL, lock_wait: float) -> Engine:
     if url.database and url.database != ":memory:":
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS})
+    engine = create_engine(url, connect_args={"timeout": lock_wait})
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:

@@ -19,6 +19,7 @@ from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
 from douban_pipeline.core.ui.report_files import ReportFolder
@@ -147,6 +148,13 @@ class Services(Platform):
         """Subjects that are found without a request; None where there is no index, or the settings want none."""
         home = self.settings.home
         return open_known_subjects(loaded_index(home), archived_index(home)) if self.settings.known_subjects else None
+
+    @cached_property
+    def other_databases(self) -> OtherDatabases:
+        """Where other systems keep their tables; closed together with these services."""
+        others = OtherDatabases(self.engine, self.settings.library_url)
+        self._opened.callback(others.close)
+        return others
 
     @cached_property
     def tmdb_titles(self) -> TmdbTitles | None:

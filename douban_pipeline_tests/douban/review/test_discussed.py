@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.comments.store.tables import section
+from douban_pipeline.core import other_databases
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.douban.review.reading.discussed import HOT_FOR, hot_comments
 from douban_pipeline.douban.review.reading.queue import review_queue_of
@@ -85,3 +86,23 @@ def test_a_database_that_does_not_answer_is_a_warning_and_no_more(library, caplo
     assert order_of(dead) == [QUIET, DISCUSSED, OTHER]
     assert "DOUBAN_PIPELINE_COMMENTS_DATABASE_URL" in caplog.text
     assert "geheim" not in caplog.text
+
+
+def test_the_comments_database_is_opened_once_and_closed_with_the_services(library, tmp_path, monkeypatch):
+    place = tmp_path / "comments.sqlite"
+    engine = open_engine(f"sqlite:///{place}")
+    comment_on(engine, library.clock.now(), video_6=5_000)
+    engine.dispose()
+    opened = []
+
+    def open_and_note(*given, **named):
+        opened.append(open_engine(*given, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(other_databases, "open_engine", open_and_note)
+    services = services_of(library, comments_url=f"sqlite:///{place}")
+    assert hot_comments(services) == hot_comments(services) == hot_comments(services, [OTHER]) == {OTHER: 5_000}
+    [engine] = opened
+    assert engine.pool.checkedin() == 1
+    services.other_databases.close()
+    assert engine.pool.checkedin() == 0

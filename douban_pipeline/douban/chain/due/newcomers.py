@@ -9,14 +9,12 @@ site newly has it. Word of a title that the library does not have waits for the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from sqlalchemy import BigInteger, Boolean, Engine, String, bindparam, column, select, table, update
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
-from douban_pipeline.douban.other_systems import database_with
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -78,8 +76,8 @@ class Newcomers:
 
     def any_in_library(self) -> bool:
         """Return whether a newcomer waits whose title the library has."""
-        with self._engine() as engine:
-            found = self._waiting(engine) if engine is not None else []
+        engine = self._engine()
+        found = self._waiting(engine) if engine is not None else []
         return bool(self._rows_of(found))
 
     def take(self, intake: Intake) -> NewcomerReport:
@@ -90,34 +88,34 @@ class Newcomers:
             SQLAlchemyError: It does not answer.
         """
         report = NewcomerReport()
-        with self._engine() as engine:
-            if engine is None:
-                return report
-            waiting = self._waiting(engine)
-            rows = self._rows_of(waiting)
-            intake.look_at(sorted({vod_id for ids in rows.values() for vod_id in ids}), report.intake)
-            done: list[Newcomer] = []
-            for each in waiting:
-                if each.newcomer_id in rows:
-                    report.taken.append((each, rows[each.newcomer_id]))
-                    done.append(each)
-                elif each.seen_at < self._now - DAYS * _DAY:
-                    report.given_up += 1
-                    done.append(each)
-                else:
-                    report.waiting += 1
-            report.searched_again = self._search_again(
-                sorted({vod_id for each, ids in report.taken if not each.changed for vod_id in ids})
-            )
-            self._note_taken(engine, done)
+        engine = self._engine()
+        if engine is None:
+            return report
+        waiting = self._waiting(engine)
+        rows = self._rows_of(waiting)
+        intake.look_at(sorted({vod_id for ids in rows.values() for vod_id in ids}), report.intake)
+        done: list[Newcomer] = []
+        for each in waiting:
+            if each.newcomer_id in rows:
+                report.taken.append((each, rows[each.newcomer_id]))
+                done.append(each)
+            elif each.seen_at < self._now - DAYS * _DAY:
+                report.given_up += 1
+                done.append(each)
+            else:
+                report.waiting += 1
+        report.searched_again = self._search_again(
+            sorted({vod_id for each, ids in report.taken if not each.changed for vod_id in ids})
+        )
+        self._note_taken(engine, done)
         return report
 
-    def _engine(self) -> AbstractContextManager[Engine | None]:
-        """Give the database of the feeds' tables; None where they are not, or newcomers are switched off."""
-        settings = self._services.settings
+    def _engine(self) -> Engine | None:
+        """Return the database of the feeds' tables; None where they are not, or newcomers are switched off."""
+        settings, others = self._services.settings, self._services.other_databases
         if not settings.newcomers:
-            return nullcontext()
-        return database_with(self._services, newcomer, settings.feeds_tables_url, setting=variable("feeds_url"))
+            return None
+        return others.engine_with(newcomer, settings.feeds_tables_url, setting=variable("feeds_url"))
 
     def _waiting(self, engine: Engine) -> list[Newcomer]:
         columns = (newcomer.c.newcomer_id, newcomer.c.name, newcomer.c.changed, newcomer.c.seen_at)

@@ -11,7 +11,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.column_types import UtcDateTime
 from douban_pipeline.core.database import DatabaseError, chunks, reading
-from douban_pipeline.douban.other_systems import database_with
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 
@@ -45,16 +44,16 @@ def hot_comments(services: Services, vod_ids: Collection[int] | None = None) -> 
         return {}
     url, name = settings.comments_tables_url, variable("comments_url")
     try:
-        with database_with(services, section, url, setting=name) as engine:
-            if engine is None:
-                return {}
-            hot = (section.c.type == _VIDEO, section.c.active_at >= services.clock.now() - HOT_FOR)
-            query = select(section.c.object_id, section.c.visible_count).where(*hot)
-            queries = [query.order_by(section.c.active_at.desc()).limit(MOST)]
-            if vod_ids is not None:
-                queries = [query.where(section.c.object_id.in_(some)) for some in chunks(sorted(vod_ids))]
-            with reading(engine) as connection:
-                return {vod_id: count for each in queries for vod_id, count in connection.execute(each)}
+        engine = services.other_databases.engine_with(section, url, setting=name)
+        if engine is None:
+            return {}
+        hot = (section.c.type == _VIDEO, section.c.active_at >= services.clock.now() - HOT_FOR)
+        query = select(section.c.object_id, section.c.visible_count).where(*hot)
+        queries = [query.order_by(section.c.active_at.desc()).limit(MOST)]
+        if vod_ids is not None:
+            queries = [query.where(section.c.object_id.in_(some)) for some in chunks(sorted(vod_ids))]
+        with reading(engine) as connection:
+            return {vod_id: count for each in queries for vod_id, count in connection.execute(each)}
     except (DatabaseError, SQLAlchemyError) as error:
         reason = getattr(error, "orig", None) or error
         _log.warning("the review queue is ordered without the comments, which cannot be read (%s): %s", name, reason)
