@@ -58,6 +58,7 @@ class OwnTables:
     health: Table
     claim: Table
     poster: Table
+    subject: Table
 
 
 @cache
@@ -379,6 +380,13 @@ def own_tables(prefix: str) -> OwnTables:
         moment("fetched_at", nullable=False),
         index("poster_first_hash", "first_hash"),
     )
+    # What Douban calls the subject of a linked video, as of the last sync; other systems read it.
+    subject = table(
+        "subject",
+        Column("douban_id", BigInteger, primary_key=True, autoincrement=False),
+        Column("title", String(300), nullable=False),
+        moment("changed_at", nullable=False),
+    )
     return OwnTables(
         metadata,
         video,
@@ -397,4 +405,5 @@ def own_tables(prefix: str) -> OwnTables:
         health,
         claim,
         poster,
+        subject,
     )

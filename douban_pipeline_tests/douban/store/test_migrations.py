@@ -271,3 +271,30 @@ def test_ids_that_a_web_search_found_are_told_from_others(engine):
     with engine.connect() as connection:
         found = connection.execute(sa.select(tables.video.c.vod_id, tables.video.c.douban_id_source)).tuples()
         assert dict(found.all()) == {vod_id: after for vod_id, (*_, after) in LINKS.items()}
+
+
+TITLED = [
+    # video, its id, its status, the candidate's id, the candidate's title, whether Douban was asked for it
+    (1, 90000101, "CONFIRMED", 90000101, "长河落日记事", True),
+    (1, 90000101, "CONFIRMED", 90000102, "蓝鲸与灯塔守望者", True),
+    (2, 90000101, "CONFIRMED", 90000101, "长河落日记事", True),
+    (3, 90000103, "REVIEW", 90000103, "午夜电车站台", True),
+    (4, 90000104, "CONFIRMED", 90000104, "麦田", False),
+]
+
+
+def test_titles_of_subjects_begin_with_those_that_links_were_chosen_from(engine):
+    upgrade_to(engine, "0011")
+    tables, now = own_tables("mac_"), datetime(2026, 1, 1, tzinfo=UTC)
+    with engine.begin() as connection:
+        for rank, (vod_id, linked, status, douban_id, title, fetched) in enumerate(TITLED):
+            if rank != 1:
+                state = {"vod_id": vod_id, "shard": vod_id, "vod_douban_id": linked, "douban_review_status": status}
+                connection.execute(sa.insert(tables.video).values(state))
+            row = {"verdict_id": vod_id, "vod_id": vod_id, "rank": rank, "douban_id": douban_id, "title": title}
+            row |= {"score": 95.0, "fetched": fetched, "created_at": now}
+            connection.execute(sa.insert(tables.candidate).values(row))
+    migrations.upgrade(engine, "mac_")
+    with engine.connect() as connection:
+        found = connection.execute(sa.select(tables.subject)).tuples().all()
+    assert found == [(90000101, "长河落日记事", now)]

@@ -78,10 +78,19 @@ class SyncItem:
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """The write that a task comes to; its change is empty where nothing differs."""
+    """The write that a task comes to; its change is empty where nothing differs.
+
+    Attributes:
+        item: The task.
+        douban_id: The subject.
+        title: What Douban calls it.
+        change: What is written.
+        linked: Whether the id is new.
+    """
 
     item: SyncItem
     douban_id: int
+    title: str
     change: Change
     linked: bool
 

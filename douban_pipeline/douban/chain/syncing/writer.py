@@ -32,6 +32,7 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
+from douban_pipeline.douban.store.subjects import note_titles
 from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, note_gone, refuse_pending, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
@@ -247,7 +248,7 @@ class FieldWriter:
             override_cms_lock=item.override_cms_lock,
             snapshot_id=snapshot_id,
         )
-        return PlannedWrite(item, record.douban_id, change, linked)
+        return PlannedWrite(item, record.douban_id, record.title, change, linked)
 
     def _write(self, planned: Sequence[PlannedWrite]) -> Iterator[SyncResult]:
         """Write what is planned through the change log; where nothing differs, only our state is updated.
@@ -258,6 +259,8 @@ class FieldWriter:
             ours = self.queue.held(connection, [write.item.task.task_id for write in planned])
         self.attempts.lost += len(planned) - len(ours)
         planned = [write for write in planned if write.item.task.task_id in ours]
+        titles = {write.douban_id: write.title for write in planned}
+        note_titles(self.services.engine, self.services.tables, titles, self.services.clock.now())
         differing = [write for write in planned if write.change.new]
         outcomes = self.change_log.write([write.change for write in differing])
         applied = [write for write in planned if not write.change.new]

@@ -7,8 +7,10 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import select
 
 from douban_pipeline.douban.jobs import CHAIN
+from douban_pipeline.douban.store.subjects import note_titles
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
@@ -340,3 +342,32 @@ def test_on_the_cms_s_real_tables(stage, mariadb_library):
     assert scenario.launch("revert_changes", {"take_back": {"config": revert}}).success
     assert scenario.library.all_bytes() == before
     assert scenario.check().failed_guards == set()
+
+
+def test_titles_of_subjects_are_recorded_when_they_are_new_or_change(stage):
+    scenario = stage([row_of(RIVER, 4), linked(WHALE, 5), row_of(TRAM, 6)], FILMS)
+
+    def titles() -> dict[int, tuple[str, object]]:
+        rows = scenario.library.query(select(scenario.services.tables.subject))
+        return {row["douban_id"]: (row["title"], row["changed_at"]) for row in rows}
+
+    begun = scenario.clock.now()
+    scenario.play()
+    first = titles()
+    assert {number: title for number, (title, _) in first.items()} == {
+        each["id"]: each["title"] for each in (RIVER, WHALE, TRAM)
+    }
+    scenario.clock.advance(days=5)
+    later = scenario.clock.now()
+    assert note_titles(scenario.library.engine, scenario.services.tables, {RIVER["id"]: "长河落日"}, later) == 1
+    scenario.play()
+    second = titles()
+    assert {number for number in second if second[number] == first[number]} == {WHALE["id"], TRAM["id"]}
+    assert second[RIVER["id"]][0] == RIVER["title"], "as Douban calls it at the last sync"
+    assert second[RIVER["id"]][1] >= later > begun
+
+
+def test_a_dry_run_records_no_titles(stage):
+    scenario = stage([row_of(RIVER, 4)], FILMS, dry_run=True)
+    scenario.play()
+    assert scenario.library.query(select(scenario.services.tables.subject)) == []
