@@ -20,6 +20,7 @@ from douban_pipeline.comments.scoring.sections import ScoredSection, active_sect
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.sweeping import sweep
+from douban_pipeline.comments.titling import give_titles
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
@@ -236,9 +237,8 @@ def mac_comment_export(
     if not services.settings.export:
         context.log.info("DOUBAN_PIPELINE_COMMENTS_EXPORT is false: nothing is written to the CMS")
         return dg.MaterializeResult(metadata={"written": 0, "export": False})
-    with open_export(services) as export:
-        now = services.clock.now()
-        found = export.run(f"run {context.run.run_id}"[:64], "auto", now, dry_run=False)
+    batch, now = f"run {context.run.run_id}"[:64], services.clock.now()
+    found = open_export(services).run(batch, "auto", now, dry_run=False)
     return dg.MaterializeResult(metadata={"export": True, **export_metadata(found)})
 
 
@@ -278,6 +278,49 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
 @dg.asset(
     group_name="comments",
     kinds={"python"},
+    description=described("影片评论区的片名：豆瓣关联已确认的，取豆瓣条目的片名并随之更新；站点自己写的片名不改。"),
+)
+def section_titles(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
+) -> dg.MaterializeResult:
+    """Titles of video sections from Douban, where the library has a confirmed link; the site's own titles stay.
+
+    A title follows Douban's, and goes with its link. A run looks at what changed since the last one, `titling.MOST` new
+    sections and as many synced videos at most. A library that cannot be read is a warning, not a failure.
+    """
+    services.ready()
+    found = give_titles(services)
+    if found is None:
+        context.log.info("no titles from Douban: the setting is off, or there is no library with tables of Douban's")
+        return dg.MaterializeResult(metadata={"given": 0, "left_for_next_run": 0})
+    if found.problem:
+        context.log.warning(found.problem)
+    rows = [
+        {
+            "评论区": change.section.section_id,
+            "影片": change.section.object_id,
+            "原片名": change.section.title,
+            "新片名": change.title,
+            "豆瓣条目": change.douban_id or "",
+        }
+        for change in found.rows
+    ]
+    return dg.MaterializeResult(
+        metadata={
+            "given": dg.MetadataValue.int(found.given),
+            "changed": dg.MetadataValue.int(found.changed),
+            "withdrawn": dg.MetadataValue.int(found.withdrawn),
+            "sections": dg.MetadataValue.int(found.sections),
+            "left_for_next_run": dg.MetadataValue.int(found.left),
+            "problem": found.problem,
+            "titles": shown_table(rows),
+        }
+    )
+
+
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
     description=described("评论正文的二字索引：补入尚未收录的评论，管理页面的搜索由它查找。"),
 )
 def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
@@ -295,6 +338,7 @@ def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
 
 assets = [
     comment_search_index,
+    section_titles,
     mac_comment_import,
     mac_comment_export,
     comment_factors,

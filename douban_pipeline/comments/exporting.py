@@ -9,7 +9,6 @@ run died is settled by the next one, by what the CMS has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -35,7 +34,7 @@ from sqlalchemy import (
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.tables import comment, export, report, vote
 from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, CommentStatus, Rank
-from douban_pipeline.core.database import chunks, open_engine, reading, run_transaction
+from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
@@ -237,21 +236,18 @@ def _execute(connection: Connection, statement: Update) -> None:
     connection.execute(statement)
 
 
-@contextmanager
-def open_export(services: CommentsServices) -> Iterator[CommentExport]:
-    """Yield what writes back into the CMS that the settings name.
+def open_export(services: CommentsServices) -> CommentExport:
+    """Return what writes back into the CMS that the settings name.
 
     Raises:
         ProblemsError: They name none.
+        DatabaseError: Its URL cannot be used.
     """
     url = services.settings.library_url.get_secret_value()
     if not url:
         raise ProblemsError([f"没有写明 CMS 的数据库：请设置 {BASE_PREFIX}DATABASE_URL"])
-    library = open_engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
-    try:
-        yield CommentExport(services.engine, library, services.settings.table_prefix)
-    finally:
-        library.dispose()
+    library = services.others.engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
+    return CommentExport(services.engine, library, services.settings.table_prefix)
 
 
 def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | None) -> ExportedRow | None:

@@ -24,7 +24,6 @@ from sqlalchemy import (
     String,
     Table,
     func,
-    inspect,
     select,
 )
 
@@ -34,7 +33,7 @@ from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.tables import comment, event
 from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, Actor, CommentStatus, EventKind, Rank, SectionType
-from douban_pipeline.core.database import open_engine, reading, run_transaction
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
 BATCH = 500
@@ -80,11 +79,9 @@ def take_in(services: CommentsServices, most: int) -> ImportReport | None:
     url = settings.library_url.get_secret_value()
     if not url:
         return None
-    library = open_engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
-    try:
-        return _take_in(services, library, _table(settings.table_prefix), most)
-    finally:
-        library.dispose()
+    table = _table(settings.table_prefix)
+    library = services.others.engine_with(table, url, setting=f"{BASE_PREFIX}DATABASE_URL")
+    return None if library is None else _take_in(services, library, table, most)
 
 
 def _table(prefix: str) -> Table:
@@ -92,9 +89,7 @@ def _table(prefix: str) -> Table:
     return Table(f"{prefix}comment", MetaData(), *numbers, *(Column(name, String(255)) for name in _TEXTS))
 
 
-def _take_in(services: CommentsServices, library: Engine, table: Table, most: int) -> ImportReport | None:
-    if not inspect(library).has_table(table.name):
-        return None
+def _take_in(services: CommentsServices, library: Engine, table: Table, most: int) -> ImportReport:
     with reading(services.engine) as connection:
         last = last_taken(connection)
     taken = skipped = orphans = 0

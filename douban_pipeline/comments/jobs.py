@@ -18,6 +18,7 @@ from douban_pipeline.comments.assets import (
     impression_rollup,
     mac_comment_export,
     mac_comment_import,
+    section_titles,
 )
 from douban_pipeline.comments.experimenting.jobs import jobs as experiment_jobs
 from douban_pipeline.comments.exporting import open_export
@@ -39,12 +40,12 @@ _SHOWN = 200
 
 sweep_job = dg.define_asset_job(
     "score_comments",
-    selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index),
+    selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index, section_titles),
     tags=tags_of("comments_sweep"),
     description=described(
-        "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引。每十分钟自动运行。",
-        "Scores the sections in which something happened within a week, publishes their lists, and takes new comments "
-        "into the index of the search. Every ten minutes.",
+        "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引，更新来自豆瓣的片名。每十分钟自动运行。",
+        "Scores the sections in which something happened within a week, publishes their lists, takes new comments "
+        "into the index of the search, and brings titles from Douban up to date. Every ten minutes.",
     ),
 )
 
@@ -256,11 +257,11 @@ def write_back(
         problems.append("写回默认关闭：试算满意后设置 DOUBAN_PIPELINE_COMMENTS_EXPORT=true")
     if problems:
         raise ProblemsError(problems)
-    with open_export(services) as export:
-        if config.action == "undo":
-            found = export.undo(batch, dry_run=config.dry_run)
-        else:
-            found = export.run(batch, operator, services.clock.now(), dry_run=config.dry_run)
+    export = open_export(services)
+    if config.action == "undo":
+        found = export.undo(batch, dry_run=config.dry_run)
+    else:
+        found = export.run(batch, operator, services.clock.now(), dry_run=config.dry_run)
     context.log.info(f"{found.compared} compared, {found.written} written, {found.skipped} left alone")
     context.add_output_metadata({"dry_run": config.dry_run, **export_metadata(found)})
 

@@ -27,6 +27,7 @@ from douban_pipeline.comments.store.shards import lease_node
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.owner import owner_name
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class CommentsServices:
         """Whole sections in the order of heat; None where no Redis is named."""
         url = self.settings.redis_url.get_secret_value()
         return HeatLists(Redis.from_url(url), self.settings.redis_prefix) if url else None
+
+    @cached_property
+    def others(self) -> OtherDatabases:
+        """Where other systems keep their tables, and the CMS its own; closed together with these services."""
+        return OtherDatabases(self.engine, self.settings.tables_url)
 
     def wake_workers(self) -> None:
         """Tell workers that events wait; without Redis they look by themselves."""
@@ -168,6 +174,8 @@ class CommentsServices:
     def close(self) -> None:
         """Close what was opened."""
         self.engine.dispose()
+        if "others" in self.__dict__:
+            self.others.close()
         if "plugs" in self.__dict__:
             self.plugs.close()
         if "heat_lists" in self.__dict__ and self.heat_lists is not None:

@@ -137,6 +137,9 @@ class CommentsSettings(LocatedSettings):
         20_000, ge=0, le=1_000_000, description="Comments of the CMS that one run takes in; 0: none are."
     )
     export: bool = Field(False, description="Whether status and counts are written back to the CMS's own comments.")
+    titles_from_douban: bool = Field(
+        True, description="Give sections of videos Douban's title, where the library has a confirmed link."
+    )
     sweep_minutes: float = Field(8.0, gt=0, le=120, description="After so long a sweep of scores begins no section.")
     node_pages: float = Field(
         500.0, gt=0, le=1_000_000, description="Pages a second that one process of the service was measured to serve."

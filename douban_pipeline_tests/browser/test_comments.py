@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
+from sqlalchemy import update
 
+from douban_pipeline.comments.store.tables import section
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 
 pytestmark = pytest.mark.browser
@@ -127,6 +129,9 @@ def test_a_long_section_is_scrolled_to_its_end_on_a_phone_in_the_dark(page, plac
 
 def test_an_operator_searches_decides_and_takes_back(page, place):
     film = place.section()
+    titled = {"title": "长河落日", "title_douban_id": 90_000_101, "titled_at": place.services.clock.now()}
+    with place.services.engine.begin() as connection:
+        connection.execute(update(section).values(**titled))
     roots = [place.publish(user, film, text) for user, text in ((2, "买药加微信"), (3, "好看"))]
     place.work()
     page.goto(f"{place.base}/demo/admin")
@@ -151,6 +156,10 @@ def test_an_operator_searches_decides_and_takes_back(page, place):
     page.get_by_role("button", name="为什么排在这里").click()
     expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("不在热度列表中")
     expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("显示中 → 已删除 广告")
+    expect(page.locator(f"#c{roots[0]} .place")).to_contain_text("片名：《长河落日》，来自豆瓣条目 90000101（")
+    expect(page.locator(f"#c{roots[0]} .place a")).to_have_attribute(
+        "href", "https://movie.douban.com/subject/90000101/"
+    )
     picture(page, "comments-admin")
     page.get_by_role("button", name="撤销这一批").click()
     expect(page.locator("#said")).to_have_text("已提交撤销")

@@ -62,13 +62,11 @@ def send(services: CommentsServices, actor: Actor, kind: EventKind, number: int,
 
 
 def run(services: CommentsServices, batch: str = "", **given: Any) -> ExportReport:
-    with open_export(services) as opened:
-        return opened.run(batch, "ann", services.clock.now(), **given)
+    return open_export(services).run(batch, "ann", services.clock.now(), **given)
 
 
 def undo(services: CommentsServices, batch: str, **given: Any) -> ExportReport:
-    with open_export(services) as opened:
-        return opened.undo(batch, **given)
+    return open_export(services).undo(batch, **given)
 
 
 def test_what_happened_here_is_written_there_and_taken_back(services):

@@ -19,6 +19,7 @@ from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, 
 from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.sites import LATE
+from douban_pipeline.comments.store.tables import section
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, SECRET, Served, served
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -214,6 +215,24 @@ def test_decisions_of_the_audit_stand_and_batches_are_taken_back(place):
     assert shown["why"][0].startswith("第 1 名，共 1 条")
     assert any(sentence.startswith("回复 +") and "1 条可见回复" in sentence for sentence in shown["why"])
     assert "不参加热度排序" in place.call("GET", f"/admin/comments/{reply}", ADMIN).json()["why"][0]
+
+
+def test_where_the_title_of_a_section_comes_from_is_shown(place):
+    film = place.section(title="站点的片名")
+    root = place.publish(2, film, "好看")
+    place.work()
+
+    def shown() -> dict[str, object]:
+        found: dict[str, object] = place.call("GET", f"/admin/comments/{root}", ADMIN).json()["place"]
+        return found
+
+    target = {"type": 1, "object_id": film}
+    assert shown() == {**target, "title": "站点的片名", "douban_id": None, "titled_at": None}
+    since = place.services.clock.now()
+    with place.services.engine.begin() as connection:
+        changed = sa.update(section).where(section.c.object_id == film)
+        connection.execute(changed.values(title="长河落日", title_douban_id=90_000_101, titled_at=since))
+    assert shown() == {**target, "title": "长河落日", "douban_id": "90000101", "titled_at": since.isoformat()}
 
 
 def test_a_rank_that_cannot_be_explained_in_time_is_told_by_its_stored_parts(place, monkeypatch):

@@ -17,6 +17,7 @@ from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.settings_base import SYSTEMS
+from douban_pipeline.douban.store import migrations as douban_migrations
 from douban_pipeline.feeds.store import tables
 from douban_pipeline.feeds.store.entries import store_entries
 from douban_pipeline.feeds.types import Entry
@@ -195,7 +196,9 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         return [line for line in said.splitlines() if line.startswith("GRANT") and "`cmt_" not in line]
 
     exporting = granted(DOUBAN_PIPELINE_COMMENTS_EXPORT="true")
-    plain = granted(DOUBAN_PIPELINE_COMMENTS_CMS_LOGIN="false", DOUBAN_PIPELINE_COMMENTS_IMPORT_BATCH="0")
+    unread = {"DOUBAN_PIPELINE_COMMENTS_CMS_LOGIN": "false", "DOUBAN_PIPELINE_COMMENTS_IMPORT_BATCH": "0"}
+    plain = granted(**unread, DOUBAN_PIPELINE_COMMENTS_TITLES_FROM_DOUBAN="false")
+    assert granted(**unread, DOUBAN_PIPELINE_SYSTEMS="comments") == plain, "without Douban's system there are no titles"
     rest = [line for line in plain if "alembic" not in line and "version" not in line]
     assert rest == [f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%';"]
     columns = "comment_status, comment_up, comment_down, comment_report"
@@ -207,17 +210,35 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
         names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
         connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
+    douban_migrations.upgrade(owner, "mac_")
+    account_url = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
+    apart = {
+        "DOUBAN_PIPELINE_HOME": str(tmp_path),
+        "DOUBAN_PIPELINE_DATABASE_URL": account_url,
+        "DOUBAN_PIPELINE_COMMENTS_DATABASE_URL": f"sqlite:///{tmp_path / 'comments.sqlite'}",
+    }
+    asked = ("check", "--system", "comments", "--no-dagster")
+    assert call("setup", "--system", "comments", **apart).status == 0
     try:
+        refused = call(*asked, **apart).said
+        assert "warn comments.titles" in refused
+        assert "the library's tables cannot be read" in refused
         with owner.begin() as connection:
             for statement in exporting:
                 if "mac_" in statement or "REPLICATION" in statement:
                     connection.exec_driver_sql(statement.replace("%", "%%"))
-        account = open_engine(owner.url.set(username=user, password="p").render_as_string(hide_password=False))
+        assert "ok   comments.titles" in call(*asked, **apart).said
+        account = open_engine(account_url)
         with account.begin() as connection:
             connection.exec_driver_sql("SHOW MASTER STATUS")
             connection.exec_driver_sql("SELECT user_name, user_random FROM mac_user")
             connection.exec_driver_sql("UPDATE mac_comment SET comment_up = 1 WHERE comment_id = 1")
-        for forbidden in ("UPDATE mac_comment SET comment_content = ''", "SELECT user_pwd FROM mac_user"):
+        for forbidden in (
+            "UPDATE mac_comment SET comment_content = ''",
+            "SELECT user_pwd FROM mac_user",
+            "UPDATE mac_douban_subject SET title = ''",
+            "SELECT douban_id_locked FROM mac_douban_video",
+        ):
             with account.begin() as connection, pytest.raises(sa.exc.OperationalError):
                 connection.exec_driver_sql(forbidden)
         account.dispose()

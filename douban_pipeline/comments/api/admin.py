@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
@@ -19,6 +19,7 @@ from douban_pipeline.comments.store import events, searching
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.reading import CommentView, get_comments
 from douban_pipeline.comments.store.searching import SearchRequest
+from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
 from douban_pipeline.core.database import reading, run_transaction
 
@@ -201,10 +202,23 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
         }
         for row in searching.select_moderation(connection, comment_id)
     ]
+    section = get_section(connection, view.section_id)
     heat = searching.explain_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
-    return {**_item(view), "decided": decided, "heat": heat}
+    return {**_item(view), "decided": decided, "heat": heat, "place": None if section is None else _place(section)}
+
+
+def _place(section: RowMapping) -> dict[str, Any]:
+    """Return what a section belongs to, its title, and where that comes from: Douban's subject, or the site."""
+    douban_id, at = section["title_douban_id"], section["titled_at"]
+    return {
+        "type": section["type"],
+        "object_id": section["object_id"],
+        "title": section["title"],
+        "douban_id": str(douban_id) if douban_id else None,
+        "titled_at": at.isoformat() if at is not None else None,
+    }
 
 
 def _item(view: CommentView) -> dict[str, Any]:

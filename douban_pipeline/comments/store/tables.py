@@ -50,6 +50,9 @@ section = Table(
     moment("created_at", nullable=False),
     # When something last happened in it.
     moment("active_at", nullable=False),
+    # The Douban subject that the title is of, and since when; 0 where the site gave it, or there is none.
+    link("title_douban_id"),
+    moment("titled_at"),
     UniqueConstraint("type", "object_id", name="uq_cmt_section_object"),
     Index("ix_cmt_section_active", "active_at"),
     **MYSQL_OPTIONS,
@@ -350,5 +353,15 @@ beat = Table(
     # Written by workers every second: its age at a read site is how far that site is behind.
     Column("name", String(32), primary_key=True),
     moment("beat_at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
+mark = Table(
+    "cmt_mark",
+    metadata,
+    # How far something has come that goes on at each run: a moment, a number, or both; see `comments.titling`.
+    Column("name", String(32), primary_key=True),
+    moment("at"),
+    link("number"),
     **MYSQL_OPTIONS,
 )

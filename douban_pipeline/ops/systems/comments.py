@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sqlalchemy import URL, Connection, Engine, make_url, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments.exporting import COLUMNS
 from douban_pipeline.comments.identity import USER_COLUMNS
@@ -14,16 +15,19 @@ from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.shards import working
 from douban_pipeline.comments.store.tables import shard
+from douban_pipeline.comments.titling import library_tables
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.grants import grant, server_grant
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached
-from douban_pipeline.ops.systems.registry import MYSQL, System
+from douban_pipeline.ops.systems.registry import MYSQL, System, chosen
 
 _BEAT = timedelta(seconds=10)
 """Age from which a worker's note counts for nothing."""
+_LIBRARY_SECONDS = 10.0
 _LONGEST_WAIT = timedelta(minutes=1)
 
 
@@ -64,10 +68,42 @@ def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
         variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
         remedy = said(f"设置其中之一：{variables}", f"set one of {variables}")
         yield CheckResult("visitors", "warn", said("没有人可以发言", "nobody may write"), remedy)
+    yield from _titles(settings, engine)
+
+
+def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
+    """Look whether the library's tables can be read, where sections are to have Douban's titles."""
+    url, setting = settings.library_url.get_secret_value(), settings.variable("library_url")
+    if not settings.titles_from_douban or not url:
+        return
+    others = OtherDatabases(engine, settings.tables_url, seconds=_LIBRARY_SECONDS)
+    try:
+        for table in library_tables(settings.table_prefix):
+            found = others.engine_with(table, url, setting=setting)
+            if found is None:
+                none = said(f"{setting} 中没有表 {table.name}", f"there is no table {table.name} in {setting}")
+                yield CheckResult("titles", "ok", said(f"{none}：不取豆瓣片名", f"{none}: no titles from Douban"))
+                return
+            with reading(found) as connection:
+                connection.execute(select(table).limit(1))
+    except (DatabaseError, SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error).strip()[:300]
+        problem = said(f"无法读取影视库的表：{reason}", f"the library's tables cannot be read: {reason}")
+        command = "`douban-pipeline grants --system comments`"
+        switch = settings.variable("titles_from_douban")
+        remedy = said(
+            f"检查 {setting}，按 {command} 授权，或设置 {switch}=false",
+            f"look at {setting}, grant what {command} prints, or set {switch}=false",
+        )
+        yield CheckResult("titles", "warn", problem, remedy)
+    else:
+        yield CheckResult("titles", "ok", said("可读取影视库中的豆瓣片名", "the library's titles can be read"))
+    finally:
+        others.close()
 
 
 def _grants(settings: CommentsSettings, user: str, host: str) -> Iterator[str]:
-    """Yield the rights that settings ask for: on the CMS's comments and users, and to read the binary log."""
+    """Yield the rights that settings ask for: on the CMS's comments and users, the library's titles, the binary log."""
     own, library = make_url(settings.tables_url), settings.library_url.get_secret_value()
     prefix = settings.table_prefix
     if own.get_backend_name() in MYSQL:
@@ -80,9 +116,14 @@ def _grants(settings: CommentsSettings, user: str, host: str) -> Iterator[str]:
     if library and make_url(library).get_backend_name() in MYSQL:
         rights = ["SELECT"] if settings.import_batch or settings.export else []
         rights += [f"UPDATE ({', '.join(COLUMNS)})"] if settings.export else []
+        database = make_url(library).database or ""
         if rights:
-            database = make_url(library).database or ""
             yield grant(", ".join(rights), database, f"{prefix}comment", user=user, host=host)
+        library_there, _ = chosen(None)
+        if settings.titles_from_douban and library_there:
+            for table in library_tables(prefix):
+                columns = ", ".join(column.name for column in table.c)
+                yield grant(f"SELECT ({columns})", database, table.name, user=user, host=host)
 
 
 def _place(url: URL) -> tuple[str | None, int | None, str | None]:

@@ -1,0 +1,110 @@
+"""Titles of sections as they are stored: read in order, changed where they are still the same; marks of progress."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Select, bindparam, func, select, update
+
+from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.types import SectionType
+from douban_pipeline.core.database import upsert
+
+
+@dataclass(frozen=True, slots=True)
+class TitledSection:
+    """A section with its title.
+
+    Attributes:
+        section_id: The section.
+        type: As `SectionType`.
+        object_id: What it belongs to.
+        title: Its title, empty for none.
+        douban_id: The Douban subject that the title is of; 0 where the site gave it, or there is none.
+    """
+
+    section_id: int
+    type: int
+    object_id: int
+    title: str
+    douban_id: int
+
+    @property
+    def given_by_site(self) -> bool:
+        """Whether the site gave the title."""
+        return bool(self.title) and not self.douban_id
+
+
+@dataclass(frozen=True, slots=True)
+class TitleChange:
+    """A title that a section is to have: of a Douban subject, or an empty one of none."""
+
+    section: TitledSection
+    title: str
+    douban_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far something has come: up to this number at this moment."""
+
+    name: str
+    number: int = 0
+    at: datetime | None = None
+
+
+def read_mark(connection: Connection, name: str) -> Mark | None:
+    """Return a mark; None before it was first stored."""
+    row = connection.execute(select(tables.mark).where(tables.mark.c.name == name)).one_or_none()
+    return None if row is None else Mark(name, row.number, row.at)
+
+
+def sections_after(connection: Connection, section_id: int, most: int) -> list[TitledSection]:
+    """Return the sections with greater ids, of any type, in the order of their ids."""
+    query = _sections().where(tables.section.c.section_id > section_id).order_by(tables.section.c.section_id)
+    return [TitledSection(*row) for row in connection.execute(query.limit(most)).tuples()]
+
+
+def sections_of_videos(connection: Connection, vod_ids: Collection[int]) -> list[TitledSection]:
+    """Return the sections of those of the videos that have one."""
+    section = tables.section.c
+    query = _sections().where(section.type == SectionType.VIDEO, section.object_id.in_(sorted(vod_ids)))
+    return [TitledSection(*row) for row in connection.execute(query).tuples()]
+
+
+def count_after(connection: Connection, section_id: int) -> int:
+    """Return how many sections have greater ids."""
+    query = select(func.count()).select_from(tables.section).where(tables.section.c.section_id > section_id)
+    return connection.execute(query).scalar_one()
+
+
+def store_titles(connection: Connection, changes: Sequence[TitleChange], mark: Mark, now: datetime) -> None:
+    """Change the titles of those sections that still have the one that was read, and store how far this is."""
+    section = tables.section.c
+    if changes:
+        statement = (
+            update(tables.section)
+            .where(section.section_id == bindparam("of_section"))
+            .where(section.title == bindparam("old_title"), section.title_douban_id == bindparam("old_douban_id"))
+        )
+        rows = [
+            {
+                "of_section": change.section.section_id,
+                "old_title": change.section.title,
+                "old_douban_id": change.section.douban_id,
+                "title": change.title,
+                "title_douban_id": change.douban_id,
+                "titled_at": now if change.douban_id else None,
+            }
+            for change in changes
+        ]
+        connection.execute(statement, rows)
+    row = {"name": mark.name, "number": mark.number, "at": mark.at}
+    upsert(connection, tables.mark, [row], keys=("name",), changes=("number", "at"))
+
+
+def _sections() -> Select[tuple[int, int, int, str, int]]:
+    section = tables.section.c
+    return select(section.section_id, section.type, section.object_id, section.title, section.title_douban_id)
