@@ -25,6 +25,8 @@ for name in sys.argv[1:]:
     graph = repository.asset_graph
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
+        if not node.is_executable:
+            continue  # another location's, which describes it; this one only reads it
         shown[f"asset {key.to_user_string()}"] = node.description
         assets[key.to_user_string()] = [sorted(node.owners), sorted(node.kinds)]
     for key in graph.asset_check_keys:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Engine, select
 
 from douban_pipeline.core.database import chunks, reading, run_transaction, upsert
-from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.tables import TITLE_LENGTH, OwnTables
 
 
 def note_titles(engine: Engine, tables: OwnTables, titles: Mapping[int, str], now: datetime) -> int:
@@ -17,8 +17,8 @@ def note_titles(engine: Engine, tables: OwnTables, titles: Mapping[int, str], no
     Call it before a sync is recorded in the state of its video: who then reads what was synced since a moment finds
     the title that goes with it.
     """
-    subject, width = tables.subject, tables.subject.c.title.type.length
-    wanted = {douban_id: title[:width] for douban_id, title in titles.items()}
+    subject = tables.subject
+    wanted = {douban_id: title[:TITLE_LENGTH] for douban_id, title in titles.items()}
     recorded: dict[int, str] = {}
     with reading(engine) as connection:
         for some in chunks(sorted(wanted)):

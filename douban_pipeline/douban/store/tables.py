@@ -37,6 +37,10 @@ SHARDS = 64
 """``shard = vod_id % 64``. Partition keys are history: never change this without a migration plan."""
 
 
+TITLE_LENGTH = 300
+"""Characters of a subject's title that are kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnTables:
     """Our tables for one prefix; see `own_tables`."""
@@ -384,7 +388,7 @@ def own_tables(prefix: str) -> OwnTables:
     subject = table(
         "subject",
         Column("douban_id", BigInteger, primary_key=True, autoincrement=False),
-        Column("title", String(300), nullable=False),
+        Column("title", String(TITLE_LENGTH), nullable=False),
         moment("changed_at", nullable=False),
     )
     return OwnTables(
