@@ -44,8 +44,8 @@ class Gate(BaseGate):
         table: The gate's table, one row per source.
         clock: Source of the current time; also waits.
         rng: Jitter of the breaker.
-        hold: How long a process may keep a place; must exceed the longest call. The place of a killed process is freed
-            after this time.
+        hold: How long a process may keep a place; must exceed the longest call. The place of a process of another
+            machine that was killed is freed after this time, of this machine when its source answers the call no more.
         zone: Time zone in which the days of quotas begin.
         empty_limit: How many empty answers in a row make a source doubted.
     """
@@ -139,16 +139,17 @@ class Gate(BaseGate):
                 if stored is None:
                     raise GateUnreadable(source, "the gate has no row for this source: configure it first")
                 row = decode(stored, self._zone, self._empty_limit)
-                row.holders = [holder for holder in row.holders if not _is_gone(holder.owner)]
+                now = self._clock.now()
+                row.forget_dead(now, _is_gone)
                 result = change(row)
-                connection.execute(self._store, {"of": source, **encode(row), "updated_at": self._clock.now()})
+                connection.execute(self._store, {"of": source, **encode(row), "updated_at": now})
             return result
         except (SQLAlchemyError, ValueError, KeyError, TypeError) as error:
             raise _unreadable(source, error) from error
 
 
 def _is_gone(owner: str) -> bool:
-    """Return whether the process holding a place was killed; its place is freed without waiting for the hold."""
+    """Return whether the process of a call was killed: it is known without waiting for the hold."""
     process, _, _ = owner.rpartition(":")
     return is_dead(f"@{process}")
 

@@ -106,7 +106,15 @@ class BaseGate(ABC):
         """
 
     @contextmanager
-    def slot(self, source: str, *, tokens: int = 0, known: bool = False, urgent: bool = False) -> Iterator[Slot]:
+    def slot(
+        self,
+        source: str,
+        *,
+        tokens: int = 0,
+        known: bool = False,
+        urgent: bool = False,
+        lasts: timedelta | None = None,
+    ) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
         A `SourceError` that leaves the block is counted against the source according to its kind, and releases the
@@ -118,6 +126,8 @@ class BaseGate(ABC):
             known: Whether the call requests something that the source is known to have, so that `Slot.found` ends or
                 confirms a doubt.
             urgent: Whether a person waits for the answer: the call goes before all waiting calls that are not urgent.
+            lasts: How long the call takes at most. If this process is killed meanwhile, the source may go on answering,
+                so that the place stays taken for as long; None is the hold of the gate.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
@@ -130,7 +140,7 @@ class BaseGate(ABC):
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
         with nullcontext() if urgent else self._asking[source]:
-            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent)
+            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent, lasts=lasts)
         slot = Slot(source, owner, granted_at)
         try:
             yield slot
@@ -218,11 +228,13 @@ class BaseGate(ABC):
             GateUnreadable: There is no such row, or it cannot be read or written.
         """
 
-    def _wait(self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool) -> datetime:
+    def _wait(
+        self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool, lasts: timedelta | None
+    ) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The time is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent)
+            return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent, lasts=lasts)
 
         try:
             while True:

@@ -6,6 +6,7 @@ Nothing here reads a clock or a database; `gate.Gate` loads the row under a lock
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
@@ -30,6 +31,8 @@ THROTTLE_JITTER = 0.1
 """Largest share added at random to a ``Retry-After``; the pause is never shorter than the source requested."""
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not polled for this long is considered dead and loses its turn."""
+ON_THE_WAY = timedelta(seconds=2)
+"""How much later than it was admitted a call may reach its source, which may be answering it that much longer."""
 LONGEST_NAP = 5.0
 """Seconds after which a waiter polls again at the latest: a call may release tokens, a waiter ahead may give up."""
 LONGEST_QUEUE = timedelta(minutes=10)
@@ -56,6 +59,8 @@ class QueuedCall:
         until: When it is considered dead.
         slot_at: The slot that it waits for, or had.
         granted_at: When it was admitted; None while it waits.
+        answered_by: From when on its source surely does not answer it any more, even if it was killed; None while it
+            waits.
         tokens: Its estimate when it was admitted.
         urgent: Whether a person waits for it: it goes before waiting calls that are not urgent.
     """
@@ -64,6 +69,7 @@ class QueuedCall:
     until: datetime
     slot_at: datetime | None = None
     granted_at: datetime | None = None
+    answered_by: datetime | None = None
     tokens: int = 0
     urgent: bool = False
 
@@ -140,16 +146,18 @@ class GateRow:
         *,
         known: bool = False,
         urgent: bool = False,
+        lasts: timedelta | None = None,
     ) -> Admitted | WaitForTurn | GateRefusal:
         """Advance ``owner`` towards its call, in order of arrival, urgent calls first.
 
         Args:
             owner: Unique token of the call.
             now: The current time.
-            hold: After how long the place of a dead process is freed.
+            hold: After how long a place is freed whose call did not end.
             tokens: Estimate of the tokens the call will use.
             known: Whether the call requests something that the source is known to have.
             urgent: Whether a person waits for the answer.
+            lasts: How long the call takes at most; None is ``hold``.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
@@ -172,6 +180,7 @@ class GateRow:
         if slot_at > now:
             return WaitForTurn((slot_at - now).total_seconds())
         holder.granted_at, holder.tokens = now, tokens
+        holder.answered_by = holder.until if lasts is None else now + lasts + ON_THE_WAY
         self.usage.grant(now, day.date, tokens)
         self.granted += 1
         return Admitted()
@@ -259,6 +268,14 @@ class GateRow:
         self.holders = [holder for holder in self.holders if holder.owner != owner]
         if self.probe_owner == owner:
             self.probe_owner = self.probe_until = None
+
+    def forget_dead(self, now: datetime, is_dead: Callable[[str], bool]) -> None:
+        """Remove owners that ``is_dead`` calls killed, except while their source may still be answering them."""
+        self.holders = [
+            holder
+            for holder in self.holders
+            if (holder.answered_by is not None and holder.answered_by > now) or not is_dead(holder.owner)
+        ]
 
     def open(self, until: datetime, reason: str, by: str) -> None:
         """Let no call pass before ``until``, as decided by ``by`` (a person; empty: the breaker itself)."""

@@ -114,6 +114,7 @@ def encode(row: GateRow) -> dict[str, object]:
                 "until": holder.until.isoformat(),
                 "slot_at": holder.slot_at.isoformat() if holder.slot_at else None,
                 "granted_at": holder.granted_at.isoformat() if holder.granted_at else None,
+                "answered_by": holder.answered_by.isoformat() if holder.answered_by else None,
                 "tokens": holder.tokens,
                 **({"urgent": True} if holder.urgent else {}),
             }
@@ -171,6 +172,7 @@ def _holder(stored: Any) -> QueuedCall:
         datetime.fromisoformat(stored["until"]),
         _moment(stored["slot_at"]),
         _moment(stored.get("granted_at")),
+        _moment(stored.get("answered_by")),  # an older release does not store it
         int(stored.get("tokens", 0)),
         bool(stored.get("urgent", False)),
     )

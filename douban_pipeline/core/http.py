@@ -83,6 +83,8 @@ class Fetcher:
         self._missing_max_age = missing_max_age
         self._rules = rules
         self._rng = rng or Random()
+        # On a reused connection the deadline begins with the headers.
+        self._lasts = timedelta(seconds=deadline + (timeout if keep_alive else 0))
         self._transport = Transport(
             source,
             rules,
@@ -335,7 +337,9 @@ class Fetcher:
         return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
     def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
-        with self._gate.slot(self.source, tokens=request.tokens, known=request.known, urgent=request.urgent) as slot:
+        with self._gate.slot(
+            self.source, tokens=request.tokens, known=request.known, urgent=request.urgent, lasts=self._lasts
+        ) as slot:
             answer = self._transport.send(request)
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()

@@ -29,7 +29,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
-from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_rules import ON_THE_WAY, GateState
 from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.harness.fixtures.clocks import START, FakeClock
@@ -302,14 +302,17 @@ def test_of_many_that_race_no_more_than_the_quota_get_through(any_house: House) 
     assert (any_house.status().used_today, any_house.status().in_use) == (5, 0)
 
 
-def ask(url: str, calls: int, hold: bool, pipe: Connection) -> None:
+LASTS = timedelta(seconds=20)
+
+
+def ask(url: str, calls: int, hold: bool, lasts: timedelta | None, pipe: Connection) -> None:
     """Take a slot ``calls`` times as a process of its own, and send when; ``hold`` it until told to go on."""
     gate = Gate(open_engine(url), own_tables("mac_").gate, FakeClock(), hold=timedelta(seconds=60))
     pipe.send("ready")
     pipe.recv()
     times = []
     for _ in range(calls):
-        with gate.slot("douban") as slot:
+        with gate.slot("douban", lasts=lasts) as slot:
             times.append(slot.granted_at)
             if hold:
                 pipe.send("holding")
@@ -325,10 +328,10 @@ class Asking:
     pipe: Connection
 
     @classmethod
-    def start(cls, house: House, calls: int, *, hold: bool = False) -> Asking:
+    def start(cls, house: House, calls: int, *, hold: bool = False, lasts: timedelta | None = None) -> Asking:
         ours, its = processes().Pipe()
         url = house.engine.url.render_as_string(hide_password=False)
-        process = processes().Process(target=ask, args=(url, calls, hold, its))
+        process = processes().Process(target=ask, args=(url, calls, hold, lasts, its))
         process.start()
         its.close()
         asking = cls(process, ours)
@@ -365,21 +368,28 @@ def test_processes_at_once_never_get_the_same_slot(any_house: House) -> None:
     assert min(later - earlier for earlier, later in pairwise(seconds)) >= 1.019
 
 
-@pytest.mark.parametrize("known_to_be_gone", [True, False], ids=["of this machine", "of another machine"])
-def test_a_killed_process_frees_its_place(
-    any_house: House, known_to_be_gone: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("known_to_be_gone", "lasts", "waited"),
+    [(True, LASTS, LASTS + ON_THE_WAY), (True, None, HOLD), (False, LASTS, HOLD)],
+    ids=["of this machine", "of this machine, its call unbounded", "of another machine"],
+)
+def test_a_killed_process_frees_its_place_when_its_source_surely_answers_it_no_more(
+    any_house: House,
+    known_to_be_gone: bool,
+    lasts: timedelta | None,
+    waited: timedelta,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not known_to_be_gone:
         monkeypatch.setattr("douban_pipeline.core.gate.is_dead", lambda owner: False)
     any_house.gate.configure("douban", 60, 1)
-    asking = Asking.start(any_house, 1, hold=True)
+    asking = Asking.start(any_house, 1, hold=True, lasts=lasts)
     asking.go()
     assert asking.receive() == "holding"
     asking.process.kill()
     asking.end()
     assert any_house.status().in_use == 1
-    # Only the hold tells of a process elsewhere; one that is gone from this machine frees its place at once.
-    waited = timedelta(0) if known_to_be_gone else HOLD
+    # Only the hold tells of a process elsewhere.
     with any_house.gate.slot("douban") as slot:
         assert waited <= slot.granted_at - START < waited + timedelta(seconds=2)
     assert any_house.status().in_use == 0

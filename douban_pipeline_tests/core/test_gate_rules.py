@@ -97,6 +97,24 @@ def test_a_dead_holder_and_a_dead_waiter_lose_their_turn() -> None:
     assert gate.ask("alive", START + 61 * SECOND, HOLD) == Admitted()
 
 
+def test_of_a_killed_process_only_a_call_that_may_be_answered_still_keeps_its_place() -> None:
+    gate = row(concurrency=2)
+    assert gate.ask("long", START, HOLD) == Admitted()
+    assert gate.ask("short", START + 2 * SECOND, HOLD, lasts=10 * SECOND) == Admitted()
+    gate.ask("waiter", START + 2 * SECOND, HOLD)
+
+    def left(at: timedelta) -> list[str]:
+        gate.forget_dead(START + at, lambda owner: owner != "alive")
+        return [holder.owner for holder in gate.holders]
+
+    assert left(3 * SECOND) == ["long", "short"], "who waits was not sent yet"
+    assert left(13 * SECOND) == ["long", "short"]
+    gate.ask("alive", START + 13 * SECOND, HOLD)
+    assert left(14 * SECOND) == ["long", "alive"]
+    assert gate.ask("alive", START + 14 * SECOND, HOLD, lasts=10 * SECOND) == Admitted()
+    assert left(2 * HOLD) == ["alive"], "only the hold ends the call of a living process"
+
+
 def test_a_clock_set_back_does_not_stop_the_source() -> None:
     gate = row()
     gate.next_slot_at = START + timedelta(hours=5)

@@ -24,7 +24,7 @@ from douban_pipeline.core.errors import (
     SourceUnavailable,
     SourceWall,
 )
-from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_rules import ON_THE_WAY, GateState
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import AnswerRules, read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -308,6 +308,24 @@ def test_a_kept_connection_meets_the_deadline_and_is_not_used_again(house: House
         server.shutdown()
     assert calls[0] == calls[1], "the second call went over the first one's connection"
     assert calls[2] != calls[1]
+
+
+@pytest.mark.parametrize(("keep_alive", "seconds"), [(0, 7), (2, 12)], ids=["new connections", "reused connections"])
+def test_the_gate_is_told_how_long_the_source_may_be_answering(
+    house: House, source: Source, keep_alive: int, seconds: int
+) -> None:
+    stored: list[dict[str, Any]] = []
+
+    def look(_body: bytes) -> None:
+        gate = house.tables.gate
+        with house.engine.connect() as connection:
+            stored.extend(connection.execute(select(gate.c.holders).where(gate.c.source == "douban")).scalar_one())
+
+    source.says(GOOD)
+    with house.fetcher(timeout=5, deadline=7, keep_alive=keep_alive) as fetcher:
+        fetcher.get(source.url, {}, key="k", parser_version="v1", parse=look)
+    [call] = stored
+    assert call["answered_by"] == (START + timedelta(seconds=seconds) + ON_THE_WAY).isoformat()
 
 
 @pytest.mark.parametrize("slow", [Say(b"{", drip=True), Say(drip_headers=True)])

@@ -155,7 +155,7 @@ class Tokens:
         self.tokens_used: int | None = None
 
     @contextmanager
-    def slot(self, source: str, *, tokens: int = 0, known: bool = False, urgent: bool = False) -> Iterator[Tokens]:
+    def slot(self, source: str, *, tokens: int = 0, **_options: object) -> Iterator[Tokens]:
         self.reserved.append(tokens)
         yield self
 
