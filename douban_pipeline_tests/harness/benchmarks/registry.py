@@ -6,6 +6,7 @@ from types import ModuleType
 
 from douban_pipeline_tests.harness.benchmarks.measures import (
     archive_size,
+    as_met,
     budget,
     duplicates,
     instance,
@@ -36,6 +37,7 @@ MODULES: tuple[ModuleType, ...] = (
     pages,
     workers,
     other_systems,
+    as_met,
     ratios,
 )
 MEASURES: tuple[Measure, ...] = tuple(measure for module in MODULES for measure in module.MEASURES)

@@ -32,7 +32,7 @@ from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import subject_id_of
-from douban_pipeline_tests.harness.reviewing.sitting import REVIEWER, Sitting, review, shares
+from douban_pipeline_tests.harness.reviewing.sitting import REVIEWER, Openings, Sitting, review, shares
 from douban_pipeline_tests.harness.reviewing.world import SEED, ReviewWorld, Size
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
@@ -91,7 +91,7 @@ def measure(
                     tell(by_launchpad(world, browser, waiting, Path(folder), say))
         if opened:
             with ReviewWorld(Size(opened + videos, opened), Path(folder) / "opened", dagster=False, say=say) as world:
-                tell(opening(world, browser, say))
+                tell(_opening_rows(opening(world, browser, say)))
     table = Table("figure", "value", "target")
     for row in rows:
         table.add_row(row.name, row.value, row.target)
@@ -194,10 +194,9 @@ def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path,
     ]
 
 
-def opening(world: ReviewWorld, browser: Browser, say: Any) -> list[Row]:
-    """Open a long queue some times."""
+def opening(world: ReviewWorld, browser: Browser, say: Any) -> Openings:
+    """Open a long queue some times, and decide about some of it."""
     count = len(world.waiting())
-    cold: list[float] = []
     seconds: list[float] = []
     cpu: list[float] = []
     sent: list[int] = []
@@ -216,7 +215,7 @@ def opening(world: ReviewWorld, browser: Browser, say: Any) -> list[Row]:
         page.on("response", count_bytes)
         page.goto(world.url)
         took = page.wait_for_function(_FIRST_CARD, polling="raf").json_value() / 1000
-        (seconds if number else cold).append(took)
+        seconds.append(took)
         cpu.append(world.service.usage().cpu_seconds - before)
         sent.append(sum(size))
         say(f"first card of {count:,} after {took:.2f} s, {cpu[-1] * 1000:.0f} ms CPU, {sent[-1]:,} bytes")
@@ -227,16 +226,7 @@ def opening(world: ReviewWorld, browser: Browser, say: Any) -> list[Row]:
     page.wait_for_load_state("networkidle")
     sitting = review(page, truth_of(world), KEYS_AMONG_MANY, pace=0.3)
     page.context.close()
-    return [
-        *_sitting_rows(f"among {count:,}", sitting),
-        Row(f"opening {count:,}: first card, service just started", f"{cold[0]:.2f} s"),
-        Row(f"opening {count:,}: first card, median", f"{shares(seconds)[0]:.2f} s", "≤ 1 s"),
-        Row(
-            f"opening {count:,}: CPU of the service",
-            f"{shares(cpu[1:])[0] * 1000:.0f} ms, at first {cpu[0] * 1000:.0f} ms",
-        ),
-        Row(f"opening {count:,}: bytes", f"{shares(sent[1:])[0]:,.0f}"),
-    ]
+    return Openings(count, sitting, seconds, cpu, sent)
 
 
 def truth_of(world: ReviewWorld) -> dict[int, int]:
@@ -261,6 +251,18 @@ def _sitting_rows(name: str, sitting: Sitting) -> list[Row]:
         Row(f"{name}: keys a video", f"{sitting.keys_each:.2f}", "≤ 1.3"),
         Row(f"{name}: ms from key to next frame", f"median {middle:.0f}, p95 {most:.0f}, most {worst:.0f}", "≤ 50"),
         Row(f"{name}: of it the page's scripts", f"median {script:.0f}, p95 {script_most:.0f} ms"),
+    ]
+
+
+def _opening_rows(found: Openings) -> list[Row]:
+    name = f"opening {found.waiting:,}"
+    cpu = f"{shares(found.cpu[1:])[0] * 1000:.0f} ms, at first {found.cpu[0] * 1000:.0f} ms"
+    return [
+        *_sitting_rows(f"among {found.waiting:,}", found.sitting),
+        Row(f"{name}: first card, service just started", f"{found.seconds[0]:.2f} s"),
+        Row(f"{name}: first card, median", f"{shares(found.seconds[1:])[0]:.2f} s", "≤ 1 s"),
+        Row(f"{name}: CPU of the service", cpu),
+        Row(f"{name}: bytes", f"{shares(found.sent[1:])[0]:,.0f}"),
     ]
 
 

@@ -6,8 +6,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import Page
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 REVIEWER = "小王"
 _MOST_WAITED = 120_000.0
@@ -60,6 +62,25 @@ class Sitting:
     def keys_each(self) -> float:
         """Keys a video."""
         return self.keys / max(len(self.chosen), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """A long queue, opened some times in a browser: the first time of a service that was just started.
+
+    Attributes:
+        waiting: Videos in the queue.
+        sitting: What was then decided among them.
+        seconds: Until the first card could be decided, by opening.
+        cpu: Processor seconds of the service.
+        sent: Bytes that the browser was sent, without pictures.
+    """
+
+    waiting: int
+    sitting: Sitting
+    seconds: list[float]
+    cpu: list[float]
+    sent: list[int]
 
 
 def review(
