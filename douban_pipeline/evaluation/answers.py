@@ -1,4 +1,4 @@
-"""What sources would send of a corpus's subjects: bytes in the shapes met online, for the parsers of production."""
+"""Answers of sources about a corpus's subjects, as bytes in the formats seen online, for the production parsers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 
 
 def subject_body(record: SubjectRecord) -> bytes:
-    """Return an answer of douban.php about a subject: JSONP, every value a string, lists joined by signs."""
+    """Return an answer of douban.php about a subject: JSONP, every value a string, lists joined by separators."""
     data = {
         "vod_name": record.title,
         "vod_original_title": record.original_title,
@@ -39,7 +39,7 @@ def suggestions_body(subjects: Iterable[tuple[SubjectRecord, str]]) -> bytes:
             "id": str(record.douban_id),
             "title": record.title,
             "sub_title": record.original_title,
-            # Douban says "movie" of everything but some series.
+            # Douban's type is "movie" for everything except some series.
             "type": "tv" if kind == "tv" else "movie",
             "url": f"{subject_url(record.douban_id)}?suggest=x",
             "year": _text(record.year),
@@ -51,7 +51,7 @@ def suggestions_body(subjects: Iterable[tuple[SubjectRecord, str]]) -> bytes:
 
 
 def searxng_body(subjects: Iterable[tuple[SubjectRecord, str]]) -> bytes:
-    """Return an answer of SearXNG: pages of the subjects with nothing but their titles."""
+    """Return an answer of SearXNG: pages of the subjects with their titles only."""
     results = [
         {"url": subject_url(record.douban_id), "title": f"{record.title} (豆瓣)", "content": ""}
         for record, _ in subjects

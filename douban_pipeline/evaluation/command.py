@@ -1,4 +1,4 @@
-"""What `douban-pipeline evaluate` does: read, judge, write the reports, and say whether the limits were kept."""
+"""The command `douban-pipeline evaluate`: reads, judges, writes the reports, and checks the limits."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ BOTH = "both"
 
 
 class EvaluationError(Exception):
-    """The evaluation cannot be made; the message says what to change."""
+    """The evaluation cannot run; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationLimits:
-    """What has to be kept for the command to end well.
+    """Limits; the command fails if one is not met.
 
     Attributes:
-        most_wrong: Most wrong links, over all rows.
-        least_coverage: Least share of the headline sources' rows that is linked.
-        most_wrong_hidden: Most links of rows whose true subject is taken out of the index.
+        most_wrong: Maximum of wrong links, over all rows.
+        least_coverage: Minimum share of the headline sources' rows that is linked.
+        most_wrong_hidden: Maximum of links of rows whose true subject is removed from the index.
     """
 
     most_wrong: int | None = None
@@ -67,13 +67,13 @@ class EvaluationRequest:
         profiles: Profiles to judge with.
         out: Folder of the reports.
         against: Earlier reports, or predictions, to compare with.
-        limit: Rows to take of each gold file; None takes all.
-        hide_truth: Whether headline rows are judged once more with their true subject taken out of the index.
-        search: What candidates are searched for with.
-        limits: What has to be kept.
-        index: A file of known subjects, as `douban-pipeline index load` writes it; None for none.
-        evidence: Whether the curve, the reasons left and every wrong link are printed, too.
-        row: The only row to judge, as FILE:LINE; its evidence is printed, and nothing is written.
+        limit: Maximum of rows read from each gold file; None reads all.
+        hide_truth: Whether headline rows are judged a second time with their true subject removed from the index.
+        search: Kind of search for candidates.
+        limits: The limits.
+        index: File of known subjects, written by `douban-pipeline index load`; None for none.
+        evidence: Whether the curve, the remaining reasons and every wrong link are also printed.
+        row: The only row to judge, as FILE:LINE; its evidence is printed, and no file is written.
         as_json: Whether evidence is printed as JSON, and nothing else is.
     """
 
@@ -105,7 +105,7 @@ def search_kind(name: str) -> SearchKind:
 
 
 def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
-    """Return the profiles that are asked for, each once; ``both`` means all of them.
+    """Return the requested profiles, each once; ``both`` means all of them.
 
     Raises:
         EvaluationError: There is no profile of that name.
@@ -134,14 +134,14 @@ def evaluate_by_settings(
     row: str | None = None,
     as_json: bool = False,
 ) -> bool:
-    """Evaluate with the weights and thresholds of the settings, and where these say; see `run`.
+    """Evaluate with the weights and thresholds of the settings; see `run`.
 
     Args:
         corpus, gold, against, limit, hide_truth, search, limits, index: See `EvaluationRequest`.
-        evidence, row, as_json: See there, too.
+        evidence, row, as_json: See there.
         out: Folder of the reports; by default one in HOME.
         console: Where to print.
-        profiles: As the command line got them, see `profile_names`.
+        profiles: As given on the command line, see `profile_names`.
     """
     settings = load_settings()
     names = profile_names(profiles, settings.match_profile)
@@ -166,7 +166,7 @@ def evaluate_by_settings(
 def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
     """Evaluate, write everything, print it on the terminal, and return whether the limits were kept.
 
-    Nothing is written before all is worked out, so that whoever stops it finds the earlier report as it was.
+    Nothing is written before everything is computed, so that an interrupted run leaves the earlier report unchanged.
 
     Raises:
         FormatError: A file cannot be read.
@@ -218,7 +218,7 @@ def _read_earlier(request: EvaluationRequest) -> dict[str, Mapping[Key, Predicti
 def _open_index(path: Path | None) -> KnownSubjects | None:
     if path is None:
         return None
-    # Few evaluations have one, and it brings arrays.
+    # Imported here because few evaluations need it, and it imports numpy.
     from douban_pipeline.douban.known_subjects.name_index import IndexUnusable, NameIndex
 
     try:
@@ -314,7 +314,7 @@ def _judge(
 
 
 def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:
-    """Return the text of every file by its place in the folder; with several profiles each has a folder of its own."""
+    """Return the text of every file by its path in the folder; with several profiles, each has its own folder."""
     files = {}
     for report in reports:
         folder = f"{report.profile.name}/" if len(reports) > 1 else ""
@@ -356,7 +356,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 def _within_limits(reports: Sequence[EvaluationReport], limits: EvaluationLimits, console: Console) -> bool:
     broken = [f"{report.profile.name}: {text}" for report in reports for text in _broken(report, limits)]
     for text in broken:
-        console.print(f"[red]not kept:[/red] {text}", highlight=False, soft_wrap=True)
+        console.print(f"[red]limit not met:[/red] {text}", highlight=False, soft_wrap=True)
     return not broken
 
 
@@ -374,9 +374,9 @@ def _broken(report: EvaluationReport, limits: EvaluationLimits) -> list[str]:
         if coverage is None:
             lines.append("there is no row of a headline source, so coverage is unknown")
         elif coverage < limits.least_coverage:
-            # With the digits that show the difference, or 75.0 % would be less than 75.0 %.
+            # Three decimals, so that a share just below the limit is not printed as equal to it.
             lines.append(
                 f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
-                f"{100 * limits.least_coverage:g} % is asked for"
+                f"{100 * limits.least_coverage:g} % is required"
             )
     return lines

@@ -1,4 +1,4 @@
-"""This evaluation against an earlier one: which rows fare better, worse, or as before."""
+"""Comparison with an earlier evaluation: which rows improved, regressed or are unchanged."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from douban_pipeline.evaluation.runner import Result
 PREDICTIONS = "predictions.jsonl"
 
 Key = tuple[str, int, str]
-"""File, line and own id of a row; a row whose file was rewritten is not taken for another."""
+"""File, line and own id of a row; by the id, a row of a rewritten file is not compared with another row."""
 
 
 class Grade(enum.IntEnum):
-    """How well a row fares; more is better."""
+    """Quality of a row's result; higher is better."""
 
     WRONG = 0
-    """Linked to a subject that it is not."""
+    """Linked to a wrong subject."""
     MISSED = 1
-    """Nobody is shown the truth."""
+    """Not linked, and the true subject is not shown to a reviewer."""
     DEEP = 2
-    """A reviewer is shown the truth, but not among the first five."""
+    """In review, with the true subject below the first five candidates."""
     SHOWN = 3
-    """A reviewer is shown the truth among the first five."""
+    """In review, with the true subject among the first five candidates."""
     TOP = 4
-    """A reviewer is shown the truth on top; or has to refuse candidates where none is true."""
+    """In review, with the true subject first; or in review where no candidate is true."""
     RIGHT = 5
-    """Linked to its subject; or left alone where it has none."""
+    """Linked to its subject; or neither linked nor in review where it has none."""
 
 
 _WITH_TRUTH = {
@@ -47,7 +47,7 @@ _WITHOUT = {Grade.WRONG: "linked wrongly", Grade.TOP: "review, nothing fits", Gr
 
 
 def grade_name(gold: GoldRow, grade: Grade) -> str:
-    """Return a grade as people read it."""
+    """Return the name of a grade in reports."""
     if gold.trap is not None and grade is Grade.RIGHT:
         return "not linked to the trap"
     return (_WITHOUT if gold.expected is None else _WITH_TRUTH)[grade]
@@ -55,7 +55,7 @@ def grade_name(gold: GoldRow, grade: Grade) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a row of ``predictions.jsonl`` says."""
+    """One row of ``predictions.jsonl``."""
 
     verdict: str
     douban_id: int | None
@@ -64,7 +64,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class GradeChange:
-    """A row that fares otherwise than before."""
+    """A row whose grade changed."""
 
     result: Result
     earlier: Prediction
@@ -77,13 +77,13 @@ class RunComparison:
     """All rows of two evaluations.
 
     Attributes:
-        earlier_name: Where the earlier one was read, or its profile's name.
-        regressed: Rows that fare worse, the worst first.
-        improved: Rows that fare better, the best first.
-        unchanged: Rows that fare as before.
-        relinked: Those of them whose verdict or best candidate is another one.
-        added: Rows only this evaluation has.
-        gone: Rows only the earlier one has.
+        earlier_name: Path of the earlier one, or its profile's name.
+        regressed: Rows with a lower grade, the largest loss first.
+        improved: Rows with a higher grade, the largest gain first.
+        unchanged: Number of rows with the same grade.
+        relinked: Number of those whose verdict or best candidate is different.
+        added: Number of rows that only this evaluation has.
+        gone: Number of rows that only the earlier one has.
     """
 
     earlier_name: str
@@ -119,11 +119,11 @@ def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], n
 
 
 def grade(gold: GoldRow, found: Prediction) -> Grade:
-    """Return how well a row fares with a prediction."""
+    """Return the grade of a row with a prediction."""
     if found.verdict == "CONFIRMED":
         return Grade.WRONG if link_is_wrong(gold, found.douban_id) else Grade.RIGHT
     if gold.trap is not None:
-        # What else becomes of it is not judged.
+        # Only a link to the trap is judged.
         return Grade.RIGHT
     if gold.expected is None:
         return Grade.TOP if found.verdict == "REVIEW" else Grade.RIGHT
@@ -134,7 +134,7 @@ def grade(gold: GoldRow, found: Prediction) -> Grade:
 
 
 def prediction_of(result: Result) -> Prediction:
-    """Return what ``predictions.jsonl`` says of a result."""
+    """Return a result as a row of ``predictions.jsonl``."""
     return Prediction(result.verdict, result.douban_id, tuple(douban_id for douban_id, _ in result.candidates))
 
 
@@ -161,7 +161,7 @@ def read_predictions(path: Path) -> dict[Key, Prediction]:
     """Read the predictions of an earlier evaluation.
 
     Raises:
-        FormatError: The file cannot be read, or a line is no prediction.
+        FormatError: The file cannot be read, or a line is not a prediction.
     """
     found: dict[Key, Prediction] = {}
     for line, each in filled_lines(path):

@@ -1,4 +1,4 @@
-"""What rows rest on: the curve, the reasons left with the facts that agree and are missing, and every wrong link."""
+"""Evidence of a report: the curve, the remaining reasons with the facts that agree or are missing, every wrong link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from douban_pipeline.evaluation.sweep import Point, at_steps
 from douban_pipeline.matching import RULE_VERSION, Video
 
 RIGHT_ON_TOP, WRONG_ON_TOP, NOT_AMONG = "right on top", "wrong on top", "not among the candidates"
-"""What the best candidate of a row that was not linked is."""
+"""Kinds of rows that were not linked, by their best candidate."""
 
 _SHOWN_SETS = 40
 _AGREES, _DISAGREES = "agree", "disagree"
@@ -25,11 +25,11 @@ _SUBJECT_NUMBERS = ("duration_minutes", "episodes")
 
 
 def evidence(report: EvaluationReport, corpus: Mapping[int, CorpusSubject]) -> dict[str, Any]:
-    """Return the evidence of a report as values of JSON.
+    """Return the evidence of a report as JSON values.
 
-    ``groups``, ``curve`` (what was linked, and what its score or lead alone held back), ``reasons`` of headline rows
-    that were not linked with the facts of the best candidate, and ``wrong``: each wrong link, the two subjects side by
-    side.
+    ``groups``, ``curve`` (linked rows, and those not linked only because of score or lead), ``reasons`` of headline
+    rows that were not linked, with the facts of the best candidate, and ``wrong``: each wrong link, the two subjects
+    side by side.
     """
     return {
         "rules": RULE_VERSION,
@@ -57,9 +57,9 @@ def evidence(report: EvaluationReport, corpus: Mapping[int, CorpusSubject]) -> d
 def reasons_left(results: Sequence[Result]) -> list[dict[str, Any]]:
     """Return the sets of reasons for which headline rows were not linked, the most frequent first.
 
-    Each says how many rows have the truth on top, another subject on top, or no truth among the candidates; whether the
-    corpus knows the subject's year (`fair`); and, of those right and wrong on top, how many rows agree in each fact,
-    disagree, or lack it.
+    Each counts the rows with the true subject first, with another subject first, and without the true subject among the
+    candidates; those whose subject's year is in the corpus (`fair`); and, for rows with a right or wrong first
+    candidate, how many agree in each fact, disagree, or lack it.
     """
     sets: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
@@ -90,7 +90,7 @@ def _top(result: Result) -> str:
 
 
 def _facts(rows: Sequence[Result]) -> dict[str, dict[str, int]]:
-    """Count the outcomes of every fact; one that no row could compare is named as unknown of all."""
+    """Count the outcomes of every fact; a fact that no row could compare is counted as unknown for all."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         for name, outcome in row.outcomes.items():
@@ -109,7 +109,7 @@ def _wrong_links(report: EvaluationReport, corpus: Mapping[int, CorpusSubject]) 
 
 
 def row_evidence(result: Result, corpus: Mapping[int, CorpusSubject], truth: int | None) -> dict[str, Any]:
-    """Return all that is known of one row: the record, the best candidate beside the true subject, and the facts."""
+    """Return the evidence of one row: the record, the best candidate, the true subject, and the facts."""
     return {
         "file": result.gold.file,
         "row": result.gold.row,
@@ -216,7 +216,7 @@ def _percent(share: float | None) -> str:
 
 
 def _counted(facts: Mapping[str, Mapping[str, int]], rows: int) -> str:
-    """Return who agrees in what, of so many rows: ``year 40/1`` agree and disagree; the rest lack it."""
+    """Return, for each fact, how many of ``rows`` agree, disagree or lack it."""
     parts = []
     for name, outcomes in facts.items():
         agree, disagree = outcomes.get(_AGREES, 0), outcomes.get(_DISAGREES, 0)

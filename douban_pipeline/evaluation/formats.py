@@ -1,6 +1,6 @@
 """The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line.
 
-They may be packed by gzip, xz or bzip2.
+They may be compressed with gzip, xz or bzip2.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class GoldRow:
         file: Base name of its file.
         row: Its line there, from 1.
         gid: The row's own id, if it has one.
-        source: Where the record was taken from, without the detail behind ``:`` or ``(``.
+        source: Origin of the record, without the detail after ``:`` or ``(``.
         label: How the label was made.
-        tags: What is hard about it.
+        tags: Its difficulties.
         expected: The true subject; None where none is in the corpus, and for traps.
         trap: A subject it must not be linked to.
         video: The record as the matcher sees it.
@@ -59,7 +59,7 @@ class GoldRow:
 
 @dataclass(frozen=True, slots=True)
 class CorpusSubject:
-    """A subject of the corpus: what a search knows of it, and what Douban answers when asked."""
+    """A subject of the corpus: its kind, as searches report it, and its record, as Douban answers."""
 
     kind: str
     record: SubjectRecord
@@ -69,7 +69,7 @@ def read_corpus(path: Path) -> dict[int, CorpusSubject]:
     """Read the subjects of a corpus by id.
 
     Raises:
-        FormatError: A line is no subject, or the file cannot be read.
+        FormatError: A line is not a subject, or the file cannot be read.
     """
     corpus: dict[int, CorpusSubject] = {}
     for line, raw in _lines(path):

@@ -1,6 +1,6 @@
-"""A corpus of subjects in place of the network: a search that knows titles, and a Douban that answers by id.
+"""A corpus of subjects instead of the network: a search by title, and Douban's answers by id.
 
-Both send what the sources would send, and the parsers of production read it.
+Both return answers in the sources' formats, which the production parsers read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from douban_pipeline.matching import Video
 
 
 class SearchKind(enum.StrEnum):
-    """What is searched with.
+    """Kind of search.
 
     Attributes:
-        SUGGESTIONS: An index of titles that says titles, years and episodes of up to twenty subjects.
-        SIX: The same, of six.
-        WEB: A web search that says nothing but titles, of up to twenty pages.
+        SUGGESTIONS: An index of titles that returns titles, years and episodes of up to twenty subjects.
+        SIX: The same, of up to six.
+        WEB: A web search that returns titles only, of up to twenty pages.
     """
 
     SUGGESTIONS = "suggestions"
@@ -43,10 +43,10 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalSearch:
-    """Finds subjects by title, and says of each what its kind of search does.
+    """Finds subjects by title, with the data that its kind of search returns.
 
     Attributes:
-        hidden: A subject that it does not know for now.
+        hidden: A subject that is left out of the results.
     """
 
     name = "corpus"
@@ -76,7 +76,7 @@ class LocalSearch:
         return self._kind is not SearchKind.WEB
 
     def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
-        """See `SearchProvider.search`; nothing is cached, so that every question counts."""
+        """See `SearchProvider.search`; nothing is cached, so that every request counts."""
         del max_age
         asked = question.wording(titles_only=self.titles_only)
         ids = [int(each["id"]) for each in self._index.find(asked, self._page + 1)]
@@ -89,10 +89,10 @@ class LocalSearch:
 
 @dataclass(frozen=True, slots=True)
 class KnownButOne(KnownSubjects):
-    """Subjects that are found without a request, but for one.
+    """Subjects that are found without a request, except one.
 
     Attributes:
-        hidden: The subject that is not known for now.
+        hidden: The subject that is left out.
     """
 
     hidden: int | None = None
@@ -117,7 +117,7 @@ class LocalDouban:
         return SubjectAnswer(self.record(douban_id), douban_id, False, _NEVER)
 
     def record(self, douban_id: int) -> SubjectRecord:
-        """Return a subject as it is read from an answer.
+        """Return a subject as parsed from an answer.
 
         Raises:
             SubjectMissing: The corpus does not have it.

@@ -1,7 +1,7 @@
-"""What labelled rows say of the matcher, in numbers: rates with their intervals, group by group.
+"""Metrics of the matcher on labelled rows: rates with their intervals, by group.
 
-A row is one of three: *gold* (its true subject is known), *none* (its subject is not in the corpus, so every link is
-wrong) or a *trap* (one subject it must not be linked to; any other link is not judged).
+Rows are of three kinds: *gold* (the true subject is known), *none* (the subject is not in the corpus, so every link is
+wrong) and *trap* (there is one subject it must not be linked to; other links are not judged).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SHOWN = 5
 
 HEADLINE, FAIR = "Headline sources", "Headline, fair"
 MISSING, HIDDEN, TRAPS = "Subject missing", "Truth taken out", "Traps"
-"""Groups that are looked at first."""
+"""Groups of the overview."""
 
 
 class Expectation(enum.StrEnum):
-    """What a row says of its subject."""
+    """Kind of a row's label."""
 
     GOLD = "gold"
     NONE = "none"
@@ -37,21 +37,21 @@ class Expectation(enum.StrEnum):
 
 
 def expectation(gold: GoldRow) -> Expectation:
-    """Return what kind of row it is."""
+    """Return the kind of a row's label."""
     if gold.trap is not None:
         return Expectation.TRAP
     return Expectation.NONE if gold.expected is None else Expectation.GOLD
 
 
 def link_is_wrong(gold: GoldRow, douban_id: int | None) -> bool:
-    """Say whether linking the row to that subject is known to be wrong."""
+    """Return whether linking the row to that subject is known to be wrong."""
     if gold.trap is not None:
         return douban_id == gold.trap
     return gold.expected != douban_id
 
 
 def is_headline(gold: GoldRow) -> bool:
-    """Say whether a row has a true subject and comes from a headline source."""
+    """Return whether a row has a true subject and comes from a headline source."""
     return expectation(gold) is Expectation.GOLD and gold.source in HEADLINE_SOURCES
 
 
@@ -70,7 +70,7 @@ class Proportion:
 
     @property
     def share(self) -> float | None:
-        """The share, 0 to 1; None of no rows."""
+        """The share, 0 to 1; None without rows."""
         return self.hits / self.total if self.total else None
 
     @property
@@ -81,7 +81,7 @@ class Proportion:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests that verdicts cost: search calls and detail calls; what an archive answers costs none."""
+    """Requests of verdicts: search calls and detail calls; an answer from the archive is no request."""
 
     total: int
     mean: float | None
@@ -91,10 +91,10 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Everything that is said of a group of rows.
+    """The metrics of a group of rows.
 
     Attributes:
-        rows: How many there are.
+        rows: Their number.
         linked: Rows that were CONFIRMED, of all rows.
         wrong: Wrong links, of all rows.
         wrong_of_linked: Wrong links, of links that can be judged.
@@ -103,7 +103,7 @@ class Measures:
         review_shown: Reviews that show the truth among the first five, of reviews of gold rows.
         review_shown_of_found: The same, of reviews whose candidates hold the truth.
         found: Rows whose candidates hold the truth, of gold rows.
-        requests: What the verdicts cost.
+        requests: Requests of the verdicts.
     """
 
     rows: int
@@ -124,7 +124,7 @@ def measure(results: Sequence[Result]) -> Measures:
 
 
 def _table(results: Iterable[Result]) -> DataFrame:
-    """Return results as a table: what groups are made by, and what is counted of each row."""
+    """Return results as a table: the columns that define groups, and those that are counted."""
     columns: dict[str, list[Any]] = {
         "expected": [],
         "source": [],
@@ -157,7 +157,7 @@ def _table(results: Iterable[Result]) -> DataFrame:
             ("linked", result.verdict == "CONFIRMED"),
             ("reviewed", result.verdict == "REVIEW"),
             ("wrong", result.wrong),
-            # Of a trap only the link to it can be judged.
+            # For a trap, only a link to it can be judged.
             ("judged", gold.trap is None or result.wrong),
             ("place", place_of_truth(result) if gold.expected is not None else None),
             ("requests", result.requests),
@@ -196,11 +196,11 @@ def _requests(costs: Sequence[int]) -> Requests:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Some rows under a name.
+    """Some rows with a name.
 
     Attributes:
-        name: As people read it.
-        measures: What is said of them.
+        name: As shown in reports.
+        measures: Their metrics.
         total: Whether it sums up other groups of its section.
     """
 
@@ -215,7 +215,7 @@ class Section:
 
     Attributes:
         key: Short name, for links.
-        title: As people read it.
+        title: As shown in reports.
         note: What the rows are and how they may overlap.
         groups: The groups, without empty ones.
         has_truth: Whether the rows have a true subject that could be found.
@@ -229,11 +229,11 @@ class Section:
 
 
 def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
-    """Return what is looked at first: the headline sources, their easy and hard parts, and what must not be linked.
+    """Return the overview: the headline sources, their easy and hard parts, and rows that must not be linked.
 
     Args:
-        results: What came of the rows.
-        hidden: What came of rows whose true subject was taken out of the index.
+        results: Results of the rows.
+        hidden: Results of rows whose true subject was removed from the index.
     """
     rows, without = _table(results), _table(hidden)
     headline, missing, traps = rows[rows["headline"]], _of(rows, Expectation.NONE), _of(rows, Expectation.TRAP)
@@ -340,15 +340,15 @@ def _split(
 
 @dataclass(slots=True)
 class ReasonCount:
-    """What one reason keeps from being linked, of gold and none rows.
+    """Rows of the kinds gold and none that one reason kept from being linked.
 
     Attributes:
         code: The reason.
         rows: Rows it is given for.
-        reviewed: Those among them that a person has to look at.
-        alone: Rows it alone is given for.
-        alone_right: Rows it alone is given for, whose best candidate is the truth: what the reason costs.
-        alone_wrong: The others: what the reason is good for.
+        reviewed: Those of them that go to review.
+        alone: Rows with no other reason.
+        alone_right: Those of them whose best candidate is the true subject: the cost of the reason.
+        alone_wrong: The others of them: the benefit of the reason.
     """
 
     code: str

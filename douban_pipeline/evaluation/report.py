@@ -1,4 +1,4 @@
-"""What a report says, before it is written down as Markdown or HTML."""
+"""Content of a report, independent of its form as Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Run:
     Attributes:
         corpus_name: Name of the corpus file.
         subjects: Subjects in it.
-        files: Rows taken of every gold file.
+        files: Number of rows read from every gold file.
         truths_not_in_corpus: Rows whose true subject the corpus does not have: they cannot be found.
-        made_at: When, in UTC.
-        search: What candidates were searched for with.
+        made_at: Time of the evaluation, in UTC.
+        search: Kind of search for candidates.
     """
 
     corpus_name: str
@@ -62,10 +62,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Everything a report of one profile says.
+    """Content of one profile's report.
 
-    ``grades`` holds, of the headline rows and of those whose subject is missing, how many fare how well: in words, as
-    a grade, and the count, the best first. ``wrong_hidden`` are the links of rows whose truth was taken out.
+    ``grades`` holds, for the headline rows and those whose subject is missing, the number of rows by grade: the grade's
+    name, the grade and the count, best first. ``wrong_hidden`` are the links of rows whose truth was taken out.
     """
 
     run: Run
@@ -82,11 +82,11 @@ class EvaluationReport:
 
     @property
     def headline(self) -> Measures | None:
-        """The measures of the headline sources; None without any of their rows."""
+        """The metrics of the headline sources; None without any of their rows."""
         return self.group(HEADLINE)
 
     def group(self, name: str) -> Measures | None:
-        """Return the measures of a group that is looked at first."""
+        """Return the metrics of a group of the overview."""
         return next((group.measures for group in self.glance.groups if group.name == name), None)
 
 
@@ -97,7 +97,7 @@ def make_report(
     comparison: RunComparison | None = None,
     hidden: Sequence[Result] = (),
 ) -> EvaluationReport:
-    """Work out everything a report says; ``hidden`` are rows judged once more without their true subject."""
+    """Return a report; ``hidden`` are results of rows judged again without their true subject."""
     headline = [result for result in results if is_headline(result.gold)]
     missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
     return EvaluationReport(
@@ -129,13 +129,13 @@ def _grades(results: Sequence[Result]) -> list[tuple[str, Grade, int]]:
 
 @dataclass(frozen=True, slots=True)
 class RateColumn:
-    """One measure as people read it.
+    """One metric as shown in reports.
 
     Attributes:
-        title: Over the column.
+        title: Title of the column.
         meaning: What it is a share of.
-        value: The measure.
-        bad: Whether anything above nothing is bad.
+        value: Returns the metric.
+        bad: Whether every value above 0 is bad.
     """
 
     title: str
@@ -187,16 +187,16 @@ PLAIN_COLUMNS = (
 
 
 SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Coverage", "Wrong links", "To review"))
-"""Columns that show at once how profiles differ."""
+"""Columns in which profiles are compared."""
 
 
 def columns_of(section: Section) -> tuple[RateColumn, ...]:
-    """Return the columns that say something of a section."""
+    """Return the columns that apply to a section."""
     return TRUTH_COLUMNS if section.has_truth else PLAIN_COLUMNS
 
 
 def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
-    """Return a measure in words: itself, and what it is based on. Nothing to measure is a dash."""
+    """Return a metric as texts: its value, and the numbers behind it; a dash if there are no rows."""
     value = column.value(measures)
     if isinstance(value, Requests):
         if value.mean is None:
@@ -209,7 +209,7 @@ def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
 
 
 def between(rate: Proportion) -> str:
-    """Return the interval of a rate in words."""
+    """Return the interval of a rate as text."""
     low, high = (percent(bound) for bound in rate.interval)
     return f"{low.removesuffix(' %')}–{high}"
 
@@ -218,7 +218,7 @@ def between(rate: Proportion) -> str:
 
 
 def sentence(code: str) -> str:
-    """Return what a reason means, in the words reviewers read."""
+    """Return the sentence that reviewers read for a reason."""
     return SENTENCES.get(code, "")
 
 
@@ -233,14 +233,14 @@ def local_name(gold: GoldRow) -> str:
 
 
 def truth_name(result: Result) -> str:
-    """Return what the row is in truth."""
+    """Return the name of the row's true subject."""
     if result.gold.expected is not None:
         return result.truth_titles or "not in the corpus"
     return "anything but this" if result.gold.trap is not None else "no subject of the corpus"
 
 
 def score_of(result: Result) -> str:
-    """Return score and lead in words."""
+    """Return score and lead as text."""
     if result.score is None:
         return ""
     return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
@@ -266,7 +266,7 @@ def described(*reports: EvaluationReport) -> str:
 
 
 def remarks(report: EvaluationReport) -> list[str]:
-    """Return what has to be known to read the numbers."""
+    """Return remarks that are needed to read the numbers."""
     profile, default = report.profile, Profile(report.profile.name)
     lines = [
         f"Confirmed from {profile.thresholds.confirm:g} points with a lead of {profile.thresholds.lead:g}, "
@@ -332,7 +332,7 @@ def _bars(report: EvaluationReport) -> list[str]:
         )
     wrong = [_bar(each.name, each.measures.wrong) for each in report.glance.groups]
     large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
-    # A handful of rows says so little that its interval would dwarf all others.
+    # The interval of a few rows is so wide that it would dwarf all others.
     drawn.append(bars(wrong, title="Wrong links, of all rows", high=2 * max(large) if large else None))
     return drawn
 

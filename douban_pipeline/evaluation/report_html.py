@@ -1,6 +1,6 @@
-"""The report as a page: what has to be seen first on top, everything else under it.
+"""The report as a page: the most important on top, everything else below.
 
-Prepared here as plain values; `report.html.j2` writes the page, and escapes all of them.
+This module prepares plain values; `report.html.j2` renders the page and escapes them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WORKLOAD = (
 
 @dataclass(frozen=True, slots=True)
 class _Chapter:
-    """A part of the page: ``kind`` is the macro that writes it, ``of`` what that takes."""
+    """A part of the page: ``kind`` is the macro that renders it, ``of`` that macro's argument."""
 
     key: str
     title: str
@@ -73,7 +73,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A measure: in words, what it is based on, whether it is good or bad, and its share in percent."""
+    """A metric: its text, the numbers behind it, whether it is good or bad, and its share in percent."""
 
     value: str
     behind: Sequence[str]
@@ -97,7 +97,7 @@ def render(report: EvaluationReport) -> str:
 
 
 def render_summary(reports: Sequence[EvaluationReport], difference: RunComparison | None) -> str:
-    """Return what several profiles did on the same rows, side by side, as one page."""
+    """Return the results of several profiles on the same rows, side by side, as one page."""
     chapters = [_Chapter("side", "Side by side", "table", _side_by_side(reports))]
     drawn = [Markup(plot) for plot in sweep_plots(reports) if plot]  # noqa: S704 - SVG of ours, which escapes its texts
     if drawn:

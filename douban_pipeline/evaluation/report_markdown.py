@@ -35,7 +35,7 @@ def render(report: EvaluationReport) -> str:
 
 
 def render_summary(reports: Sequence[EvaluationReport], difference: RunComparison | None) -> str:
-    """Return what several profiles did on the same rows, side by side."""
+    """Return the results of several profiles on the same rows, side by side."""
     parts = ["# Evaluation: profiles side by side", described(*reports), "## Side by side", _side_by_side(reports)]
     if difference is not None:
         parts.append(f"## From {difference.earlier_name} to {reports[-1].profile.name}")

@@ -1,4 +1,4 @@
-"""Running labelled rows through the production path: queries, candidates, points, verdict."""
+"""Runs labelled rows through the production path: queries, candidates, points, verdict."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from douban_pipeline.matching import Status
 from douban_pipeline.matching.profiles import Profile
 
 TOP_N = 5
-"""Candidates asked about at most, as the setting's default."""
+"""Maximum of candidates whose details are fetched; the setting's default."""
 
 _KEPT_CANDIDATES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A labelled row and what the matcher made of it.
+    """A labelled row with the matcher's result.
 
     Attributes:
         gold: The row.
@@ -30,16 +30,16 @@ class Result:
         douban_id: The top candidate.
         score: Its score in the profile.
         lead: Points it is ahead of the best other work.
-        conflicts: Codes that speak against the top candidate.
+        conflicts: Codes of the top candidate's conflicts.
         reasons: Codes for which the row was not confirmed.
         explanation: The same for a reviewer.
         candidates: Ids and scores, best first.
         titles: Title and year of candidates, for people.
         strata: Strata of the top candidate.
-        requests: Searches and questions to Douban that it took.
+        requests: Number of searches and detail calls.
         truth_titles: Title and year of the true subject, if the corpus has it.
-        dated: Whether the corpus knows that subject's year; most of what has none cannot be linked by anybody.
-        outcomes: What each compared field of the top candidate says: agree, disagree or unknown.
+        dated: Whether the corpus knows that subject's year; most rows without it cannot be linked at all.
+        outcomes: Outcome of each compared field of the top candidate: agree, disagree or unknown.
     """
 
     gold: GoldRow
@@ -65,7 +65,7 @@ class Result:
 
     @property
     def wrong(self) -> bool:
-        """Whether it was linked to a subject that it is not."""
+        """Whether it was linked to a wrong subject."""
         if not self.confirmed:
             return False
         if self.gold.trap is not None:
@@ -102,12 +102,12 @@ def evaluate(
     """Judge every row against the corpus and return the results in their order.
 
     Args:
-        corpus: The subjects there are.
+        corpus: The subjects.
         rows: Labelled rows.
         profile: The profile that decides.
-        hide_truth: Whether every row's true subject is taken out of the index: any link is wrong then.
-        search_kind: What candidates are searched for with.
-        known: Subjects that are found without a request, None for nobody's.
+        hide_truth: Whether every row's true subject is removed from the index, so that any link is wrong.
+        search_kind: Kind of search for candidates.
+        known: Subjects that are found without a request; None for none.
         on_progress: Called after every row.
     """
     search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)

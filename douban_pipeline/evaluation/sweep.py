@@ -10,15 +10,15 @@ from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching import Code
 
 SCORE_REASONS = frozenset({str(Code.LEAD_TOO_SMALL), str(Code.BELOW_CONFIRM), str(Code.BELOW_REVIEW)})
-"""Reasons that speak of the score alone."""
+"""Reasons that concern only the score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What would be, were all rows linked that may be and reach a score.
+    """Links if all eligible rows with at least a given score were linked.
 
     Attributes:
-        threshold: The least score.
+        threshold: The minimum score.
         linked: Links of headline rows.
         wrong: Wrong links of headline rows.
         missing_wrong: Links of rows whose true subject is missing.
@@ -35,8 +35,8 @@ class Sweep:
     """Both curves.
 
     Attributes:
-        clean: Over rows that were confirmed: what a higher threshold would give.
-        loose: Over rows, too, that only their score or lead kept back: what a lower one would cost.
+        clean: Over confirmed rows: the effect of a higher threshold.
+        loose: Also over rows that were not confirmed only because of score or lead: the effect of a lower one.
     """
 
     clean: tuple[Point, ...]
@@ -44,7 +44,7 @@ class Sweep:
 
 
 def sweep(results: Sequence[Result]) -> Sweep:
-    """Move the threshold over every score there is, from the highest down."""
+    """Return both curves, with every score as a threshold, from the highest down."""
     headline = [result for result in results if is_headline(result.gold)]
     missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
     return Sweep(tuple(_points(headline, missing, loose=False)), tuple(_points(headline, missing, loose=True)))
@@ -77,7 +77,7 @@ def _may_be_linked(result: Result, loose: bool) -> bool:
 
 
 def at_steps(points: Sequence[Point], step: float) -> list[Point]:
-    """Return the points as at round thresholds, from the highest down: few enough for a table."""
+    """Return the points at multiples of ``step``, from the highest down, for a table."""
     if not points:
         return []
     found: list[Point] = []

@@ -1,4 +1,4 @@
-"""What an evaluation prints on the terminal: tables, the evidence of a report or of one row, as text or JSON."""
+"""Terminal output of an evaluation: tables, and the evidence of a report or of one row, as text or JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from douban_pipeline.evaluation.runner import Result
 
 
 def print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
-    """Print what is looked at first of every report."""
+    """Print the overview of every report."""
     for report in reports:
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column(f"profile {report.profile.name}", no_wrap=True)

@@ -1,4 +1,4 @@
-"""A small search engine over titles in memory: forgiving, ranked, always the same answer."""
+"""A search over titles in memory: tolerant, ranked and deterministic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import opencc
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _IGNORED = frozenset({"豆瓣", "豆瓣电影", "subject", "douban"})
 _LEAST_SHARE = 0.4
-"""Share of a title's letter pairs and characters that a query must hold. Sequels, neighbours and titles with one
-character written otherwise (琅邪榜, 琅琊榜) are found too, as they are online."""
+"""Share of a title's character pairs and characters that a query must contain. Sequels, similar titles and titles with
+one variant character (琅邪榜, 琅琊榜) are found too, as they are online."""
 
 _RANKED = 200
-"""Names that are looked at closely once the counts have picked them."""
+"""Maximum of names that are ranked in detail after the selection by counts."""
 
 
 class TitleIndex:
@@ -46,7 +46,7 @@ class TitleIndex:
     def find(self, query: str, limit: int) -> list[Mapping[str, Any]]:
         """Return up to ``limit`` subjects for ``query``, best first.
 
-        The query may hold words of no use (豆瓣, ``site:…``); a year and names of people in it move a subject up.
+        Irrelevant words in the query (豆瓣, ``site:…``) are ignored; a year and people's names raise a subject's rank.
         """
         words = [word for word in re.sub(r"site:\S+", " ", query).split() if word.lower() not in _IGNORED]
         years = {int(word) for word in words if _YEAR.fullmatch(word)}
@@ -57,7 +57,7 @@ class TitleIndex:
         if not found:
             return []
         counts = np.bincount(np.concatenate(found), minlength=len(self._sizes))
-        # A name that holds all that was asked for is found too, however much more it holds.
+        # A name that contains the whole query is found too, however long the name is.
         near = np.flatnonzero((counts >= _LEAST_SHARE * self._sizes) | (counts == len(asked)))
         points = counts[near] * (0.7 / self._sizes[near] + 0.3 / len(asked))
         order = np.argsort(-points, kind="stable")[: max(_RANKED, 2 * limit)]
@@ -81,7 +81,7 @@ def _fold(text: str) -> str:
 
 
 def _parts(text: str) -> set[str]:
-    """Return pairs of neighbours, and single characters where one alone says something."""
+    """Return pairs of adjacent characters, and single characters that are significant alone."""
     pairs = {text[n : n + 2] for n in range(len(text) - 1)}
     return pairs | {character for character in text if not character.isascii() or len(text) == 1}
 

@@ -182,7 +182,7 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
         (
             EvaluationLimits(least_coverage=0.667),
             False,
-            "plan: coverage of the headline sources is 66.667 %, and at least 66.7 % is asked for",
+            "plan: coverage of the headline sources is 66.667 %, and at least 66.7 % is required",
         ),
     ],
 )
@@ -194,7 +194,7 @@ def test_limits(
     found, output = reported(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
     assert found is kept
     assert said in output
-    assert ("not kept:" in output) is not kept
+    assert ("limit not met:" in output) is not kept
 
 
 def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
@@ -310,7 +310,7 @@ def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
     again = run_cli(*(*arguments, "--against", str(home), "--out", "again", "--least-coverage", "0.9"), cwd=tmp_path)
     assert again.returncode == 1, again.stdout + again.stderr
     assert "regressed 0, improved 0, unchanged 5, new 0, gone 0" in again.stdout
-    assert "not kept: calibrated: coverage of the headline sources is" in again.stdout
+    assert "limit not met: calibrated: coverage of the headline sources is" in again.stdout
 
 
 def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
