@@ -1,6 +1,6 @@
-"""Backups of our tables: consistent, compressed, and either whole or not there.
+"""Backups of our tables: consistent, compressed, and either complete or absent.
 
-The form of a file: gzip; a line that says what it is; SQL; a last line without which it is not whole.
+Format of a file: gzip; a header line; SQL; a last line that marks it as complete.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.ops.client_programs import DUMP, OperatingError, options_file, program, require_server
 
 _OPTIONS = (
-    "--single-transaction",  # one moment of all tables, and nobody waits
+    "--single-transaction",  # all tables at one moment, without blocking other connections
     "--quick",
     "--hex-blob",
-    "--no-tablespaces",  # would need a right over the whole server
-    "--skip-add-locks",  # would need a right over the whole database when it is read back
+    "--no-tablespaces",  # would need a right on the whole server
+    "--skip-add-locks",  # would need a right on the whole database during a restore
     "--skip-triggers",
     "--skip-tz-utc",  # DATETIMEs have no zone, and there is no TIMESTAMP
 )
@@ -43,7 +43,7 @@ PARTIAL = ".partial"
 
 
 def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> BackupHeader:
-    """Write a backup of our tables to ``path``, which is replaced only by a whole one.
+    """Write a backup of our tables to ``path``, which is replaced only by a complete one.
 
     Tables that an earlier release made are taken as they are, so that a backup can come before an upgrade.
 
@@ -57,9 +57,9 @@ def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: dat
         if not present:
             raise OperatingError("our tables do not exist: there is nothing to save")
         version = migrations.known(migrations.current(engine, prefix), prefix)
-        # Without a version they were read back in part only, or damaged; a copy may still be of use to somebody.
+        # Without a version they were restored only partly, or damaged; a copy may still be useful.
         header = BackupHeader(prefix, version or "", __version__, now, newest_write(connection, tables))
-    # The version last: tables that were read back only in part have none, and nothing runs on them.
+    # The version last: partly restored tables have none, so that no command or run uses them.
     names = [*sorted(present), *([migrations.version_table(prefix)] if version else [])]
     with options_file(engine.url) as options, whole_file(path) as target:
         command = [program(DUMP), f"--defaults-file={options}", *_OPTIONS, str(engine.url.database), *names]
@@ -97,7 +97,7 @@ def drop_old(folder: Path, prefix: str, keep: int, ending: str = "sql") -> list[
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file that takes the place of ``path`` if the block ends well, and is removed if not."""
+    """Yield a file that replaces ``path`` if the block succeeds, and is removed otherwise."""
     partial = path.with_name(path.name + PARTIAL)
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -147,7 +147,7 @@ _LONGEST_LINE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BackupHeader:
-    """What a backup says of itself.
+    """The header of a backup.
 
     Attributes:
         prefix: Of the tables in it.
@@ -186,7 +186,7 @@ class BackupHeader:
 
 @contextmanager
 def backup_stream(target: IO[bytes], header: BackupHeader) -> Iterator[gzip.GzipFile]:
-    """Give a stream for the SQL of a backup; its last line is written only if the block ends well."""
+    """Yield a stream for the SQL of a backup; its last line is written only if the block succeeds."""
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=target) as packed:
         packed.write(header.line())
         yield packed
@@ -194,10 +194,10 @@ def backup_stream(target: IO[bytes], header: BackupHeader) -> Iterator[gzip.Gzip
 
 
 def verify_backup(path: Path) -> BackupHeader:
-    """Read the whole of a backup and return its header.
+    """Read a backup completely and return its header.
 
     Raises:
-        OperatingError: It cannot be read, is no backup of ours, or is not whole.
+        OperatingError: It cannot be read, is not a backup of ours, or is incomplete.
     """
     end = b""
     try:

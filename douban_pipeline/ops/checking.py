@@ -52,7 +52,7 @@ def _run_grants(option: str = "") -> str:
 
 
 def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json: bool) -> bool:
-    """Check everything the systems need, print it, and return whether nothing failed.
+    """Check everything the systems need, print the results, and return whether no check failed.
 
     Nothing is changed, but for what every request leaves behind: a place at the gate, and an archived answer.
 
@@ -94,7 +94,7 @@ def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> It
     for system in others:
         yield from ((system.name, result) for result in system_results(system))
     if dagster:
-        # Dagster and our code location take longer to load than everything else: a monitor may do without.
+        # Dagster and our code location take longer to load than everything else, so a monitor may omit them.
         silence_beta_warnings()
         from douban_pipeline.ops.dagster_checks import dagster_results
 
@@ -118,7 +118,7 @@ def _douban_results(*, sources: bool) -> Iterator[CheckResult]:
 
 
 def system_results(system: System) -> Iterator[CheckResult]:
-    """Look at the settings, the database and what else a system beside Douban's needs; its name is before each answer.
+    """Check the settings, the database and other needs of a system other than Douban's; its name precedes each result.
 
     The first failure of the database ends the questions to it.
     """
@@ -180,7 +180,7 @@ def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckRe
     except DatabaseError as error:
         return CheckResult(name, "fail", error.problem, error.remedy or remedy)
     except (SQLAlchemyError, SourceError, OSError) as error:
-        # SQLAlchemy's own text goes on with the statement and a link.
+        # SQLAlchemy's own text continues with the statement and a link.
         return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
 
 
@@ -227,7 +227,7 @@ def _version(services: Services) -> CheckResult:
 
 
 def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> CheckResult:
-    """Say whether a system's tables are there and of this release.
+    """Check that a system's tables exist and are of this release.
 
     Args:
         engine: Their database.
@@ -255,7 +255,7 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
 
 
 def profile_result(services: Services) -> CheckResult:
-    """Say which profile scores matches, and whether that is another than the one an installation began with unasked."""
+    """Report the profile of matching, and whether the first verdicts used another default."""
     name, own = services.settings.match_profile, variable("match_profile")
     if "match_profile" in services.settings.model_fields_set:
         set_by = said(f"按 {own} 使用评分方案 {name}", f"matches are scored by the profile {name}, as {own} says")
@@ -287,7 +287,7 @@ def _grants(services: Services) -> CheckResult:
 
 
 def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
-    """Say what the account lacks; ``option`` as in `tables_result`."""
+    """Report the rights that the account lacks; ``option`` as in `tables_result`."""
     if engine.dialect.name == "sqlite":
         return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite knows no accounts"))
     missing = missing_rights()

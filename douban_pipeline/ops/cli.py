@@ -204,7 +204,7 @@ def dev(
     commands.open_all(port, service_port, console)
 
 
-# --- the other systems: their commands stand in modules of their own --------------------------------------------------
+# --- the other systems: their commands are in their own modules ---- --------------------------------------------------
 
 app.add_typer(index, name="index")
 app.add_typer(feeds, name="feeds")
@@ -326,7 +326,7 @@ def replay(
 
 
 def main() -> None:
-    """Run the command line; an error a person can mend is printed in a line, without a trace, and ends it with 2."""
+    """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2."""
     try:
         if terminal_language() == "zh":
             from douban_pipeline.ops.translation import in_chinese
@@ -345,7 +345,7 @@ def main() -> None:
 
 
 def _line_for(error: Exception) -> str | None:
-    """Return what to print for an error that a person can mend, as markup; None for any other."""
+    """Return the markup to print for an error that a person can fix; None for any other error."""
     from rich.markup import escape
 
     if _is_a(
@@ -375,7 +375,7 @@ def _line_for(error: Exception) -> str | None:
 
 
 def _is_a(error: Exception, *classes: tuple[str, str]) -> bool:
-    """Say whether an error is of one of these classes, each a module and a name.
+    """Return whether an error is of one of these classes, each given as module and name.
 
     A class whose module was not imported cannot have been raised, so nothing is imported here.
     """

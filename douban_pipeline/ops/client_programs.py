@@ -18,7 +18,7 @@ _TLS = {"ssl_ca": "ssl-ca", "ssl_cert": "ssl-cert", "ssl_key": "ssl-key", "unix_
 
 
 class OperatingError(Exception):
-    """A command of operators cannot do what it is asked; the message says why, and what helps."""
+    """A command of operators cannot be carried out; the message gives the reason and the remedy."""
 
 
 def program(names: tuple[str, ...]) -> str:
@@ -40,7 +40,7 @@ def program(names: tuple[str, ...]) -> str:
 
 
 def require_server(url: URL) -> None:
-    """Refuse anything but a server that the client programs can talk to.
+    """Refuse a server that the client programs cannot connect to.
 
     Raises:
         OperatingError: The URL names no MariaDB or MySQL.
@@ -56,7 +56,7 @@ def require_server(url: URL) -> None:
 
 @contextmanager
 def options_file(url: URL) -> Iterator[Path]:
-    """Write how to reach the server at ``url`` into a file that only this user can read, and remove it at the end.
+    """Write the connection parameters of ``url`` into a file that only this user can read, and remove it at the end.
 
     To be given as ``--defaults-file``, first of all options: nothing is then read from elsewhere, such as another
     password in ``~/.my.cnf``.
@@ -68,10 +68,10 @@ def options_file(url: URL) -> Iterator[Path]:
     options = {"user": url.username, "password": url.password, "default-character-set": "utf8mb4"}
     options |= {_TLS[name]: value for name, value in url.query.items() if name in _TLS and isinstance(value, str)}
     if "socket" not in options:
-        # Without it the programs take "localhost" for a socket, which the pipeline's driver does not.
+        # Without it the programs use a socket for "localhost", unlike the pipeline's driver.
         options |= {"protocol": "tcp", "host": url.host or "127.0.0.1", "port": str(url.port or 3306)}
     lines = [f"{name}={_quoted(value)}" for name, value in options.items() if value is not None]
-    # Oracle's mysqldump asks for rights and writes statements that MariaDB's does not; "loose" options may be unknown.
+    # Oracle's mysqldump needs rights and writes statements that MariaDB's does not; "loose" options may be unknown.
     lines += ["[mysqldump]", "loose-set-gtid-purged=OFF", "loose-column-statistics=0"]
     with tempfile.TemporaryDirectory(prefix="douban_pipeline_") as folder:
         path = Path(folder) / "client.cnf"

@@ -12,7 +12,7 @@ from douban_pipeline.ops.console import console
 
 
 def work(*, once: bool) -> None:
-    """Apply events until a signal comes, or those that wait now.
+    """Apply events until a signal arrives, or only those that wait now.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed, or a list of words cannot be read.
@@ -54,7 +54,7 @@ def work(*, once: bool) -> None:
             threading.Thread(target=binlog.run, args=(stopped, 0.2), daemon=True, name="comments-binlog").start()
         reviewer = services.model_reviewer()
         if reviewer is not None:
-            # A thread of its own, which ends with the process: what it has not judged is judged later.
+            # A daemon thread; what it has not judged when the process ends is judged later.
             console.print(said("由模型审读发布的内容", "a model reads what is published"), highlight=False)
             threading.Thread(target=reviewer.run, args=(stopped, 1.0), daemon=True, name="comments-model").start()
         wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait

@@ -72,7 +72,7 @@ def _save_douban(target: Path, now: datetime, *, keep: int | None) -> None:
 
 
 def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
-    """Put a backup in the place of the tables that it is of, or say what that would change.
+    """Replace the tables by a backup of them, or print what that would change.
 
     Args:
         path: What `save` wrote; it says of which system it is.
@@ -81,7 +81,7 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
         keep: Save what the tables hold now before it is dropped.
 
     Raises:
-        OperatingError: The file is no whole backup of ours, or the restore is refused.
+        OperatingError: The file is not a complete backup of ours, or the restore is refused.
         typer.Exit: A dry run ended: with 1 if the restore would be refused, else with 0.
     """
     header = backups.verify_backup(path)

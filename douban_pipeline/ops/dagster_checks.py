@@ -46,7 +46,7 @@ def dagster_results(now: datetime, *, with_douban: bool, others: Iterable[System
 
 @contextmanager
 def retries_unlogged() -> Iterator[None]:
-    """Keep quiet that a database is tried again: what comes of it is said in one line."""
+    """Suppress log messages about retries of a database: the check reports the outcome in one line."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -37,7 +37,7 @@ def _opened() -> Iterator[DigestServices]:
 
 
 def run(given: str, *, dry_run: bool) -> bool:
-    """Run a slot, or the last one that was due, without Dagster; return whether it ended well.
+    """Run a slot, or the last one that was due, without Dagster; return whether it succeeded.
 
     Raises:
         ProblemsError: There is no such slot, or it is not due yet.
@@ -101,7 +101,7 @@ def list_slots(days: int, *, as_json: bool) -> None:
 
 
 def explain(words: str) -> None:
-    """Say what became of the articles whose titles hold ``words``.
+    """Print the state of the articles whose titles contain ``words``.
 
     Raises:
         ProblemsError: There are none.
@@ -131,7 +131,7 @@ def explain(words: str) -> None:
 
 
 def write_rubric() -> None:
-    """Write the files of subject and rubric, for the operator to edit, and say which version is in force."""
+    """Write the files of subject and rubric for the operator to edit, and print the current version."""
     services = open_services(load_settings())
     for path in rubrics.write_defaults(services.rubric_folder):
         console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)

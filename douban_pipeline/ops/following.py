@@ -78,7 +78,7 @@ def list_sources(*, due: bool, as_json: bool) -> None:
 
 
 def explain(given: str) -> None:
-    """Say why a source is asked when it is."""
+    """Print why a source is polled when it is."""
     with _opened() as services, reading(services.engine) as connection:
         [source] = following.named_sources(connection, [given])
         [row] = stats.with_sources(connection, source_ids=[source.source_id])

@@ -28,19 +28,19 @@ def written_columns(settings: Settings) -> list[str]:
 
 
 def grant_statements(settings: Settings, tables: OwnTables, *, database: str, user: str, host: str) -> list[str]:
-    """Return the statements that make an account with just the rights that the pipeline needs.
+    """Return the statements that create an account with exactly the rights that the pipeline needs.
 
     Args:
         settings: Their field policies decide which columns may be written.
         tables: Our tables, whose rights include making and changing them.
         database: The CMS's database.
-        user, host: The account, as MySQL names it; its password is left to whoever runs the statements.
+        user, host: The account, as MySQL names it; its password must be set by the person who runs the statements.
     """
     prefix, account = settings.table_prefix, f"{_text(user)}@{_text(host)}"
     columns = ", ".join(_name(column) for column in written_columns(settings))
     own = sorted(table.name for table in tables.metadata.sorted_tables)
     return [
-        # A comment: whoever runs this as it is must not get an account whose password everybody knows.
+        # A comment, so that running this unchanged does not create an account with a known password.
         f"-- CREATE USER {account} IDENTIFIED BY '<password>';",
         f"GRANT SELECT ON {_name(database)}.{_name(f'{prefix}type')} TO {account};",
         f"GRANT SELECT, UPDATE ({columns}) ON {_name(database)}.{_name(f'{prefix}vod')} TO {account};",

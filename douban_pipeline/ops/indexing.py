@@ -78,7 +78,7 @@ def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
 
 
 def _each_once(reports: dict[str, FileReport], counts: dict[str, int]) -> Iterator[NamedSubject]:
-    """Yield the subjects of all files, each as the first file has it, and tell how far it is."""
+    """Yield the subjects of all files, each from the first file that has it, and report the progress."""
     seen: set[int] = set()
     for name, report in reports.items():
         counts[name] = 0

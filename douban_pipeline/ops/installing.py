@@ -29,7 +29,7 @@ def set_up(names: Sequence[str] | None) -> None:
     """Check settings and databases, create or upgrade our tables, set Dagster's pool limits.
 
     Raises:
-        typer.Exit: Something is amiss, with status 2; what it is was printed, a line each.
+        typer.Exit: With status 2 if there are problems, which were printed, one per line.
     """
     try:
         with_douban, others = registry.chosen(names)
@@ -43,7 +43,7 @@ def set_up(names: Sequence[str] | None) -> None:
 
 
 def _set_up_douban() -> None:
-    # Dagster takes longer to load than everything else here, and none of the other commands here needs it.
+    # Imported here: Dagster takes longest to load, and no other command of this module needs it.
     silence_beta_warnings()
     from dagster import DagsterInstance
 

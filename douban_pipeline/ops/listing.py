@@ -29,7 +29,7 @@ _WIDEST = 48
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """What is asked for, as it was typed."""
+    """A request for a list, as typed."""
 
     categories: Sequence[int] = ()
     since: str = ""

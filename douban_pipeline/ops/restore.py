@@ -31,7 +31,7 @@ _SHOWN = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PresentTables:
-    """Our tables in the database before a backup is read back.
+    """Our tables in the database before a restore.
 
     Attributes:
         rows: Rows of those of our tables that exist, by name.
@@ -64,10 +64,10 @@ class RestorePlan:
 def plan_restore(
     engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime, *, replace: bool
 ) -> RestorePlan:
-    """Read a backup whole, look at the database, and return what restoring would mean; nothing is changed.
+    """Read a backup completely, check the database, and return what a restore would do; nothing is changed.
 
     Raises:
-        OperatingError: The file is no whole backup of ours.
+        OperatingError: The file is not a complete backup of ours.
     """
     require_server(engine.url)
     header = verify_backup(path)
@@ -107,9 +107,9 @@ def restore(
     replace: bool = False,
     keep_in: Path | None = None,
 ) -> RestorePlan:
-    """Put the backup in ``path`` in the place of our tables.
+    """Replace our tables by the backup in ``path``.
 
-    The version is read back last: if this is cut off, no version is noted, every command and run refuses to use the
+    The version is restored last: if this is interrupted, there is no version, every command and run refuses to use the
     tables, and it can be done again.
 
     Args:

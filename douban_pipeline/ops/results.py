@@ -17,13 +17,13 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer to one question: what was found, and what to do about it if it is not well.
+    """The result of one check: its state, a message, and the remedy if there is a problem.
 
     Attributes:
         name: What was looked at, in one word.
-        state: Whether it is well.
+        state: ok, warn or fail.
         message: What was found.
-        remedy: What to do about it; empty if it is well.
+        remedy: What to do about a problem; empty without one.
     """
 
     name: str
@@ -32,7 +32,7 @@ class CheckResult:
     remedy: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return it as monitors read it: the key ``told`` is older than the name ``message``."""
+        """Return it for monitors; the message keeps its earlier key ``told``."""
         return {"name": self.name, "state": self.state, "told": self.message, "remedy": self.remedy}
 
 

@@ -28,7 +28,7 @@ _PORTS = {"http": 80, "https": 443, "redis": 6379, "rediss": 6379, "amqp": 5672,
 
 
 def reached_results(services: Services) -> Iterator[CheckResult]:
-    """Look whether somebody listens at the address of each source; nothing is asked."""
+    """Check that something listens at the address of each source; no request is sent."""
     for source, (setting, url) in _addresses(services).items():
         if _proxied(url):
             shown = _shown(url)
@@ -39,7 +39,7 @@ def reached_results(services: Services) -> Iterator[CheckResult]:
 
 
 def reached(name: str, setting: str, url: str) -> CheckResult:
-    """Look whether somebody listens at ``url``, which ``setting`` names; its password is not shown."""
+    """Check that something listens at ``url``, the value of ``setting``; its password is not shown."""
     parts = urlsplit(url)
     shown = _shown(url)
     remedy = said(f"检查 {setting}，以及它的服务器是否在运行", f"check {setting} and that its server runs")
@@ -60,7 +60,7 @@ def reached(name: str, setting: str, url: str) -> CheckResult:
 
 
 def asked_results(services: Services) -> Iterator[CheckResult]:
-    """Ask Douban and each search once, for something that they know, and show what came.
+    """Send one request to Douban and to each search, for a known subject, and show the answer.
 
     The language model is paid by the call: it is only looked for.
     """

@@ -61,7 +61,7 @@ def set_up(*, dry_run: bool, graph: bool) -> None:
 
 
 def check(*, graph: bool, as_json: bool) -> bool:
-    """Print what is well and what is not; return whether nothing fails."""
+    """Print the findings; return whether no check failed."""
     settings = load_settings()
     with open_store(settings) as store:
         found = list(check_store(store, settings, SystemClock()))
@@ -80,7 +80,7 @@ def check(*, graph: bool, as_json: bool) -> bool:
 
 
 def load_files(files: Sequence[Path], *, as_json: bool) -> bool:
-    """Load files and print what became of each answer; return whether every line could be read."""
+    """Load files and print the result for each answer; return whether every line could be read."""
     report = LoadReport()
     with open_store(load_settings()) as store:
         store.ready()

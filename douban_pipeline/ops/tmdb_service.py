@@ -131,7 +131,7 @@ def forget(*, user: str, conversation: UUID | None) -> None:
     settings = load_settings()
     spool = open_spool(settings, SystemClock())
     try:
-        # First where they wait, so that none of them is written behind the deletion.
+        # The spool first, so that none of its questions is written after the deletion.
         spooled = spool.forget(user_hash(user) if user else conversation_hash(conversation or UUID(int=0)))
     except SpoolError as error:
         raise ProblemsError([str(error)]) from error

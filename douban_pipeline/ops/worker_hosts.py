@@ -10,7 +10,7 @@ from douban_pipeline.ops.systems import registry
 
 
 def check_host() -> list[str]:
-    """Return what is not as it should be on this host, but bearable.
+    """Return warnings about this host: problems that do not prevent work.
 
     Raises:
         WorkerHostError: It must not work as it is.

@@ -111,7 +111,7 @@ def _grants(settings: CommentsSettings, user: str, host: str) -> Iterator[str]:
             columns = ", ".join(USER_COLUMNS)
             yield grant(f"SELECT ({columns})", own.database or "", f"{prefix}user", user=user, host=host)
         if settings.follow == "binlog":
-            # MariaDB's BINLOG MONITOR goes by this older name too.
+            # MariaDB also accepts this older name of BINLOG MONITOR.
             yield server_grant("REPLICATION SLAVE, REPLICATION CLIENT", user=user, host=host)
     if library and make_url(library).get_backend_name() in MYSQL:
         rights = ["SELECT"] if settings.import_batch or settings.export else []

@@ -1,7 +1,7 @@
 """Backups of the tables of any system of the registry, as rows: from any database, and into any.
 
 The form of a file: gzip; the header of `ops.backup`; a line of JSON a table (``["table", name, columns]``) and a row
-(the values); a last line without which it is not whole.
+(the values); a last line that marks it as complete.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SystemRestore:
 
 
 def save_system(there: Installed, path: Path, now: datetime) -> tuple[BackupHeader, int]:
-    """Write a system's rows of one moment to ``path``, which is replaced only by a whole file; return how many too.
+    """Write a system's rows of one moment to ``path``, which is replaced only by a complete file; return how many too.
 
     Raises:
         OperatingError: There is nothing to save, or the file cannot be written.
@@ -87,10 +87,10 @@ def save_system(there: Installed, path: Path, now: datetime) -> tuple[BackupHead
 
 
 def plan_system_restore(there: Installed, path: Path, *, replace: bool) -> SystemRestore:
-    """Read a backup whole, look at the system's tables, and return what restoring would mean; nothing is changed.
+    """Read a backup completely, check the system's tables, and return what a restore would do; nothing is changed.
 
     Raises:
-        OperatingError: The file is no whole backup of ours.
+        OperatingError: The file is not a complete backup of ours.
     """
     header = verify_backup(path)
     with reading(there.engine) as connection:
@@ -115,7 +115,7 @@ def plan_system_restore(there: Installed, path: Path, *, replace: bool) -> Syste
 def restore_system(
     there: Installed, path: Path, now: datetime, *, replace: bool, keep_in: Path | None
 ) -> SystemRestore:
-    """Put the backup in ``path`` in the place of a system's tables, rows in one transaction.
+    """Replace a system's tables by the backup in ``path``, all rows in one transaction.
 
     Tables of another version are made anew before, empty; if it is cut off there, it can be done again.
 

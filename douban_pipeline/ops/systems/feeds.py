@@ -25,7 +25,7 @@ def _pool_limits() -> Mapping[str, int]:
 
 
 def _checks(settings: FeedsSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Say how many sources there are, and whether WeRSS can be reached where accounts are followed or it is named."""
+    """Check the sources, and whether WeRSS can be reached if accounts are followed or its address is set."""
     with reading(engine) as connection:
         query = select(source.c.kind, func.count().label("sources")).group_by(source.c.kind)
         kinds = connection.execute(query).all()

@@ -74,10 +74,10 @@ class System:
         pool_limits: Returns the limits of its Dagster pools; called only where Dagster is loaded anyway.
         location: Module that Dagster loads for it, which worker hosts load before their first run; empty for none.
         database: Gives, from its settings, the database of its tables for as long as a command uses it.
-        checks: Yields what ``check`` looks at beside settings, database, tables, grants and clock, which are looked
-            at for every system. It is called only where these are well, and changes nothing.
-        grants: Yields what an account needs besides its own tables, as SQL, under the settings in force.
-        leased_by: Returns who holds leases in its tables now: a restore is refused while somebody does.
+        checks: Yields the results of further checks. Settings, database, tables, grants and clock are checked for
+            every system; these are called only if they succeeded, and change nothing.
+        grants: Yields SQL for the rights that an account needs beyond its own tables, with the current settings.
+        leased_by: Returns the present holders of leases in its tables; a restore is refused while there are any.
     """
 
     name: str
