@@ -1,4 +1,4 @@
-"""The unpartitioned asset that shows how the outside sources are. What people read of sources belongs here."""
+"""The unpartitioned asset that shows the state of the outside sources; reports on sources belong here."""
 
 import dagster as dg
 

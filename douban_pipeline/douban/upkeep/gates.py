@@ -1,4 +1,4 @@
-"""The sources' gates as people read them, and as they open and close them."""
+"""The sources' gates for people: their state as text, and opening and closing them by hand."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _BY_ITSELF = "自动"
 
 
 class GateAction(enum.StrEnum):
-    """What a person does to a breaker, in the words of electricity: open lets nothing through."""
+    """What a person does to a breaker; as in electricity, an open breaker lets nothing through."""
 
     open = "open"
     close = "close"
 
 
 class GateChangeError(ProblemsError):
-    """A gate cannot be changed as asked; ``problems`` holds a sentence for each reason."""
+    """A gate cannot be changed as requested; ``problems`` holds a sentence for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateChange:
-    """A breaker that was changed, or would be.
+    """A change of a breaker, made or (in a dry run) planned.
 
     Attributes:
-        before: The source as it was.
+        before: The source before the change.
         until: When one call may probe it; None if calls pass from now on.
     """
 
@@ -52,10 +52,10 @@ class GateChange:
 def set_by_hand(
     services: Services, source: str, action: GateAction, *, minutes: int, reviewer: str, note: str, dry_run: bool
 ) -> GateChange:
-    """Open the breaker of ``source`` for ``minutes``, or close it, in the name of ``reviewer``.
+    """Open the breaker of ``source`` for ``minutes``, or close it, on behalf of ``reviewer``.
 
     Raises:
-        GateChangeError: Anything is wrong; all problems are named at once, and nothing is changed.
+        GateChangeError: There are problems; all of them are named, and nothing is changed.
         GateUnreadable: The gate's table cannot be read or written.
     """
     reviewer, note, source = reviewer.strip(), note.strip(), source.strip()
@@ -79,10 +79,10 @@ def set_by_hand(
 
 
 def revisit_window(services: Services, source: str, since: str, until: str, reviewer: str, note: str) -> DoubtWindow:
-    """Return the time in which the empty answers of ``source`` prove nothing, as a person typed it.
+    """Return the period, typed as text, in which empty answers of ``source`` are not trusted.
 
     Raises:
-        GateChangeError: Anything is wrong; all problems are named at once.
+        GateChangeError: There are problems; all of them are named.
     """
     known = sorted(services.settings.search_urls)
     problems = [] if reviewer.strip() else ["reviewer: 请填写你的名字"]
@@ -126,7 +126,7 @@ def state_of(status: GateStatus, now: datetime) -> str:
 
 
 def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, object]:
-    """Return what the table of gates shows of one source; few columns, so that a page holds them."""
+    """Return one source's row in the table of gates; few columns, so that they fit a page."""
     spans = (timedelta(minutes=5), timedelta(minutes=60))
     rates = [success_rate(status, now, span) for span in spans]
     return {
@@ -148,7 +148,7 @@ def _state_sentence(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
 
 
 def requests_of_last_minute(status: GateStatus, now: datetime) -> int:
-    """Return the calls that were let through in the last whole minute."""
+    """Return the number of calls admitted in the last full minute."""
     this_minute = now.replace(second=0, microsecond=0)
     return sum(item.granted for item in status.minutes if item.start == this_minute - timedelta(minutes=1))
 

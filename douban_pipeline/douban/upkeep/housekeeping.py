@@ -1,4 +1,4 @@
-"""Our own tables kept small: deleting closed tasks and ended alerts, and what the archive of answers holds."""
+"""Cleaning of our own tables: deletes closed tasks and ended alerts, and measures the archive of answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def _delete_rows(engine: Engine, key: Column[Any], conditions: Sequence[ColumnEl
 
 @dataclass(frozen=True, slots=True)
 class ArchiveShare:
-    """What the archive holds of one source and class of HTTP status (2 for 200 to 299)."""
+    """Archived answers of one source and class of HTTP status (2 for 200 to 299)."""
 
     source: str
     status_class: int
@@ -61,9 +61,9 @@ class ArchiveShare:
 
 
 def archive_figures(connection: Connection, tables: OwnTables) -> list[ArchiveShare]:
-    """Return what the archive holds, by source and class of status.
+    """Return the archived answers by source and class of status.
 
-    Reads the whole table once, without unpacking anything: not for every few minutes.
+    Reads the whole table without decompressing anything; too slow to run every few minutes.
     """
     table = tables.snapshot
     status_class = (table.c.status // 100).label("status_class")

@@ -1,7 +1,7 @@
-"""Reading archived answers again with the parsers of this release.
+"""Parses archived answers again with the parsers of this release.
 
-Whoever reads an answer from the archive, for a verdict or in place of a call, always parses it anew with the present
-parser. What is done here changes no such reading: it reports beforehand which answers a changed parser refuses.
+An answer that is read from the archive, for a verdict or instead of a call, is always parsed with the current parser.
+This module does not affect that: it reports in advance which answers a changed parser refuses.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SUBJECT_KEY = "subject:"
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """How the answers of a source are read in this release; `parse` raises a `SourceError` for what it refuses."""
+    """The parser of a source's answers in this release; `parse` raises a `SourceError` for what it refuses."""
 
     version: str
     parse: Callable[[Snapshot], object]
@@ -67,14 +67,14 @@ class Refused:
 
 @dataclass(slots=True)
 class Reparsed:
-    """What became of the answers of a source.
+    """Result of parsing the answers of a source again.
 
     Attributes:
         version: The parser's version.
-        outcomes: How many answers came out how, by the parser version they were noted with: `READ`, `MISSING` (the
-            answer says so), ``HTTP 403`` and its like (nobody reads the body), or the name of the parser's error.
-        refused: The first few answers of each outcome that is none of these two.
-        noted: How many answers are now noted as read by this version.
+        outcomes: Number of answers by outcome and by the parser version recorded with them: `READ`, `MISSING` (the
+            answer says so), ``HTTP 403`` and others (the body is not parsed), or the name of the parser's error.
+        refused: The first few answers of each outcome other than `READ` and `MISSING`.
+        noted: Number of answers recorded as read by this version.
     """
 
     version: str
@@ -84,12 +84,12 @@ class Reparsed:
 
     @property
     def looked_at(self) -> int:
-        """How many answers were looked at."""
+        """Number of answers parsed."""
         return self.outcomes.total()
 
     @property
     def by_outcome(self) -> Mapping[str, int]:
-        """How many answers came out how, the commonest first."""
+        """Number of answers by outcome, the most frequent first."""
         found: Counter[str] = Counter()
         for (_, outcome), count in self.outcomes.items():
             found[outcome] += count
@@ -112,15 +112,15 @@ def reparse(
 ) -> Reparsed:
     """Read the archived answers of a source again, the oldest first.
 
-    May be stopped at any moment: what was noted by then stays, and with ``only_older_versions`` the next run goes on
-    where this one ended.
+    May be interrupted at any time: recorded answers stay recorded, and with ``only_older_versions`` the next run
+    continues where this one ended.
 
     Args:
         services: The ground floor.
         source: One of `PARSERS`.
-        only_older_versions: Leave out answers that the present version is noted to read.
-        limit: At most so many; 0 for all.
-        dry_run: Note nothing.
+        only_older_versions: Leave out answers recorded as read by the current version.
+        limit: Maximum number of answers; 0 for all.
+        dry_run: Record nothing.
         progress: Called from time to time with the number of answers looked at.
     """
     parser = PARSERS[source]

@@ -1,16 +1,16 @@
-"""Dropping archived answers that nothing refers to any more.
+"""Deletes archived answers that nothing refers to any more.
 
-Why no answer is dropped that somebody is about to refer to. What may go is chosen at the start, at T: answers last
-seen before T minus ``archive_days`` (30 at least) minus `MARGIN`. A row that comes to name an answer has it
+Why no answer is deleted to which a row is about to refer: the candidates for deletion are chosen at the start, at T:
+answers last seen before T minus ``archive_days`` (30 at least) minus `MARGIN`. A new reference to an answer comes
 
-- from the source: storing the answer made it new, or seen just now. One that is seen again after T is looked at
-  once more, under a lock, by the very transaction that would delete it;
-- from the cache, which gives nothing that was seen more than 30 days before (`Archive.recent`): what may go was not
-  read from it for longer than `MARGIN` before T, and whoever read it has named it by T, since a run ends, or loses its
-  tasks, within hours;
+- from the source: storing the answer updated its last-seen time. One that is seen again after T is checked again,
+  under a lock, in the transaction that would delete it;
+- from the cache, which returns nothing last seen more than 30 days ago (`Archive.recent`): a candidate was not read
+  from it for longer than `MARGIN` before T, and any reader has stored its reference by T, since a run ends, or loses
+  its tasks, within hours;
 - from another row. Search answers and subjects pass from an open task to its verdict, the moment the task is closed or
   before, and from a verdict's candidate to the log; verdicts, candidates and the log keep their rows. Therefore open
-  tasks are read first: what has left them by then is found where it went.
+  tasks are read first: a reference that has left them by then is found in its new place.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What became of the old answers.
+    """Result of pruning the old answers.
 
     Attributes:
-        before: Answers last seen before this moment were looked at.
-        looked_at: How many these were.
-        kept: How many of them something refers to.
+        before: Answers last seen before this time were checked.
+        looked_at: Their number.
+        kept: Number of those that something refers to.
         reasons: The same by what refers to them, in Chinese; one answer may have several.
-        dropped: How many were deleted, or would have been.
-        dropped_bytes: Their size as they were kept.
+        dropped: Number of those deleted, or in a dry run to be deleted.
+        dropped_bytes: Their stored size.
     """
 
     before: datetime
@@ -85,15 +85,15 @@ class _Reference:
 
 
 def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> Pruned:
-    """Delete the answers that were last seen longer ago than ``archive_days`` and that nothing refers to.
+    """Delete answers last seen more than ``archive_days`` ago that nothing refers to.
 
-    Takes 9 bytes of memory for each old answer, however many rows name answers. Every deletion is a short transaction
-    of its own, so that a run may be stopped at any moment and the next one goes on.
+    Takes 9 bytes of memory per old answer, regardless of the number of references. Every deletion is a short
+    transaction, so that a run may be interrupted at any time and the next one continues.
 
     Args:
         services: Of this process.
-        dry_run: Only look what would be deleted.
-        progress: Called from time to time with how far it is.
+        dry_run: Only count what would be deleted.
+        progress: Called regularly with the progress.
     """
     before = services.clock.now() - timedelta(days=services.settings.archive_days) - MARGIN
     old = _sorted(services.archive.unseen_since(before))

@@ -1,1 +1,1 @@
-"""The only door into the CMS: the change log, what forbids a write, reverts, history and drift."""
+"""All writes to the CMS: the change log, refusals of writes, reverts, history and drift."""

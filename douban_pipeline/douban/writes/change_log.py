@@ -1,4 +1,4 @@
-"""The only door through which a CMS row is written or reverted.
+"""The only module through which a CMS row is written or reverted.
 
 `mac_vod` is MyISAM and cannot take part in a transaction, so a write is three steps: a log row `prepared` with old
 and new values → a conditional UPDATE that takes effect only where the old values are still there and no lock forbids
@@ -95,7 +95,7 @@ class ChangeLog:
 
         Raises:
             ValueError: A change names a column the pipeline must never write, does not know what stood in a column
-                it writes, or is the second of the call for its video; nothing of the call is written.
+                it writes, or is the second for its video in this call; nothing is written then.
         """
         seen: set[int] = set()
         for change in changes:
@@ -188,7 +188,7 @@ class ChangeLog:
         return self.respect_vod_lock and not change.override_cms_lock and dict(change.new) != dict(change.old)
 
     def _apply_state(self, change: Change, change_id: int) -> WriteOutcome:
-        """Return what becomes of a change of our state alone; `_settle` writes it."""
+        """Return the outcome of a change of our state alone; `_settle` writes it."""
         if change.seen:
             vod_id = self.cms.vod.c.vod_id
             unchanged = still_seen(self.tables, change.vod_id, change.seen)
@@ -221,7 +221,7 @@ class ChangeLog:
         run_transaction(self.engine, lambda connection: self._settle(connection, outcomes))
 
     def _settle(self, connection: Connection, outcomes: Sequence[WriteOutcome]) -> None:
-        """Note what became of prepared changes, and what follows from those that were applied."""
+        """Store the outcomes of prepared changes, and the consequences of the applied ones."""
         log, video = self.tables.log, self.tables.video
         # Two runs may reconcile the same row at once: the first settles it, and our state is not set back by the other.
         prepared = (
@@ -252,10 +252,10 @@ class ChangeLog:
         _mark_reverted(connection, self.tables, reverted)
 
     def reconcile(self) -> list[ReconciledChange]:
-        """Settle what dead runs left `prepared`: the CMS row shows whether the UPDATE took effect.
+        """Settle changes that dead runs left `prepared`: the CMS row shows whether the UPDATE took effect.
 
-        Rows of runs that may still be alive are left to them, but not for longer than `LOST_AFTER`: nobody can say
-        whether a process on another machine still lives.
+        Rows of runs that may still be alive are left to them for at most `LOST_AFTER`: whether a process on another
+        machine is alive cannot be determined.
         """
         log = self.tables.log
         lost = self.clock.now() - LOST_AFTER
@@ -282,12 +282,12 @@ class ChangeLog:
         return settled
 
     def undone_values(self, connection: Connection, vod_ids: Sequence[int]) -> dict[int, dict[str, list[Any]]]:
-        """Return, by video and column, the values that people took back: automation must not write them again."""
+        """Return, by video and column, the values that people reverted: automation must not write them again."""
         return undone_values(connection, self.tables, vod_ids)
 
 
 def undone_values(connection: Connection, tables: OwnTables, vod_ids: Sequence[int]) -> dict[int, dict[str, list[Any]]]:
-    """Return, by video and column, the values that people took back; see `ChangeLog.undone_values`."""
+    """Return, by video and column, the values that people reverted; see `ChangeLog.undone_values`."""
     log = tables.log
     query = select(log.c.vod_id, log.c.old_values).where(
         log.c.vod_id.in_(vod_ids),
@@ -382,5 +382,5 @@ def _rows(connection: Connection, tables: OwnTables, change_ids: Collection[int]
 
 
 def _written(row: Row[Any]) -> set[str]:
-    """Return the columns that a change wrote; what a lock only noted is none."""
+    """Return the columns that a change wrote; none for a lock that only recorded a text."""
     return {column for column, value in row.new_values.items() if row.old_values.get(column) != value}

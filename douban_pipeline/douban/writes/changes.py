@@ -1,4 +1,4 @@
-"""Changes as they are wanted and as they turn out, and their values as the change log keeps them."""
+"""Requested changes and their outcomes, and the form of values in the change log."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ RESTORE = "restore"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A write to one video, as it is wanted.
+    """A requested write to one video.
 
     Attributes:
         vod_id: The video.
-        action: What kind of write it is: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
+        action: Kind of write: ``link``, ``sync``, ``intro``, `REVERT`, `RESTORE`, or a decision's action.
         old: CMS columns as they were read.
-        new: The same columns as they shall be.
-        state: Columns of our state row as they shall be once the write is applied.
+        new: Their new values.
+        state: New values of columns of our state row, set when the write is applied.
         operator: `PIPELINE`, or the person who decided.
         reason: One sentence for people, in Chinese.
         automatic: Whether our locks forbid it; a person's decision is not automatic. A restore needs the lock.
-        override_cms_lock: Whether a person said that it is meant although the site locked the row.
-        given: CMS columns on which the write depends though it leaves them alone, as they were read.
+        override_cms_lock: Whether a person confirmed it although the site locked the row.
+        given: CMS columns on which the write depends without changing them, as they were read.
         seen: Columns of our state row on which it depends, as they were read: nothing is written once they differ.
         intro_id: The row of the intro that it writes, whose state follows the change's.
     """
@@ -65,7 +65,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What became of a wanted change: its row in the log, its state, and why if it was refused."""
+    """Outcome of a requested change: its row in the log, its state, and the reason if it was refused."""
 
     change: Change
     change_id: int
@@ -75,7 +75,7 @@ class WriteOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ReconciledChange:
-    """What a dead run's prepared change turned out to be."""
+    """Outcome of a dead run's prepared change."""
 
     change_id: int
     vod_id: int

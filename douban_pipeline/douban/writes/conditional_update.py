@@ -23,13 +23,13 @@ _VOD_ID = "of_vod_id"
 
 @dataclass(frozen=True, slots=True)
 class ConditionalWrite:
-    """What is to be written to one video, and on what condition.
+    """A write to one video, with its conditions.
 
     Attributes:
         vod_id: The video.
-        new: CMS columns as they shall be; at least one.
-        read: CMS columns as they must still be, to the byte.
-        seen: Columns of our state row as they must still be.
+        new: New values of CMS columns; at least one.
+        read: CMS columns with the values that they must still have, compared byte by byte.
+        seen: Columns of our state row with the values that they must still have.
         automatic: Whether our locks forbid it.
         respect_vod_lock: Whether the site's own lock of the row forbids it.
         restores: Whether it restores what a lock protects; see `_allowed`.

@@ -1,4 +1,4 @@
-"""Intros in the change log: which changes wrote one, and what a change's fate means for the intro's row.
+"""Intros in the change log: which changes wrote one, and how a change's outcome affects the intro's row.
 
 An intro is written from the facts of one subject. So it belongs to the link under which it was written, and is
 reverted with it.
@@ -43,7 +43,7 @@ def attach(connection: Connection, tables: OwnTables, intro_id: int, change_id: 
 
 
 def follow(connection: Connection, tables: OwnTables, change_id: int, state: ChangeState, reason: str = "") -> None:
-    """Note of the intro that a change wrote, if it wrote one, what became of the change."""
+    """Store the outcome of a change with the intro that it wrote, if it wrote one."""
     if state in _FATE:
         intro = tables.intro
         values = {"state": _FATE[state], "reason": reason[:500]}
@@ -99,7 +99,7 @@ def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collec
 def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[CurrentIntro]:
     """Return the current intros of ``shards`` whose video has another subject by now, or none, the oldest first.
 
-    One whose link a person is asked about has not strayed yet, nor has one whose lock somebody took off.
+    An intro whose link is in review is not included, nor one whose lock a person removed.
     """
     intro, video = tables.intro, tables.video
     query = (

@@ -1,7 +1,7 @@
 """Why something may not be written or linked: every reason with its sentence for people, and the rules on plain values.
 
-A rule returns the `Refusal`, or None where nothing speaks against it. What automation writes is asked again by the
-conditions of the UPDATE itself (`conditional_update`); what a confirmed verdict must hold to is `matching.guard`'s.
+A rule returns the `Refusal`, or None if there is no reason. For automatic writes the conditions of the UPDATE itself
+(`conditional_update`) repeat the rules; the rules of a confirmed verdict are in `matching.guard`.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def subject_refusal(
     Args:
         row: The video's CMS row.
         state: Our state row.
-        douban_id: The subject that was asked about; None where none was yet.
+        douban_id: The subject that was fetched; None before.
     """
     if row is None or state is None:
         return Refusal.of(Reason.GONE)
@@ -214,7 +214,7 @@ def new_link_refusal(douban_id: int, *, current: int, reverted: Collection[Any])
 
     Args:
         douban_id: The subject.
-        current: The id in the CMS, 0 for none: another one was put there by somebody.
+        current: The id in the CMS, 0 for none; another one was set outside the pipeline.
         reverted: Subjects whose link to the video people reverted.
     """
     if douban_id in reverted:

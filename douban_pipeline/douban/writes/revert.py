@@ -1,8 +1,8 @@
-"""Reverting writes, through the same door as every other write; `revert_selection` says which.
+"""Reverts writes through the change log; `revert_selection` selects them.
 
-Only what is still as it was written is reverted. What a person or the CMS changed since, and what was locked
-since, is left alone and listed. With a link go the fields and the intro that were written from its subject, and with a
-link that is restored comes the intro that went with it. A revert is itself a logged batch that can be reverted.
+A value is reverted only if it is still as it was written. Values that a person or the CMS changed, or that were locked,
+are left alone and listed. Reverting a link also reverts the fields and the intro written from its subject; restoring a
+link restores the intro that was reverted with it. A revert is itself a logged batch that can be reverted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _RevertOrder:
     override_cms_lock: bool
 
     def plan(self, row: RowMapping, current: VideoRows) -> RevertStep:
-        """Return what becomes of a change; see `plan_revert`."""
+        """Return the step for a change; see `plan_revert`."""
         respect = self.change_log.respect_vod_lock and not self.override_cms_lock
         now = self.change_log.clock.now()
         return plan_revert(row, current, reason=self.reason, now=now, respect_vod_lock=respect)
@@ -72,7 +72,7 @@ class _RevertOrder:
 
 @dataclass(slots=True)
 class _VideoChanges:
-    """The changes of one video that are to be reverted, the newest first, and why those are that nobody named."""
+    """The changes of one video to revert, newest first, and the reasons for those that were not selected."""
 
     rows: list[RowMapping]
     along: dict[int, str] = field(default_factory=dict)
@@ -97,17 +97,17 @@ def revert(
         selection: Which changes.
         operator: Who reverts them.
         reason: Why, in a sentence.
-        dry_run: Say what would happen, and write nothing.
-        decision_id: The decision of which this is a part; it is noted with every change.
-        override_cms_lock: Write to rows, too, that the site locked.
-        most: How many changes may be selected.
-        progress: Called with how many of how many selected changes are done.
+        dry_run: Return what would happen, and write nothing.
+        decision_id: The decision of which this is a part; stored with every change.
+        override_cms_lock: Also write to rows that the site locked.
+        most: Maximum number of selected changes.
+        progress: Called with the number of completed changes and of all selected ones.
 
     Returns:
         One entry a change, the newest first.
 
     Raises:
-        ValueError: The selection is empty: everything is never meant.
+        ValueError: The selection is empty; reverting everything is not possible.
         TooManyError: More than ``most`` are selected; nothing was reverted.
     """
     with reading(change_log.engine) as connection:
@@ -127,7 +127,7 @@ def revert(
 
 
 def _chunks(chosen: Sequence[SelectedChange]) -> Iterator[list[SelectedChange]]:
-    """Cut what was chosen into pieces of whole videos."""
+    """Split the selected changes into chunks that keep each video's changes together."""
     by_video: dict[int, list[SelectedChange]] = {}
     for each in chosen:
         by_video.setdefault(each.vod_id, []).append(each)
@@ -208,7 +208,7 @@ def _add_what_goes_along(
 
 
 def _steps(order: _RevertOrder, rows: Sequence[RowMapping], current: VideoRows) -> Iterator[RevertStep]:
-    """Yield what becomes of each change if those before it are reverted as planned."""
+    """Yield the planned step of each change, assuming that those before it are reverted as planned."""
     for row in rows:
         step = order.plan(row, current)
         current = current.after(step)
@@ -218,9 +218,9 @@ def _steps(order: _RevertOrder, rows: Sequence[RowMapping], current: VideoRows) 
 def _revert_all(
     order: _RevertOrder, work: Mapping[int, _VideoChanges], current: dict[int, VideoRows], *, dry_run: bool
 ) -> list[RevertedChange]:
-    """Revert change after change of each video, all videos side by side.
+    """Revert the changes of each video one after the other, those of several videos together.
 
-    A write that was refused at the last moment leaves the video other than planned: it is looked at anew.
+    After a write that was refused at the last moment, the remaining changes of its video are planned again.
     """
     results: list[RevertedChange] = []
     left = {vod_id: list(item.rows) for vod_id, item in work.items()}
@@ -241,7 +241,7 @@ def _revert_all(
 
 
 def _write(order: _RevertOrder, steps: Sequence[RevertStep], current: dict[int, VideoRows]) -> list[RevertedChange]:
-    """Write what was planned, one change of each video; return what became of it."""
+    """Write the planned steps, one of each video; return their outcomes."""
     results = {step.result.change_id: step.result for step in steps}
     refused: list[int] = []
     for outcome in order.change_log.write([_change(order, step) for step in steps if step.writes]):

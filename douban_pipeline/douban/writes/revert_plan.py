@@ -1,4 +1,4 @@
-"""What reverting one change comes to, given the current rows of its video. Pure: nothing is read or written here."""
+"""Plans the revert of one change from the current rows of its video. Pure: reads and writes nothing."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _OPEN = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 
 @dataclass(frozen=True, slots=True)
 class RevertedChange:
-    """What became of one change: columns restored, columns left alone, and why.
+    """Outcome of one change: columns restored, columns left alone, and the reason.
 
     Attributes:
         state: Columns of our state row that were restored.
-        to_review: Whether the video waits for a person now, for the link that went was the machine's.
+        to_review: Whether the video now waits for review, because an automatic link was reverted.
     """
 
     change_id: int
@@ -62,13 +62,13 @@ class VideoRows:
 
 @dataclass(frozen=True, slots=True)
 class RevertStep:
-    """One change to be reverted: its row, what becomes of it, and what is written for it.
+    """The revert of one change: its row, the outcome, and the values to write.
 
     Attributes:
-        old: CMS columns as they are now.
-        new: The same columns as they were before the change.
-        state: Columns of our state as they shall be.
-        seen: Columns of our state as they are now, from which it was decided.
+        old: Current values of CMS columns.
+        new: Their values before the change.
+        state: New values of columns of our state.
+        seen: Current values of columns of our state on which the plan depends.
         writes: Whether anything is written; otherwise the change stays as it is.
     """
 
@@ -84,13 +84,13 @@ class RevertStep:
 def plan_revert(
     row: Mapping[Any, Any], current: VideoRows, *, reason: str, now: datetime, respect_vod_lock: bool = False
 ) -> RevertStep:
-    """Return what reverting the change ``row`` comes to.
+    """Return the plan for reverting the change ``row``.
 
     Args:
         row: The change as the log has it.
         current: The current rows of its video.
         reason: Why it is reverted.
-        now: The present moment.
+        now: The current time.
         respect_vod_lock: Whether a row that the site locked is left alone.
     """
     old, new = decode(row["old_values"]), decode(row["new_values"])
@@ -171,7 +171,7 @@ def _locked_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
 
 
 def _confirmed_since(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> set[str]:
-    """Return the id's column if a person confirmed since what the machine had linked; else none."""
+    """Return the id's column if a person confirmed an automatic link after the change; else none."""
     before = (row["state_new"] or {}).get("douban_id_source")
     return {"vod_douban_id"} if state["douban_id_source"] in BY_PEOPLE and before not in BY_PEOPLE else set()
 
@@ -199,7 +199,7 @@ def _state_stays(row: Mapping[Any, Any], written: Sequence[str], skipped: Sequen
 
 
 def _visit(current: VideoRows, state: Mapping[str, Any], now: datetime, *, by_person: bool) -> dict[str, Any]:
-    """Return when the video is looked at next, where that changes: what is open again must not be forgotten."""
+    """Return the video's next visit if it changes, so that a video that is open again is visited."""
     if in_recycle_bin(current.row):
         return {}
     before = current.state

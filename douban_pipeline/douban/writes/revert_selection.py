@@ -1,4 +1,4 @@
-"""Which changes of the log a person means to revert. Nothing is written here."""
+"""Selects the changes of the log to revert. Writes nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChangeSelection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no filter is set: everything is never meant."""
+        """Whether no filter is set; such a selection is refused."""
         return not any(getattr(self, each.name) for each in fields(self))
 
 
@@ -55,7 +55,7 @@ class SelectedChange:
 
 
 class TooManyError(Exception):
-    """More changes are selected than were meant: how many, and how many at most."""
+    """More changes are selected than allowed: their number, and the maximum."""
 
     def __init__(self, count: int, most: int) -> None:
         super().__init__(f"{count} changes are selected, more than {most}")
@@ -68,7 +68,7 @@ def select_changes(
 ) -> list[SelectedChange]:
     """Return the changes of ``selection`` that are applied, the newest first.
 
-    A revert and what it reverted, both selected, cancel out: neither is touched.
+    If both a revert and the change that it reverted are selected, neither is touched.
 
     Raises:
         ValueError: The selection is empty.
@@ -123,7 +123,7 @@ def count(connection: Connection, tables: OwnTables, selection: ChangeSelection,
 def _with_their_targets(
     connection: Connection, tables: OwnTables, selection: ChangeSelection, reverts: dict[int, int]
 ) -> Iterator[int]:
-    """Yield the reverts whose target is selected too, whatever became of it."""
+    """Yield the reverts whose target is also selected, whatever its state."""
     log = tables.log
     selected: set[int] = set()
     for chunk in chunks(sorted(set(reverts.values()))):
@@ -138,7 +138,7 @@ def _reverted_in_part(tables: OwnTables) -> ColumnElement[bool]:
 
 
 def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElement[object]) -> Iterator[Select[tuple]]:
-    """Yield queries whose results together are what the filters let through; each goes by an index.
+    """Yield queries whose results together pass the filters; each uses an index.
 
     Not one query with ``OR``: that would read the whole log.
     """
