@@ -1,9 +1,8 @@
-"""Working through tasks that call outside sources, and what happens to those whose call fails.
+"""Processes tasks that call outside sources, and requeues those whose calls fail.
 
-A source that is down ends the calls of this run, and the run ends well: the tasks that are left go back into the
-queue without counting as failed. So do those whose calls failed by the same outage before the breaker opened: whose
-fault a failure was is known only at the end. A failure of one video counts against that video, and from the fifth in a
-row on a person is asked to look.
+If a source is down, the run makes no further calls and succeeds: the remaining tasks are requeued without counting as
+failed. So are those whose calls failed in the same outage before the breaker opened; whether a failure was the source's
+is known only at the end. A failure of one video counts against that video; the fifth in a row sends it to review.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ class Attempts:
         deferred: Tasks requeued because a source is down; not the video's fault.
         failed: Tasks requeued after a failure of their own.
         left: Tasks for which the run had no time.
-        lost: Tasks whose lease ran out, so that another run has them; they count as nothing else.
-        progress: What follows how far the calls are; None where nobody does.
+        lost: Tasks whose lease expired, so that another run has them; they are counted nowhere else.
+        progress: Follows the progress of the calls; None for none.
     """
 
     services: Services
@@ -165,7 +164,7 @@ class Attempts:
                 self._unsettled.append(_FailedCall(task, error, self.services.clock.now()))
 
     def settle(self) -> None:
-        """Return the tasks that were not begun, and those whose calls failed: as deferred where the source was ill."""
+        """Requeue tasks that were not begun, and those whose calls failed: as deferred if the source was down."""
         with self._lock:
             unsettled, self._unsettled = self._unsettled, []
             too_late, self._too_late = self._too_late, []
@@ -207,12 +206,12 @@ class Attempts:
         return retry_time(error, self.services.clock.now())
 
     def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:
-        """Move the video's next visit to when its task goes on; it would stay due until then, and no run could help."""
+        """Move the video's next visit to the time of its task, because until then it would be due without effect."""
         video = self.services.tables.video
         connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(douban_next_sync_at=until))
 
     def fail(self, task: Task, reason: str) -> None:
-        """Count a failure of ``task`` and try again later; from the fifth in a row on a person is asked."""
+        """Count a failure of ``task`` and retry later; the fifth in a row sends its video to review."""
         with self._lock:
             self._record_failure(
                 run_transaction(self.services.engine, lambda connection: self._fail(connection, task, reason))

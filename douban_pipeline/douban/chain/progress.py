@@ -1,4 +1,4 @@
-"""How far work is, for the log and a run's metadata: done, left, rate, allowance used, when it will end."""
+"""Progress of work, for the log and a run's metadata: done, left, rate, allowance used, expected end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class HowFar:
-    """How far some work is at one moment.
+    """Progress of some work at one moment.
 
     Attributes:
         done: Videos that are done.
-        left: Videos that are not.
-        elapsed: How long it took so far.
+        left: Videos that are not done.
+        elapsed: Time since the beginning.
         now: The moment.
-        used: Share of its allowance that was used meanwhile, by source, over all processes (1.0 is all of it).
+        used: Share of its allowance that was used in that time, by source, over all processes (1.0 is all of it).
     """
 
     done: int
@@ -51,9 +51,9 @@ class HowFar:
 
         Args:
             what: What is done.
-            zone: In which times are shown.
+            zone: Time zone of times shown.
             done: What to show as done, where that is more than the rate is taken from.
-            deadline: When the work stops at the latest, whatever is left then.
+            deadline: When the work stops at the latest.
         """
         shown = self.done if done is None else done
         parts = [f"{what}: {shown} done, {self.left} left", f"{self.per_minute:.1f} a minute"]
@@ -75,12 +75,12 @@ class HowFar:
 
 
 def allowance_used(before: Mapping[str, int], after: list[GateStatus], elapsed: timedelta) -> dict[str, float]:
-    """Return which share of its allowance each source granted meanwhile, of those that granted anything.
+    """Return the used share of its allowance of each source that granted any calls.
 
     Args:
-        before: Calls that each had let through when the time began.
-        after: The gates now.
-        elapsed: The time between.
+        before: Calls that each source had granted at the beginning.
+        after: The current gates.
+        elapsed: The time between the two.
     """
     minutes = elapsed / _MINUTE
     return {
@@ -92,12 +92,12 @@ def allowance_used(before: Mapping[str, int], after: list[GateStatus], elapsed: 
 
 @dataclass(slots=True)
 class Progress:
-    """Follows one step of a run, and says every `INTERVAL` in its log how far it is.
+    """Follows one step of a run, and logs its progress every `INTERVAL`.
 
     Attributes:
-        what: What is done, for the log.
+        what: Name of the work, for the log.
         log: Where the lines go.
-        zone: In which times are shown.
+        zone: Time zone of times shown.
         gates: Reads the sources' gates.
         clock_now: Reads the clock.
         deadline: When the step stops at the latest.
@@ -124,7 +124,7 @@ class Progress:
         self._granted = {gate.source: gate.granted for gate in self._gates()}
 
     def note(self, now: datetime) -> None:
-        """Count one video as done, and say how far the step is if it is time to."""
+        """Count one video as done, and log the progress if it is time to."""
         self.done += 1
         if self._said is not None and now - self._said >= INTERVAL:
             self._said = now
@@ -139,7 +139,7 @@ class Progress:
         return HowFar(self.done, self.total - self.done, elapsed, now, used)
 
     def _gates(self) -> list[GateStatus]:
-        """Return the gates; none where they cannot be read, for the work goes on without being followed."""
+        """Return the gates; none if they cannot be read, because the work continues without them."""
         try:
             return self.gates()
         except GateUnreadable as error:

@@ -32,8 +32,8 @@ class Session:
         queue: The run's view of the tasks.
         change_log: The log to write through.
         started: When the step began (UTC).
-        reconciled: Changes that dead runs left half done, settled by `open_session`.
-        ordered_only: Whether it does only what people ordered: it was launched by itself outside the active hours.
+        reconciled: Changes that dead runs left incomplete, settled by `open_session`.
+        ordered_only: Whether it does only requested work: it was launched automatically outside the active hours.
         further: Returns a line for the log about more than this run, such as its backfill; None where there is none.
     """
 
@@ -50,7 +50,7 @@ class Session:
 
     @property
     def deadline(self) -> datetime:
-        """After this no source is asked any more."""
+        """The time after which no source is called."""
         return self.started + timedelta(seconds=self.services.settings.run_seconds)
 
     @property
@@ -94,7 +94,7 @@ class Session:
     def metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``metadata``, how many changes were reconciled if any, the library's numbers and the step's seconds.
 
-        What a step counts is its shards'; ``library_…`` is how many videos of the whole library have each status.
+        A step's counts are of its shards; ``library_…`` is the number of videos of the whole library by status.
         """
         reconciled = {"reconciled_changes": len(self.reconciled)} if self.reconciled else {}
         seconds = (self.services.clock.now() - self.started).total_seconds()

@@ -1,1 +1,1 @@
-"""The lane of people's decisions: applied at once, whatever else runs."""
+"""People's decisions, applied at once by runs of their own, independent of all other runs."""

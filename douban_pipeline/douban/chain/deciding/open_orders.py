@@ -1,4 +1,4 @@
-"""What people ordered and nobody has done yet: what the lane's sensor looks at, by index."""
+"""Open work that people requested, counted by index for the sensor of decisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_COUNTED = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenOrders:
-    """How many decisions, ordered syncs and ordered intros can be done now and are nobody's, up to `MOST_COUNTED`."""
+    """Decisions, requested syncs and requested intros that can be done now and that no run holds, up to `MOST_COUNTED`."""
 
     decisions: int
     syncs: int
@@ -27,7 +27,7 @@ class OpenOrders:
 
 
 def open_orders(services: Services) -> OpenOrders:
-    """Return what people ordered that can be done now; what waits for a source, or is a live run's, is left out."""
+    """Return the requested work that can be done now, without what waits for a source or belongs to a live run."""
     now = services.clock.now()
     decision, task = services.tables.decision, services.tables.task
     pending = and_(

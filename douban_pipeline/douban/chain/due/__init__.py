@@ -1,1 +1,1 @@
-"""When a video is looked at: intake of the library, frequency tiers, and what is due."""
+"""When a video is visited: intake of the library, frequency tiers, and the selection of due videos."""

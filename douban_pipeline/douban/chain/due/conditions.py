@@ -1,4 +1,4 @@
-"""Conditions for whoever selects videos: whether they are to be worked on, and whether a person comes first."""
+"""Conditions for selecting videos: the categories in scope, and pending decisions of people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from douban_pipeline.douban.store.tables import OwnTables
 
 
 def in_scope(tables: OwnTables, settings: Settings) -> list[ColumnElement[bool]]:
-    """Return the conditions that a video's category is to be worked on; empty where every category is."""
+    """Return the conditions that a video's category is in scope; empty if every category is."""
     type_id = tables.video.c.type_id
     conditions: list[ColumnElement[bool]] = []
     if settings.included_type_ids:

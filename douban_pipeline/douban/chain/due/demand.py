@@ -12,9 +12,9 @@ from douban_pipeline.douban.chain.due.shard_work import ShardDue
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is worth a run: how many due videos in a shard, or how long one has waited, and how many runs at once.
+    """Limits for launching runs: due videos in a shard, waiting time of the longest one, and concurrent runs.
 
-    A run covers up to `shards_per_run` neighbouring shards that are worth one.
+    A run covers up to `shards_per_run` adjacent shards that reach a limit.
     """
 
     min_due: int
@@ -25,7 +25,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How far selections of due videos are apart: an interval, lengthened by at most so much, by lot."""
+    """Interval between selections of due videos, with a maximum of random extension."""
 
     interval: timedelta
     jitter: timedelta
@@ -49,11 +49,11 @@ def choose_shards(
 
     Args:
         due: Shards with due videos, the one that waits longest first.
-        running: Shards that a run is at work on.
+        running: Shards that a run works on.
         paused: Shards that pause after a failed run.
-        runs_under_way: Chain runs queued or started, whoever launched them, but for those of backfills.
+        runs_under_way: Number of chain runs queued or started, except those of backfills.
         demand: What is worth a run.
-        now: The present.
+        now: The current time.
     """
     room = demand.max_runs - runs_under_way
     if not due:

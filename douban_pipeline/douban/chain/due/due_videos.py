@@ -1,4 +1,4 @@
-"""What is due, and putting it into the queue. Every query uses an index, none reads the whole library."""
+"""Selects due videos and queues tasks for them. Every query uses an index, none reads the whole library."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DueVideo:
 
 @dataclass(slots=True)
 class DueReport:
-    """What a run put into the queue, and how many are left for later (of a shard up to `MOST_COUNTED`)."""
+    """Tasks that a run queued, and the number of due videos left (counted up to `MOST_COUNTED` per shard)."""
 
     taken: list[DueVideo] = field(default_factory=list)
     left: int = 0
@@ -90,7 +90,7 @@ class DueVideos:
         self.clock = clock
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
-        """Put up to ``limit`` videos a shard into the queue, without duplicates, who waits longest first.
+        """Queue up to ``limit`` videos per shard, without duplicates, longest due first.
 
         A video with a pending decision of a person gets no automatic task: the decision comes first.
         """
@@ -283,7 +283,7 @@ def _execute_all(connection: Connection, statements: Sequence[Update]) -> None:
 
 
 def _task_type(state: Mapping[Any, Any]) -> TaskType:
-    """Return what is due: a link that is in doubt is only judged again where it is locked."""
+    """Return the type of the due task; a doubtful link that is locked is only judged again."""
     if state["vod_douban_id"] > 0 and state["douban_review_status"] == ReviewStatus.CONFIRMED:
         return TaskType.SYNC_DOUBAN
     locked = state["douban_id_locked"] and state["vod_douban_id"] > 0

@@ -96,8 +96,8 @@ class IntakeReport:
 class Intake:
     """Keeps our state table in step with `mac_vod`.
 
-    With ``dry_run`` it counts what it would take in, change or give up, and writes nothing; ``blank`` says that our
-    tables are not there yet, so that everything would be new.
+    With ``dry_run`` it counts what it would take in, change or give up, and writes nothing; ``blank`` means that our
+    tables do not exist yet, so that everything would be new.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Intake:
         return report
 
     def look_at(self, vod_ids: Sequence[int], report: IntakeReport) -> None:
-        """Take in these rows of the CMS, whatever `vod_time` says, and add what was found to ``report``."""
+        """Take in these rows of the CMS regardless of `vod_time`, and add the results to ``report``."""
         for start in range(0, len(vod_ids), _BATCH):
             with reading(self.engine) as connection:
                 rows = list(self.cms.rows(connection, vod_ids[start : start + _BATCH]).values())
@@ -211,7 +211,7 @@ class Intake:
         return len({*self._changed_ids(100), *self._new_ids(100)})
 
     def sweep(self, part: int, parts: int) -> IntakeReport:
-        """Look at the ``part``-th (from 0) of ``parts`` slices of all ids, whatever `vod_time` says."""
+        """Check the ``part``-th (from 0) of ``parts`` slices of all ids, regardless of `vod_time`."""
         if not 0 <= part < parts:
             raise ValueError(f"part {part} of {parts}: parts are counted from 0")
         report = IntakeReport()
@@ -366,9 +366,9 @@ def _difference(
 
 
 def _id_changed(douban_id: int, state: RowMapping, chosen: int | None, now: datetime) -> dict[str, Any]:
-    """Return the state after somebody else wrote the id in the CMS.
+    """Return the state after the id was changed in the CMS from outside.
 
-    It does not replace what a person chose: a person is asked, and nothing is linked or synced until then.
+    It does not replace a person's choice: the video goes to review, and nothing is linked or synced until then.
     """
     if state["douban_id_locked"]:
         reason = f"锁定的豆瓣 ID {state['vod_douban_id']} 在 CMS 中被改为 {douban_id}"

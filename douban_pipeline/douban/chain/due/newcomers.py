@@ -1,9 +1,9 @@
-"""What the feeds' resource sites added or changed, and the library's rows of those titles.
+"""Videos that the feeds' resource sites added or changed, and the library's rows with their titles.
 
-The system feeds leaves word of videos in `feed_newcomer`; that table is all that is known of it here. The CMS's own
-collector brings videos into the library. What the word is good for: intake looks at the rows of that title at once,
-whatever their `vod_time` says, and a video whose subject no search has found is searched for again when a resource
-site newly has it. Word of a title that the library does not have waits for the collector, for a week.
+The system feeds stores these videos in `feed_newcomer`, the only table of it that is used here. The CMS's own collector
+adds videos to the library. Intake checks the rows with such a title at once, regardless of their `vod_time`, and a
+video without a subject is searched again when a resource site has just added it. A title that the library does not have
+waits for the collector, for at most a week.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Newcomer:
 
 @dataclass(slots=True)
 class NewcomerReport:
-    """What became of the newcomers.
+    """Results for the newcomers.
 
     Attributes:
         taken: Those whose title the library has, with its rows.
         searched_again: Videos without a subject whose visit was moved to now.
         waiting: Titles that the library does not have yet.
         given_up: Those that waited for a week.
-        intake: What intake found in the rows.
+        intake: Results of intake for the rows.
     """
 
     taken: list[tuple[Newcomer, tuple[int, ...]]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Newcomers:
         return bool(self._rows_of(found))
 
     def take(self, intake: Intake) -> NewcomerReport:
-        """Look at the library's rows of all that wait.
+        """Check the library's rows of all waiting newcomers.
 
         Raises:
             DatabaseError: The feeds' database cannot be used.

@@ -1,4 +1,4 @@
-"""Which shards have work: what the due sensor looks at. A few indexed queries, whatever the library's size."""
+"""Shards with work, for the due sensor: a few indexed queries, independent of the library's size."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class ShardDue:
     """A shard with work.
 
     Attributes:
-        shard: Which.
-        lately: Videos that came due within the last `max_due_wait_minutes`; whoever has waited longer is worth a run
-            whatever their number, so they are never counted.
-        oldest: Since when the longest waiting is due, or its task could be done.
-        ordered: Whether a recheck waits that a person ordered. Decisions have a lane of their own.
-        tasks: Tasks that could be done now and that no run holds: what a run queued and had no time for.
+        shard: The shard.
+        lately: Number of videos that came due within the last `max_due_wait_minutes`; videos that have waited longer
+            cause a run regardless of their number, so they are not counted.
+        oldest: Since when the longest waiting video is due, or its task could be done.
+        ordered: Whether a recheck waits that a person requested. Decisions are applied by runs of their own.
+        tasks: Number of tasks that could be done now and that no run holds, because a run queued them and had no time.
     """
 
     shard: int
@@ -49,7 +49,7 @@ class ShardWork:
         self.clock = clock
 
     def overview(self) -> list[ShardDue]:
-        """Return the shards with work, what a person ordered first, then who waits longest; four indexed queries.
+        """Return the shards with work, those with requests of people first, then by waiting time; four indexed queries.
 
         What they read does not grow with the library or with a backlog: the first due video of each shard and
         category, what came due lately, and the open tasks. What waits for a source counts from its time on.

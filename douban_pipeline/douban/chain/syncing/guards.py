@@ -1,4 +1,4 @@
-"""What must hold after a run has written, asked of the database over all shards."""
+"""What must hold after a run has written, checked in the database over all shards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
 def locked_touched(services: Services, connection: Connection) -> Iterator[Breach]:
     """Find automatic writes of the window to an id or a synopsis that was locked at the time.
 
-    Restoring what a lock protects is no such write.
+    Restoring a locked value does not count.
     """
     video, log = services.tables.video, services.tables.log
     of_change = (log.c.change_id, log.c.vod_id, log.c.new_values, log.c.state_old, log.c.state_new, log.c.applied_at)
@@ -92,7 +92,7 @@ class Overwritten:
 
     @property
     def widespread(self) -> bool:
-        """Whether there are more than a few edited rows: something in the CMS rewrites what is written."""
+        """Whether there are more than a few edited rows, so that something in the CMS rewrites our values."""
         videos = len({breach.vod_id for breach in self.found})
         return videos >= _MANY and videos > _SHARE * self.written
 

@@ -1,4 +1,4 @@
-"""Why the current link of a video is in doubt, asked before its fields are synced. A doubt is a person's to settle."""
+"""Why the current link of a video is in doubt, checked before its fields are synced. A person settles doubts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def choice_doubt(item: SyncItem) -> str | None:
 
 
 def missing_doubt(item: SyncItem) -> str:
-    """Return what is said of a link whose subject Douban does not have any more."""
+    """Return the doubt about a link whose subject Douban no longer has."""
     current = item.state["vod_douban_id"]
     if item.state["douban_id_locked"]:
         return f"{LOCK_LABEL}：锁定的豆瓣 ID {current} 已不存在"
@@ -38,9 +38,9 @@ def missing_doubt(item: SyncItem) -> str:
 def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> str | None:
     """Return why the current id cannot be this video's, None if it can.
 
-    Public converters write one constant id into every record, so an id that came with the row is checked. What a person
-    chose is not questioned; where it is locked as well, that holds for what the person accepted: anything else came
-    since, and the lock would keep it from being seen.
+    Public converters write one constant id into every record, so an id that came with the row is checked. A person's
+    choice is not doubted; if it is also locked, this applies only to what the person accepted: other conflicts appeared
+    later, and the lock would hide them.
     """
     locked = item.state["douban_id_locked"]
     if item.accepted if locked else item.state["douban_id_source"] in BY_PEOPLE:

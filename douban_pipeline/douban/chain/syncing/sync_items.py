@@ -1,4 +1,4 @@
-"""What the writing step works with: a task and everything it needs, the write it plans, and the result."""
+"""Types of the writing step: a task with everything it needs, the planned write, and the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SyncResult:
 
 @dataclass(slots=True)
 class SyncItem:
-    """One task and what the database says of its video.
+    """One task with its video's rows.
 
     Attributes:
         task: The task.
@@ -45,9 +45,9 @@ class SyncItem:
         state: Our state row.
         undone: Values that people reverted, by column.
         verdict: The verdict to be written; None for a sync.
-        braked: Strata in which nothing is confirmed at present.
+        braked: Strata in which nothing is confirmed for now.
         chosen: The subject that a person chose for the video.
-        accepted: Whether that person chose the current id knowing what speaks against it.
+        accepted: Whether that person chose the current id knowing its conflicts.
     """
 
     task: Task
@@ -61,13 +61,13 @@ class SyncItem:
 
     @property
     def decision_id(self) -> int | None:
-        """The decision of a person that ordered the task, or that it follows."""
+        """The decision of a person that requested the task, or that it follows."""
         decision_id: int | None = self.task.payload.get(DECISION)
         return decision_id
 
     @property
     def ordered(self) -> bool:
-        """Whether a person asked for this very sync, and wants Douban's answer of now."""
+        """Whether a person requested this sync, so that Douban's current answer is needed."""
         return bool(self.task.payload.get(FRESH))
 
     @property
@@ -78,7 +78,7 @@ class SyncItem:
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """The write that a task comes to; its change is empty where nothing differs.
+    """The write planned for a task; its change is empty if nothing differs.
 
     Attributes:
         item: The task.

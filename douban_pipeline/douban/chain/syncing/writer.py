@@ -1,4 +1,4 @@
-"""Writing ids and fields to the CMS: every rule is asked once more, then the change log writes."""
+"""Writes ids and fields to the CMS: every rule is checked again, then the change log writes."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class FieldWriter:
             yield item
 
     def _left_to_the_site(self, item: SyncItem) -> bool:
-        """Return whether the site locked a video's row since it got due: nothing is asked that may not be written."""
+        """Return whether the site locked a video's row after it became due; then no request is made."""
         respects = self.services.settings.respect_vod_lock and item.decision_id is None
         return respects and left_to_the_site(item.row, item.state)
 
@@ -161,13 +161,13 @@ class FieldWriter:
         return self._leave(item, _NOT_WHILE_LOCKED, self.services.settings.tiers.next_visit_of(item.row, now) - now)
 
     def _leave(self, item: SyncItem, reason: str, visit_in: timedelta) -> SyncResult | None:
-        """Close a sync that is not made, without asking the source, and look at the video again after ``visit_in``."""
+        """Close a sync without calling the source, and visit the video again after ``visit_in``."""
         if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
             return None
         return sync_result(item, item.state["vod_douban_id"], "skipped", reason=reason)
 
     def _link_refusal(self, item: SyncItem) -> str | None:
-        """Return why a verdict must not be written, None if it may. The guards' own predicate is asked."""
+        """Return why a verdict must not be written, None if it may; uses the guards' own predicate."""
         verdict = item.verdict
         if verdict is None or verdict["state"] != VerdictState.PENDING or verdict["verdict"] != ReviewStatus.CONFIRMED:
             return "没有待写入的确认判定"
@@ -208,7 +208,7 @@ class FieldWriter:
         return parse_subject(self.services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
 
     def _plan(self, item: SyncItem, answer: _Answer) -> PlannedWrite | SyncResult | None:
-        """Return the write that a task comes to, or its result if it comes to none; None where its lease was lost."""
+        """Return the write planned for a task, or its result if there is none; None if its lease was lost."""
         if isinstance(answer, SubjectMissing):
             return self._to_review(item, missing_doubt(item))
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
@@ -251,7 +251,7 @@ class FieldWriter:
         return PlannedWrite(item, record.douban_id, record.title, change, linked)
 
     def _write(self, planned: Sequence[PlannedWrite]) -> Iterator[SyncResult]:
-        """Write what is planned through the change log; where nothing differs, only our state is updated.
+        """Write the planned change through the change log; if nothing differs, only our state is updated.
 
         A task whose lease was lost is left to the run that has it now.
         """
