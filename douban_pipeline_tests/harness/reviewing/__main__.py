@@ -219,6 +219,7 @@ def opening(world: ReviewWorld, browser: Browser, say: Any) -> Openings:
         cpu.append(world.service.usage().cpu_seconds - before)
         sent.append(sum(size))
         say(f"first card of {count:,} after {took:.2f} s, {cpu[-1] * 1000:.0f} ms CPU, {sent[-1]:,} bytes")
+        page.remove_listener("response", count_bytes)  # what comes later has no page to be read from
         if number < OPENINGS - 1:
             page.context.close()
     # Nobody records them: this is about the page alone.

@@ -19,7 +19,7 @@ MOST_COUNTED = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenOrders:
-    """Decisions, requested syncs and requested intros that can be done now and that no run holds, up to `MOST_COUNTED`."""
+    """Decisions, requested syncs and intros that can be done now and that no run holds, up to `MOST_COUNTED`."""
 
     decisions: int
     syncs: int

@@ -96,12 +96,12 @@ def review(world: World, videos: int = VIDEOS, waiting: int = WAITING) -> Iterat
 
 def openings(found: Openings) -> Iterator[Figure]:
     """Return the figures of a queue that was opened some times."""
-    queue = f"a queue of {found.waiting:,}"
+    note = f"{found.waiting:,} videos wait"
     (middle, _, _), (cpu, _, _) = shares(found.seconds[1:]), shares(found.cpu[1:])
-    yield Figure(f"{queue}: first card, service just started", found.seconds[0], "s")
-    yield Figure(f"{queue}: first card", middle, "s", Target(most=1))
-    yield Figure(f"{queue}: the service's CPU", 1000 * cpu, "ms")
-    yield Figure(f"{queue}: sent to the browser", shares(found.sent[1:])[0] / 1e6, "MB")
+    yield Figure("first card, service just started", found.seconds[0], "s", note=note)
+    yield Figure("first card", middle, "s", Target(most=1), note=note)
+    yield Figure("opening, the service's CPU", 1000 * cpu, "ms", note=note)
+    yield Figure("opening, sent to the browser", shares(found.sent[1:])[0] / 1e6, "MB", note=note)
     yield Figure("keys a video", found.sitting.keys_each, "", Target(most=1.3))
     yield Figure("from a key to the next frame, p95", shares(found.sitting.milliseconds)[1], "ms", Target(most=50))
 
