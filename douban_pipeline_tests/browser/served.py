@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import sqlalchemy as sa
 import uvicorn
+from playwright.sync_api import Page, expect
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.review.recording.record import DecisionError, record
@@ -23,7 +25,14 @@ from douban_pipeline.douban.undo.revert_request import RevertRequest, selection_
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline_tests.douban.review.shelves import Case
 from douban_pipeline_tests.harness.fixtures.library import Library
+
+IN_SIGHT = """() => {
+  const box = document.querySelector("article.current")?.getBoundingClientRect();
+  return box && box.bottom > 80 && box.top < innerHeight - 80;
+}"""
+"""Whether the current card is where a key changes it."""
 
 
 class InProcess(DagsterApi):
@@ -121,3 +130,30 @@ def served(library: Library, dagster: DagsterApi | None = None, **settings: Any)
         yield service, dagster
     finally:
         service.kill()
+
+
+def films(count: int) -> list[Case]:
+    """Return videos that wait, one like the other."""
+    return [
+        Case(vod_id, {"vod_name": f"{vod_id}号片子", "vod_hits": 10_000 - vod_id}) for vod_id in range(1, count + 1)
+    ]
+
+
+def open_page(page: Page, service: Service, reviewer: str = "小王") -> Page:
+    """Open the sheet and sign it."""
+    page.goto(service.url)
+    expect(page.locator("article.current")).to_be_visible()
+    page.get_by_label("审核员").first.fill(reviewer)
+    page.locator("h1").click()
+    return page
+
+
+def decisions(library: Library) -> list[dict[str, Any]]:
+    """Return what was recorded, the oldest first."""
+    table = library.tables.decision
+    return library.query(sa.select(table).order_by(table.c.decision_id))
+
+
+def shown(page: Page) -> set[int]:
+    """Return the videos whose cards are in the page."""
+    return {int(str(each.get_attribute("data-vod"))) for each in page.locator("article").all()}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Browser, Page, expect
 
-from douban_pipeline_tests.browser.served import Service, served
+from douban_pipeline_tests.browser.served import IN_SIGHT, decisions, films, open_page, served, shown
 from douban_pipeline_tests.browser.sheets import library, press, stocked
 from douban_pipeline_tests.douban.review.shelves import Case
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -18,40 +16,6 @@ __all__ = ["library"]
 pytestmark = pytest.mark.browser
 
 MANY = 60
-
-
-def films(count: int) -> list[Case]:
-    """Return videos that wait, one like the other."""
-    return [
-        Case(vod_id, {"vod_name": f"{vod_id}号片子", "vod_hits": 10_000 - vod_id}) for vod_id in range(1, count + 1)
-    ]
-
-
-def open_page(page: Page, service: Service, reviewer: str = "小王") -> Page:
-    """Open the sheet and sign it."""
-    page.goto(service.url)
-    expect(page.locator("article.current")).to_be_visible()
-    page.get_by_label("审核员").first.fill(reviewer)
-    page.locator("h1").click()
-    return page
-
-
-def decisions(library: Library) -> list[dict[str, Any]]:
-    """Return what was recorded, the oldest first."""
-    table = library.tables.decision
-    return library.query(sa.select(table).order_by(table.c.decision_id))
-
-
-IN_SIGHT = """() => {
-  const box = document.querySelector("article.current")?.getBoundingClientRect();
-  return box && box.bottom > 80 && box.top < innerHeight - 80;
-}"""
-"""Whether the current card is where a key changes it."""
-
-
-def shown(page: Page) -> set[int]:
-    """Return the videos whose cards are in the page."""
-    return {int(str(each.get_attribute("data-vod"))) for each in page.locator("article").all()}
 
 
 def test_many_are_reviewed_by_a_key_each(page: Page, library: Library):

@@ -32,18 +32,45 @@ def test_a_video_is_claimed_by_one_until_it_is_given_up_or_forgotten(shared_libr
     assert claims.take(OTHER, "小李", [1, 2, 3, 4, 5], 3) == [4, 5]
     assert claims.take(ONE, "小王", [1, 2, 3], 3) == [1, 2, 3], "one's own stay"
     assert claims.of_others(ONE) == {4: "小李", 5: "小李"}
-    # Held for longer: what is shown. Given up: what is not.
+    # Held for longer: what is named. The others run out by themselves: their cards may be on their way.
     library.clock.advance(seconds=60)
-    assert claims.renew(ONE, {1, 2, 9}) == {1, 2}
-    assert claims.take(OTHER, "小李", [3], 1) == [3]
-    library.clock.advance(seconds=LEASE.total_seconds() - 1)
-    assert claims.renew(ONE, {1, 2}) == {1, 2}
+    claims.renew(ONE, "小王", {1, 2})
+    assert claims.take(OTHER, "小李", [1, 2, 3], 3) == []
+    library.clock.advance(seconds=LEASE.total_seconds() - 59)
+    assert claims.take(OTHER, "小李", [1, 2, 3], 3) == [3]
+    claims.renew(ONE, "小王", {1, 2, 3})
+    assert claims.of_others(OTHER) == {1: "小王", 2: "小王"}, "what somebody else took is theirs"
+    # Run out, and taken by nobody: still the page's, also where somebody tidied up.
     library.clock.advance(seconds=LEASE.total_seconds() + 1)
     assert claims.of_others(OTHER) == {}
     assert claims.take(OTHER, "小李", [1], 5) == [1]
-    assert claims.renew(ONE, {1, 2}) == set()
-    claims.release(OTHER)
-    assert claims.of_others(ONE) == {}
+    claims.renew(ONE, "小王", {1, 2})
+    assert claims.of_others(OTHER) == {2: "小王"}
+    # Given up: what is named, by who holds it.
+    claims.release(OTHER, {1, 2})
+    assert claims.of_others("") == {2: "小王"}
+
+
+def test_a_page_that_is_loaded_again_goes_on_with_its_claims(shared_library):
+    claims = Claims(shelved(shared_library, []).services)
+    assert claims.take(ONE, "小王", [1, 2], 2) == [1, 2]
+    claims.hand_over(ONE, f"{ONE}-2")
+    # What the page gives up under its former name comes late.
+    claims.release(ONE, {1, 2})
+    assert claims.take(OTHER, "小李", [1, 2, 3], 3) == [3]
+    assert claims.take(f"{ONE}-2", "小王", [1, 2], 2) == [1, 2]
+
+
+def test_cards_that_are_on_their_way_stay_a_pages_when_it_asks_what_changed(shared_library):
+    library = shelved(shared_library, [Case(vod_id) for vod_id in range(1, 7)])
+    desk = ReviewDesk(library.services, DagsterApi("http://127.0.0.1:9/graphql"))
+    first = {card["vod"] for card in desk.cards(ONE, "小王", [1, 2], 2)["cards"]}
+    on_their_way = [card["vod"] for card in desk.cards(ONE, "小王", [3, 4], 2)["cards"]]
+    assert on_their_way == [3, 4]
+    assert desk.live(ONE, "小王", first, [])["gone"] == []
+    assert [card["vod"] for card in desk.cards(OTHER, "小李", [3, 4, 5], 3)["cards"]] == [5]
+    desk.release(ONE, first)
+    assert [card["vod"] for card in desk.cards(OTHER, "小李", [1, 2, 3, 4], 4)["cards"]] == [1, 2]
 
 
 def test_of_many_that_claim_at_once_each_video_goes_to_one(shared_library):
@@ -156,7 +183,7 @@ def test_dagster_is_asked_once_for_all_choices_of_a_run(shared_library):
     desk = ReviewDesk(library.services, Counted("http://127.0.0.1:9/graphql"))
     sent = [SentChoice(ONE, vod_id, ("rematch",)) for vod_id in range(1, 6)]
     sent += [SentChoice(OTHER, vod_id, ("rematch",)) for vod_id in range(6, 11)]
-    found = desk.live(ONE, set(), sent)["states"]
+    found = desk.live(ONE, "", set(), sent)["states"]
     assert sorted(asked) == [ONE, OTHER]
     assert {each["vod"]: each["state"] for each in found} == {
         1: "recorded",

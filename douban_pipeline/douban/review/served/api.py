@@ -32,9 +32,10 @@ class _Body(BaseModel):
 
 
 class Opened(_Body):
-    """A page that opens, with how many cards it shows at once."""
+    """A page that opens, what it was called before it was loaded again, and how many cards it shows at once."""
 
     page: _Token
+    former: _Token | None = None
     reviewer: _Reviewer = ""
     most: int = Field(ge=1, le=MOST_AT_ONCE)
 
@@ -65,6 +66,7 @@ class Shown(_Body):
     """What a page shows, and what it waits for."""
 
     page: _Token
+    reviewer: _Reviewer = ""
     held: list[_Video] = Field(max_length=2000)
     sent: list[Sent] = Field(max_length=200)
 
@@ -99,10 +101,11 @@ class Undone(_Body):
     sent: Sent
 
 
-class Page(_Body):
-    """A page that is closed."""
+class Closed(_Body):
+    """A page that is closed, with the videos that it gives up."""
 
     page: _Token
+    given_up: list[_Video] = Field(max_length=2000)
 
 
 def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
@@ -142,7 +145,8 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     @router.post("/open")
     def opened(asked: Opened, request: Request) -> Response:
         try:
-            return JSONResponse(desk.open(asked.page, _user(request) or asked.reviewer, asked.most))
+            reviewer = _user(request) or asked.reviewer
+            return JSONResponse(desk.open(asked.page, reviewer, asked.most, asked.former or ""))
         except known as error:
             raise refusal(error) from error
 
@@ -154,9 +158,10 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
             raise refusal(error) from error
 
     @router.post("/live")
-    def live(shown: Shown) -> Response:
+    def live(shown: Shown, request: Request) -> Response:
+        reviewer = _user(request) or shown.reviewer
         try:
-            return JSONResponse(desk.live(shown.page, set(shown.held), [each.choice for each in shown.sent]))
+            return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), [each.choice for each in shown.sent]))
         except known as error:
             raise refusal(error) from error
 
@@ -178,9 +183,9 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
         return JSONResponse({"run": run})
 
     @router.post("/release")
-    def release(closed: Page) -> Response:
+    def release(closed: Closed) -> Response:
         try:
-            desk.release(closed.page)
+            desk.release(closed.page, closed.given_up)
         except known as error:
             raise refusal(error) from error
         return Response(status_code=204)

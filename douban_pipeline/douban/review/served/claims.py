@@ -51,23 +51,39 @@ class Claims:
 
         return run_transaction(self._engine, work)
 
-    def renew(self, holder: str, vod_ids: Collection[int]) -> set[int]:
-        """Hold ``vod_ids`` for longer, and nothing else; return those that are still held."""
+    def renew(self, holder: str, reviewer: str, vod_ids: Collection[int]) -> None:
+        """Hold ``vod_ids`` for longer, but for those that somebody else holds.
+
+        Claims of ``holder`` that are not named run out by themselves: their cards may be on their way to it.
+        """
         claim = self._tables.claim
 
-        def work(connection: Connection) -> set[int]:
-            now = self._clock.now()
-            connection.execute(delete(claim).where(claim.c.holder == holder, claim.c.vod_id.not_in(sorted(vod_ids))))
+        def work(connection: Connection) -> None:
+            until = self._clock.now() + LEASE
+            wanted = sorted(vod_ids)
+            for chunk in chunks(wanted):
+                named = (claim.c.holder == holder, claim.c.vod_id.in_(chunk))
+                connection.execute(update(claim).where(*named).values(until=until))
             # One that ran out and that nobody took is still the page's.
-            connection.execute(update(claim).where(claim.c.holder == holder).values(until=now + LEASE))
-            return self._held(connection, holder, sorted(vod_ids))
+            gone = set(wanted) - self._held(connection, holder, wanted)
+            rows = [
+                {"vod_id": vod_id, "holder": holder, "reviewer": reviewer, "until": until} for vod_id in sorted(gone)
+            ]
+            if rows:
+                insert_missing(connection, claim, rows, key="vod_id")
 
-        return run_transaction(self._engine, work)
+        run_transaction(self._engine, work)
 
-    def release(self, holder: str) -> None:
-        """Give up all that ``holder`` claimed."""
+    def hand_over(self, former: str, holder: str) -> None:
+        """Give ``holder`` all that ``former`` claimed: a page that is loaded again goes on with its cards."""
         claim = self._tables.claim
-        run_statement(self._engine, delete(claim).where(claim.c.holder == holder))
+        run_statement(self._engine, update(claim).where(claim.c.holder == former).values(holder=holder))
+
+    def release(self, holder: str, vod_ids: Collection[int]) -> None:
+        """Give up ``vod_ids``, as far as ``holder`` claimed them."""
+        claim = self._tables.claim
+        for chunk in chunks(sorted(vod_ids)):
+            run_statement(self._engine, delete(claim).where(claim.c.holder == holder, claim.c.vod_id.in_(chunk)))
 
     def of_others(self, holder: str) -> dict[int, str]:
         """Return which videos others look at, and who that is."""

@@ -105,11 +105,19 @@ class ReviewDesk:
         pictures = frame["pictures"] or "service"
         return served_page({**frame, "pictures": pictures, "groups": [], "live": True, "reviewer": reviewer})
 
-    def open(self, holder: str, reviewer: str, most: int) -> dict[str, Any]:
+    def open(self, holder: str, reviewer: str, most: int, former: str = "") -> dict[str, Any]:
         """Claim the first cards that are free and return them, with how many wait: what is looked at first.
 
         What waits is not read anew for it unless nobody has asked for long: a page that is open asks all the time.
+
+        Args:
+            holder: The page.
+            reviewer: Who looks at it.
+            most: How many cards.
+            former: What the page was called before it was loaded again: what that one claimed is this one's.
         """
+        if former:
+            self._claims.hand_over(former, holder)
         known = self._known(STALE_AGE)
         hidden = self._hidden(holder)
         order = known.order
@@ -149,22 +157,22 @@ class ReviewDesk:
         gone = [vod for vod in wanted if vod in hidden or (vod in held and vod not in shown)]
         return {"cards": cards_of(services, entries), "gone": gone}
 
-    def live(self, holder: str, held: Collection[int], sent: Sequence[SentChoice]) -> dict[str, Any]:
+    def live(self, holder: str, reviewer: str, held: Collection[int], sent: Sequence[SentChoice]) -> dict[str, Any]:
         """Hold what a page shows for longer, and return what changed since it was shown.
 
         Args:
             holder: The page.
+            reviewer: Who looks at it.
             held: The videos whose cards it has.
             sent: Choices that it sent and that are not settled.
         """
         known = self._known(LEAST_AGE)
-        kept = self._claims.renew(holder, held)
+        self._claims.renew(holder, reviewer, held)
         with reading(self._services.engine) as connection:
             decided = decided_videos(self._services.tables, connection)
         others = self._claims.of_others(holder)
         own = {choice.vod_id for choice in sent}
         return {
-            "lost": sorted(set(held) - kept - own),
             "gone": sorted((decided | set(others)) - own),
             "version": known.version,
             "states": self._states(sent),
@@ -199,9 +207,9 @@ class ReviewDesk:
         }
         return self._dagster.launch(REVERT, {"ops": {"take_back": {"config": config}}}, request)
 
-    def release(self, holder: str) -> None:
-        """Give up what a page holds."""
-        self._claims.release(holder)
+    def release(self, holder: str, given_up: Collection[int]) -> None:
+        """Give up videos that a page holds and nobody decided about there."""
+        self._claims.release(holder, given_up)
 
     def _states(self, sent: Sequence[SentChoice]) -> list[dict[str, Any]]:
         """Return what became of choices, an entry for each of their actions that is known of."""

@@ -40,7 +40,9 @@ class Bulk {
 
   preview() {
     const [, means] = BULK[byId("bulk-action").value];
-    const all = this.found.map((card) => [card, means(card)]);
+    const locked = (card, change) => refusedByLock(card, { ...NOTHING, ...change }, this.app.sheet.ids);
+    const may = (card, change) => (typeof change === "object" && locked(card, change) ? "影片已在 CMS 中锁定，请单独看" : change);
+    const all = this.found.map((card) => [card, may(card, means(card))]);
     this.changes = all.filter(([, change]) => typeof change === "object");
     const skipped = all.filter(([, change]) => typeof change === "string");
     const told = ([card, change]) => {

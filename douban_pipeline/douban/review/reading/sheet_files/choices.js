@@ -99,6 +99,13 @@ function conflictsOf(card, choice, ids, others) {
   return against;
 }
 
+/** Whether the site's lock of the row refuses a choice: it writes there, and does not say that this is meant. */
+function refusedByLock(card, choice, ids) {
+  const decision = card.cmsLocked ? decisionOf(card, choice, ids) : null;
+  if (!decision || decision.override_cms_lock) return false;
+  return Boolean(decision.action === "clear_id" ? card.id : decision.douban_id && decision.douban_id !== card.id);
+}
+
 /** Returns what a reviewer should know of a choice before launching it. */
 function warningsOf(card, choice, ids, others) {
   const decision = decisionOf(card, choice, ids);
@@ -107,9 +114,8 @@ function warningsOf(card, choice, ids, others) {
     return choice.lock ? ["锁定要与一个选择一起用"] : [];
   }
   const told = [];
-  const writes = decision.action === "clear_id" ? card.id : decision.douban_id && decision.douban_id !== card.id;
-  if (card.cmsLocked && writes && !decision.override_cms_lock) {
-    told.push("影片已在 CMS 中锁定：记录时会被拒绝；确认要写入请打开「写入 CMS 锁定」");
+  if (refusedByLock(card, choice, ids)) {
+    told.push("影片已在 CMS 中锁定：记录时会被拒绝；确认要写入请按 w 或打开「写入 CMS 锁定」");
   }
   if (!decision.douban_id) return told;
   const candidate = card.candidates.find((each) => each.id === decision.douban_id);

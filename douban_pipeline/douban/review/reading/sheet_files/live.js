@@ -23,8 +23,13 @@ class Live {
   constructor(app) {
     this.app = app;
     this.page = this.kept("page") || drawn();
+    // Loaded again, the page claims under another name: what the former one gives up, however late, is not this one's.
+    const loads = Number(this.kept("loads")) || 0;
+    this.former = loads ? `${this.page}-${loads}` : null;
+    this.holder = `${this.page}-${loads + 1}`;
     try {
       sessionStorage.setItem("douban-review:page", this.page);
+      sessionStorage.setItem("douban-review:loads", String(loads + 1));
     } catch {
       /* Another page after a reload: the claims of this one expire. */
     }
@@ -42,6 +47,7 @@ class Live {
     this.asked = false; // until then nobody knows whether anything waits
     this.trouble = "";
     this.busy = { send: false, look: false, load: null };
+    this.outdated = new Set();
   }
 
   kept(name) {
@@ -53,13 +59,17 @@ class Live {
   }
 
   async start() {
+    const { app } = this;
     await this.open();
     // The first card is there before the other thousands of lines are asked for.
     requestAnimationFrame(() => setTimeout(() => this.refresh(), 0));
     setInterval(() => this.tick(), 1000);
     addEventListener("visibilitychange", () => document.visibilityState === "hidden" && this.send(true));
     addEventListener("pagehide", () => {
-      if (!this.outbox.size) navigator.sendBeacon("release", new Blob([JSON.stringify({ page: this.page })], { type: "application/json" }));
+      // What was chosen for stays claimed until it is recorded.
+      const open = app.items.filter((item) => item.candidates && !app.isDone(item));
+      const given = JSON.stringify({ page: this.holder, given_up: open.map((item) => item.vod) });
+      if (open.length) navigator.sendBeacon("release", new Blob([given], { type: "application/json" }));
     });
   }
 
@@ -82,6 +92,11 @@ class Live {
     throw error;
   }
 
+  /** Who asks: the page, and who looks at it. */
+  get asking() {
+    return { page: this.holder, reviewer: this.app.choices.who.reviewer.slice(0, 64) };
+  }
+
   report(text) {
     this.trouble = text;
     byId("trouble").textContent = text;
@@ -91,8 +106,7 @@ class Live {
   /** Asks for the first cards; the whole queue comes after them. */
   async open() {
     try {
-      const reviewer = this.app.choices.who.reviewer.slice(0, 64);
-      const found = await this.ask("open", { page: this.page, reviewer, most: FIRST });
+      const found = await this.ask("open", { ...this.asking, former: this.former, most: FIRST });
       const cards = new Map(found.cards.map((card) => [card.vod, card]));
       this.asked = true;
       const items = found.items.map((item) => Object.assign(item, cards.get(item.vod), { group: item.group }));
@@ -106,7 +120,7 @@ class Live {
   /** Reads the queue, a line for each video; cards that are here stay. */
   async refresh() {
     try {
-      const queue = await this.ask(`queue?page=${this.page}`);
+      const queue = await this.ask(`queue?page=${this.holder}`);
       this.version = queue.version;
       this.asked = true;
       this.app.whole = true;
@@ -123,8 +137,7 @@ class Live {
     const missing = items.filter((item) => !item.candidates && !this.app.isDone(item));
     if (!missing.length) return;
     const wanted = missing.slice(0, 1000).map((item) => item.vod);
-    const reviewer = this.app.choices.who.reviewer.slice(0, 64);
-    this.busy.load = this.ask("cards", { page: this.page, reviewer, wanted, most })
+    this.busy.load = this.ask("cards", { ...this.asking, wanted, most })
       .then((found) => this.app.receive(found))
       .catch((error) => this.report(`卡片此刻无法读取：${error.status ? error.message : "服务没有应答"}`))
       .finally(() => (this.busy.load = null));
@@ -262,12 +275,14 @@ class Live {
     const { app } = this;
     try {
       const open = this.sent.filter((each) => each.run && !SETTLED.includes(each.state)).slice(-200);
-      const held = app.items.filter((item) => item.candidates && !app.isDone(item)).map((item) => item.vod);
+      // A choice that may still be refused comes back to this page.
+      const here = app.items.filter((item) => item.candidates && !["applied", "already"].includes(this.stateOf(item)?.state));
       const sent = open.map(({ run, vod, actions }) => ({ run, vod, actions }));
-      const found = await this.ask("live", { page: this.page, held, sent });
+      const found = await this.ask("live", { ...this.asking, held: here.map((item) => item.vod), sent });
       this.settle(open, found.states);
       await this.undoOne();
-      app.lose(found.lost, found.gone);
+      app.lose(found.gone);
+      await this.reread();
       if (this.trouble && !this.batch && !this.outbox.size) this.report("");
       if (found.version !== this.version) await this.refresh();
     } catch (error) {
@@ -289,11 +304,22 @@ class Live {
       if (state === entry.state) continue;
       Object.assign(entry, { state, reason: ["refused", "already"].includes(state) ? first.reason : "" });
       changed.push(entry.key);
+      if (state === "refused") this.outdated.add(entry.vod);
     }
     if (changed.length) {
       this.keepSent();
       this.app.progressed(changed);
     }
+  }
+
+  /** Reads the cards again whose choice was refused: what speaks against it may have come after they were read. */
+  async reread() {
+    const typing = document.activeElement?.matches("input") ? document.activeElement.closest("article") : null;
+    const items = this.app.items.filter((item) => this.outdated.has(item.vod) && String(item.vod) !== typing?.dataset.vod);
+    const wanted = items.filter((item) => item.candidates).map((item) => item.vod).slice(0, 60);
+    if (!wanted.length) return;
+    this.app.receive(await this.ask("cards", { ...this.asking, wanted, most: wanted.length }), true);
+    for (const vod of wanted) this.outdated.delete(vod);
   }
 
   /** Undoes a choice that was sent, as soon as it is recorded. */

@@ -56,7 +56,8 @@ app.changed = (items, whole = false) => {
   for (const item of items) app.live?.chosen(item);
   for (const item of around) app.cards.get(item.vod)?.show();
   const [first] = items;
-  const refused = () => conflictsOf(first, choices.of(first), sheet.ids, app.rivalsOf(first)).length;
+  const refused = () =>
+    refusedByLock(first, choices.of(first), sheet.ids) || conflictsOf(first, choices.of(first), sheet.ids, app.rivalsOf(first)).length;
   // The card says it as well, but it goes out of sight.
   if (whole && choices.row(first)) announce(first, `：${wordsOf(first, choices.of(first), sheet.ids)}`);
   if (whole && app.view.advance && choices.row(first) && !refused()) next();
@@ -67,16 +68,18 @@ app.changed = (items, whole = false) => {
 /** Shows anew what the service says of choices. */
 app.progressed = (keys) => {
   const these = new Set(keys);
-  for (const item of app.items.filter((each) => these.has(choices.key(each)))) {
-    if (app.stateOf(item)?.state === "reverted") {
-      choices.put(item, NOTHING);
-      retarget(item);
+  app.window.steady(() => {
+    for (const item of app.items.filter((each) => these.has(choices.key(each)))) {
+      if (app.stateOf(item)?.state === "reverted") {
+        choices.put(item, NOTHING);
+        retarget(item);
+      }
+      const { state, reason } = app.stateOf(item) || {};
+      if (state === "refused") announce(item, `${STATES.refused[0]}：${reason}`);
+      app.cards.get(item.vod)?.show();
     }
-    const { state, reason } = app.stateOf(item) || {};
-    if (state === "refused") announce(item, `${STATES.refused[0]}：${reason}`);
-    app.cards.get(item.vod)?.show();
-  }
-  if (app.view.hide) list();
+    if (app.view.hide) list();
+  });
   tell();
   if (byId("recent").open) showRecent();
 };
@@ -92,46 +95,47 @@ app.replace = ({ items, waiting, decided }) => {
   const there = new Set(fresh.map((item) => item.vod));
   // What was decided here stays until the page is left, so that it can be looked at again.
   const own = app.items.filter((item) => !there.has(item.vod) && (app.isDone(item) || item === app.current));
-  for (const item of app.items) if (!fresh.includes(item) && !own.includes(item)) forget(item);
-  app.items = [...own, ...fresh];
-  app.finder.learn(app.items);
-  introduce();
-  find();
+  app.window.steady(() => {
+    for (const item of app.items) if (!fresh.includes(item) && !own.includes(item)) forget(item);
+    app.items = [...own, ...fresh];
+    app.finder.learn(app.items);
+    introduce();
+    find();
+  });
 };
 
-/** Takes cards that were claimed. */
-app.receive = ({ cards, gone }) => {
+/** Takes cards that were claimed; one that is here already stays, as somebody looks at it, unless it is read `anew`. */
+app.receive = ({ cards, gone }, anew = false) => {
   const known = new Map(app.items.map((item) => [item.vod, item]));
-  for (const card of cards) {
-    const item = known.get(card.vod);
-    // One that is here already stays: somebody looks at it.
-    if (!item || (item.candidates && item.verdict === card.verdict)) continue;
-    forget(item, true);
-    Object.assign(item, card, { group: item.group });
-    retarget(item);
-  }
-  app.lose([], gone);
-  if (cards.length) find();
+  app.window.steady(() => {
+    const { current } = app;
+    const focused = document.activeElement?.closest("article")?.dataset.vod;
+    for (const card of cards) {
+      const item = known.get(card.vod);
+      if (!item || (item.candidates && item.verdict === card.verdict && !anew)) continue;
+      forget(item, true);
+      Object.assign(item, card, { group: item.group });
+      retarget(item);
+    }
+    // The current card stays the current one, also where it is made again.
+    if (current && app.items.includes(current)) mark(current);
+    app.lose(gone);
+    if (cards.length) find();
+    const { element } = (app.current && app.cards.get(app.current.vod)) || {};
+    if (focused && element?.dataset.vod === focused && !element.contains(document.activeElement)) element.focus({ preventScroll: true });
+  });
 };
 
-/** Drops cards that are held no more, and videos that others decided or look at. */
-app.lose = (lost, gone) => {
+/** Drops videos that others decided or look at. */
+app.lose = (gone) => {
   const away = new Set(gone);
-  const loose = new Set(lost);
-  let changed = false;
-  for (const item of [...app.items]) {
-    if (app.isDone(item)) continue;
-    if (away.has(item.vod)) {
-      forget(item);
-      app.items.splice(app.items.indexOf(item), 1);
-      changed = true;
-    } else if (loose.has(item.vod) && item.candidates) {
-      forget(item, true);
-      delete item.candidates;
-      changed = true;
-    }
-  }
-  if (changed) find();
+  const lost = app.items.filter((item) => away.has(item.vod) && !app.isDone(item));
+  if (!lost.length) return;
+  app.window.steady(() => {
+    lost.forEach((item) => forget(item));
+    app.items = app.items.filter((item) => !lost.includes(item));
+    find();
+  });
 };
 
 function forget(item, stays = false) {

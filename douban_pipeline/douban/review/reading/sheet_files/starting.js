@@ -99,21 +99,21 @@ function press(event) {
   event.preventDefault();
 }
 
-const isSeen = (element) => {
+/** Whether a card is in sight, or was before it went `by` so many pixels. */
+function isSeen(element, by = 0) {
   const { top, bottom } = element.getBoundingClientRect();
-  return bottom > 80 && top < innerHeight - 80;
-};
+  return bottom - by > 80 && top - by < innerHeight - 80;
+}
 
-/** Returns the card that keys may change. What is scrolled away is shown first, and not changed. */
+/** Returns the card that keys may change: the current one, which is marked. Out of sight it is shown, not changed. */
 function inSight() {
-  follow();
   const card = app.current && cardOf(app.current);
   if (!card || isSeen(card.element)) return card;
-  card.element.scrollIntoView({ block: "start", behavior: "instant" });
+  move(place());
   return null;
 }
 
-/** Lets the keyboard speak to a card that is in sight: what is scrolled away is not changed by a key. */
+/** Marks a card that is in sight, after somebody scrolled: the keyboard speaks to what is looked at. */
 function follow() {
   if (!app.current || isSeen(cardOf(app.current).element)) return;
   const first = app.listed.slice(app.window.start, app.window.end).find((item) => isSeen(cardOf(item).element));
@@ -184,7 +184,8 @@ function begin() {
   app.finder.learn(app.items);
   const members = (item) => app.listed.filter((each) => each.group === item.group).length;
   const heading = (item) => (item.group && app.finder.asQueued ? `${item.group}　同系列 ${members(item)} 部` : "");
-  app.window = new CardWindow(byId("groups"), cardOf, heading, () => app.total);
+  const current = () => app.current && app.cards.get(app.current.vod)?.element;
+  app.window = new CardWindow(byId("groups"), { cardOf, heading, current, total: () => app.total });
   app.bulk = new Bulk(app, undecided);
   byId("made").textContent = `${sheet.live ? `${sheet.made} 打开` : `数据截至 ${sheet.made}，之后的判定和决定不在此页`}，评分方案：${sheet.profile}`;
   byId("how").textContent = sheet.live ? "选择后自动提交，结果显示在卡片上。" : "选择只保存在此浏览器中；生成配置、在 Dagster 启动页核对并点 Launch Run 后才会记录。";

@@ -6,13 +6,15 @@ const MOST_CARDS = 36;
 const MORE_CARDS = 8;
 
 class CardWindow {
-  /** `cardOf` returns the card of an item, `heading` the name over one that begins a group or "", `total` of how many. */
-  constructor(box, cardOf, heading, total) {
-    Object.assign(this, { box, cardOf, heading, total, list: [], start: 0, end: 0 });
+  /** `cardOf` returns the card of an item, `heading` the name over one that begins a group or "", `current` what is
+     marked, `total` of how many. */
+  constructor(box, { cardOf, heading, current, total }) {
+    Object.assign(this, { box, cardOf, heading, current, total, list: [], start: 0, end: 0, heights: new WeakMap() });
     this.edges = [el("div", "edge"), el("div", "edge")];
     box.append(...this.edges);
     this.near = new IntersectionObserver((entries) => this.filled(entries), { rootMargin: "1500px 0px" });
     const edges = new IntersectionObserver((entries) => this.reached(entries), { rootMargin: "1200px 0px" });
+    this.sizes = new ResizeObserver((entries) => this.resized(entries));
     for (const edge of this.edges) edges.observe(edge);
     this.edgeObserver = edges;
   }
@@ -52,7 +54,7 @@ class CardWindow {
       this.start = Math.max(0, this.start - MORE_CARDS);
       this.end = Math.min(this.end, this.start + MOST_CARDS);
     } else return;
-    this.sync(true);
+    this.steady(() => this.sync());
     // An edge that is still near would not be told of again.
     for (const edge of seen) {
       this.edgeObserver.unobserve(edge);
@@ -60,10 +62,35 @@ class CardWindow {
     }
   }
 
-  /** Puts the cards of the window into the page; `still` keeps what is seen where it is. */
-  sync(still = false) {
-    const seen = still ? this.seen() : null;
+  /** Does `work`, after which the card that is looked at is where it was: the current one, or the first in sight. */
+  steady(work) {
+    const current = this.current();
+    const seen = current && isSeen(current) ? current : this.seen();
     const before = seen?.getBoundingClientRect().top;
+    work();
+    const there = seen && this.box.querySelector(`article[data-vod="${seen.dataset.vod}"]`);
+    if (there) this.shift(there.getBoundingClientRect().top - before);
+  }
+
+  /** Keeps the current card where it is when those above it get their heights. */
+  resized(entries) {
+    const current = this.current();
+    let by = 0;
+    for (const { target } of entries.filter((each) => each.target.isConnected)) {
+      const { height } = target.getBoundingClientRect();
+      const above = current && target.compareDocumentPosition(current) & Node.DOCUMENT_POSITION_FOLLOWING;
+      if (above) by += height - (this.heights.get(target) ?? height);
+      this.heights.set(target, height);
+    }
+    if (by && isSeen(current, by)) this.shift(by);
+  }
+
+  shift(by) {
+    if (Math.abs(by) >= 1) window.scrollBy({ top: by, behavior: "instant" });
+  }
+
+  /** Puts the cards of the window into the page. */
+  sync() {
     const wanted = [];
     for (let place = this.start; place < this.end; place += 1) {
       const item = this.list[place];
@@ -77,18 +104,24 @@ class CardWindow {
     for (const child of [...this.box.children]) {
       if (!keep.has(child) && !this.edges.includes(child)) {
         this.near.unobserve(child);
+        this.sizes.unobserve(child);
         child.remove();
       }
     }
+    const added = [];
     let next = this.edges[0].nextSibling;
     for (const child of wanted) {
       if (child === next) next = next.nextSibling;
       else {
         this.box.insertBefore(child, next);
         if (child.matches("article:not(.filled)")) this.near.observe(child);
+        if (child.matches("article")) added.push(child);
       }
     }
-    if (seen?.isConnected) window.scrollBy({ top: seen.getBoundingClientRect().top - before, behavior: "instant" });
+    for (const card of added) {
+      this.heights.set(card, card.getBoundingClientRect().height);
+      this.sizes.observe(card);
+    }
   }
 
   named(item, name) {
