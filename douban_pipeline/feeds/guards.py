@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, case, func, or_, select
 
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.feeds.failures import OTHER, UNAUTHORISED
 from douban_pipeline.feeds.scheduler import hit_rate
 from douban_pipeline.feeds.services import FeedsServices
@@ -78,7 +79,7 @@ def unexplained(_services: FeedsServices, connection: Connection) -> Iterator[Fe
     )
     for row in connection.execute(query):
         what = "需要登录或凭据已失效（401）" if row.error_kind == UNAUTHORISED else "反复失败，原因不明"
-        yield FeedBreach(row.host, row.title or row.url, f"{what}：{(row.last_error or '')[:200]}")
+        yield FeedBreach(row.host, row.title or row.url, f"{what}：{failure_text(row.last_error or '')[:200]}")
 
 
 def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.feeds.store.tables import NEVER_DUE
 from douban_pipeline.feeds.types import SourceState
@@ -51,7 +52,7 @@ def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
         return "还没有抓取过"
     profile = why.get("profile")
     if profile == "failure":
-        return f"连续失败 {why.get('failures', 0)} 次（{why.get('error', '')}），退避中"
+        return f"连续失败 {why.get('failures', 0)} 次（{failure_text(str(why.get('error', '')))}），退避中"
     if profile == "gate":
         return "所在主机的闸门关闭，顺延"
     bound = _BOUNDS.get(str(why.get("bound")), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
@@ -60,9 +61,13 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         said("有更新/次数", "hits"),
         said("状态", "state"),
     )
+
+    def failure(row: Mapping[str, Any]) -> str:
+        return said(failure_text(row["error_kind"]), row["error_kind"])
+
     for row in found:
         well = said("正常", "ok")
-        state = row["state"] if row["state"] != "active" else (row["error_kind"] if row["fail_count"] else well)
+        state = row["state"] if row["state"] != "active" else (failure(row) if row["fail_count"] else well)
         table.add_row(
             (row["title"] or row["url"])[:60],
             row["kind"],

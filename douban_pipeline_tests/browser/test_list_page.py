@@ -31,6 +31,8 @@ COLUMNS = (
     ListColumn("labels", "冲突", ColumnKind.LABEL),
     ListColumn("score", "得分", ColumnKind.NUMBER),
     ListColumn("nothing", "没有的", ColumnKind.TEXT),
+    ListColumn("tier", "优先级", ColumnKind.LABEL, by="rank"),
+    ListColumn("rank", "", ColumnKind.RANK),
     ListColumn("subject", "条目", ColumnKind.SUBJECT),
     ListColumn("updated", "更新", ColumnKind.TIME),
     ListColumn("links", "操作", ColumnKind.LINKS),
@@ -57,6 +59,8 @@ def row(number: int) -> Row:
         "labels": ("年份", "地区") if number % 3 == 0 else ("年份",) if number % 3 == 1 else (),
         "score": None if number % 10 == 0 else (number * 37) % 101 + 0.5,
         "nothing": None,
+        "tier": ("急", "次之", "不急")[number % 3],
+        "rank": (3000, 200, 10)[number % 3] + number,
         "subject": 90_000_000 + number,
         "updated": NOW - timedelta(days=number),
         "links": (("set", number, "a&b=c"), ("search", HOSTILE)),
@@ -129,6 +133,13 @@ def test_sorting_goes_over_all_rows_and_empty_ones_come_last(opened: Page) -> No
     expect_ids(opened, upward[:50])
     head.click()
     expect_ids(opened, list(range(1, 51)))
+
+
+def test_a_column_of_words_is_sorted_by_its_numbers_which_are_not_shown(opened: Page) -> None:
+    opened.locator('th[data-key="tier"]').get_by_role("button").click()
+    expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda n: -row(n)["rank"])[:50])
+    assert opened.locator('th[data-key="rank"]').count() == 0
+    assert opened.locator('#list-sort option[value^="rank"]').count() == 0
 
 
 def test_filters_go_over_all_rows_and_add_up(opened: Page) -> None:

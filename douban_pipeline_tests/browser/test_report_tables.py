@@ -157,3 +157,49 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, report: Path, width:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#long .poster").first.bounding_box() is not None
     context.close()
+
+
+NAMES = ("anthropic/claude-3.5-sonnet-20241022", "DOUBAN_PIPELINE_SITE_URL", "qwen/qwen-2.5-72b-instruct")
+ADDRESS = "https://example.org/" + "x" * 300
+BROKEN_WORDS = """name => {
+  const within = document.createTreeWalker(document.querySelector("table"), NodeFilter.SHOW_TEXT);
+  while (within.nextNode() && !within.currentNode.data.includes(name));
+  const { data } = within.currentNode;
+  const top = (place) => {
+    const range = document.createRange();
+    range.setStart(within.currentNode, place);
+    range.setEnd(within.currentNode, place + 1);
+    return Math.round(range.getBoundingClientRect().top);
+  };
+  const signs = [...name].map((_, place) => data.indexOf(name) + place).slice(1);
+  const inWord = (place) => /\\w\\w/.test(data.slice(place - 1, place + 1));
+  return signs.filter((place) => top(place - 1) !== top(place) && inWord(place)).length;
+}"""
+"""How often a name's words go on in another line; at hyphens and slashes they may."""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_names_are_whole_and_long_addresses_are_broken(page: Page, tmp_path: Path, width: int):
+    rows = [
+        {
+            "模型": f"模型{number}",
+            "名称": f"用的是 {NAMES[0]}",
+            "设置": NAMES[1],
+            "说明": "很长的中文说明，可以在任何两个字之间换行。" * 4,
+            "备选": f"{NAMES[2]}，其次",
+            "地址": ADDRESS,
+            "次数": 12_345,
+            "结果": "没有按时应答" * 3,
+        }
+        for number in range(3)
+    ]
+    table = ReportPage("narrow", "窄的列", "说明。", {}, [], [Chapter("rows", "行", rows)])
+    path = tmp_path / "narrow.html"
+    path.write_text(sheet(table, PageFrame(ZoneInfo("Asia/Shanghai"), "", "location"), NOW), encoding="utf-8")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(path.as_uri())
+    assert [page.evaluate(BROKEN_WORDS, name) for name in NAMES] == [0, 0, 0]
+    assert page.evaluate(BROKEN_WORDS, ADDRESS) > 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    cell = page.locator("td", has_text="example.org").first
+    assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")

@@ -83,6 +83,9 @@ def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.
     assert "&lt;b&gt;登录" in page
     assert "<b>登录" not in page
     assert 'svg class="hours"' in page
+    # Why a source fails is said in Chinese, whatever is stored.
+    assert "要求登录，或凭据已失效（HTTP 401）" in page
+    assert "unauthorised" not in page
 
 
 def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInstance) -> None:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.cms.maccms import in_recycle_bin
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.douban import links
@@ -25,6 +26,7 @@ from douban_pipeline.douban.wording import (
     INTRO_STATES,
     OPERATORS,
     REVIEW_STATUSES,
+    SOURCE_NAMES,
     TASK_STATUSES,
     TASK_TYPES,
     VERDICT_STATES,
@@ -79,7 +81,7 @@ def _now(history: History, zone: ZoneInfo, location: str) -> Iterator[str]:
             escaped(
                 f"{word_for(TASK_TYPES, task['task_type'])}，{word_for(TASK_STATUSES, task['status'])}，"
                 f"{local_time(task['run_after'], zone)} 起，失败 {task['attempts']} 次"
-                + (f"：{task['last_error']}" if task["last_error"] else "")
+                + (f"：{failure_text(task['last_error'], SOURCE_NAMES)}" if task["last_error"] else "")
             ),
         )
         for task in history.tasks
@@ -226,7 +228,7 @@ def _read_again(reading: Sequence[Mapping[str, Any]]) -> str:
 def _failure(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:
     row = event.row
     return f"任务失败：{escaped(word_for(TASK_TYPES, row['task_type']))}", [
-        escaped(row["last_error"]),
+        escaped(failure_text(row["last_error"], SOURCE_NAMES)),
         escaped(f"任务 {row['task_id']}，失败 {row['attempts']} 次，运行 {row['run_id']}"),
     ]
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_evidence import DoubtWindow
 from douban_pipeline.core.gate_rules import GateState
@@ -115,7 +116,8 @@ def not_closed(statuses: Iterable[GateStatus]) -> list[GateStatus]:
 def closed_reason(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     """Return in a phrase until when and why a source gets no calls."""
     who = f"{status.changed_by}：" if status.changed_by else ""
-    return f"{status.source}（{state_of(status, now)}，至 {local_time(status.open_until, zone)}，{who}{status.reason}）"
+    why = f"{who}{failure_text(status.reason)}"
+    return f"{status.source}（{state_of(status, now)}，至 {local_time(status.open_until, zone)}，{why}）"
 
 
 def state_of(status: GateStatus, now: datetime) -> str:
@@ -144,7 +146,7 @@ def _state_sentence(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     if status.state is GateState.CLOSED:
         return "；".join(filter(None, (state_of(status, now), status.doubt)))
     who = status.changed_by or _BY_ITSELF
-    return f"{state_of(status, now)}，至 {local_time(status.open_until, zone)}：{status.reason}（{who}）"
+    return f"{state_of(status, now)}，至 {local_time(status.open_until, zone)}：{failure_text(status.reason)}（{who}）"
 
 
 def requests_of_last_minute(status: GateStatus, now: datetime) -> int:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection, Row, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config
 from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tables_script
 from douban_pipeline.core.ui.templates import Card, render
@@ -112,8 +113,8 @@ def worst_sources(rows: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     found = [
         {
             "来源": row.title or row.url,
-            "问题": f"连续失败 {row.fail_count} 次：{row.error_kind}",
-            "原因": (row.last_error or "")[:200],
+            "问题": f"连续失败 {row.fail_count} 次：{failure_text(row.error_kind)}",
+            "原因": failure_text(row.last_error or "")[:200],
         }
         for row in failing
     ]
@@ -156,7 +157,7 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         hours=pictures.sparkline(hours, label),
         found=f"{row.hit_count} / {row.check_count}",
         why=wording.reason_text(row.why, row._asdict()),
-        error=(row.last_error or "")[:200] if row.fail_count else "",
+        error=failure_text(row.last_error or "")[:200] if row.fail_count else "",
         actions=_actions(services, row.source_id, active=active),
     )
 

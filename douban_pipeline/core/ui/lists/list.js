@@ -55,7 +55,7 @@ const column = (place) => list.columns[place];
 function textOf(row, place) {
   const cell = row[place];
   const kind = column(place).kind;
-  if (cell === null || cell === undefined || kind === "links" || kind === "picture") return "";
+  if (cell === null || cell === undefined || ["links", "picture", "rank"].includes(kind)) return "";
   if (kind === "label") return labelsOf(place, cell).join(" ");
   return String(cell);
 }
@@ -84,7 +84,8 @@ function keeps(filter) {
 
 /** Returns what a cell is sorted by; empty ones always come last. */
 function rankOf(place) {
-  const { kind } = column(place);
+  const { kind, by } = column(place);
+  if (by) return (row) => row[places.get(by)];
   if (kind === "label") return (row) => labelsOf(place, row[place]).join(" ") || null;
   if (kind === "subject") return (row) => row[place] || null;
   return (row) => (row[place] === "" ? null : row[place]);
@@ -223,7 +224,7 @@ function box(row) {
 }
 
 let current = [];
-const visible = list.columns.map((_, place) => place).filter((place) => !column(place).empty && column(place).kind !== "picture");
+const visible = list.columns.map((_, place) => place).filter((place) => !column(place).empty && !["picture", "rank"].includes(column(place).kind));
 
 function render(page, total) {
   current = page;

@@ -51,6 +51,7 @@ _CLASSES = {
     ColumnKind.SUBJECT: "short",
     ColumnKind.LINKS: "act",
     ColumnKind.PICTURE: "short",
+    ColumnKind.RANK: "number",
 }
 
 
@@ -136,7 +137,7 @@ class _Writing:
                 return codes[0] if len(codes) == 1 else codes or None
             case ColumnKind.TIME:
                 return _moment(cell, self.frame.zone)
-            case ColumnKind.NUMBER:
+            case ColumnKind.NUMBER | ColumnKind.RANK:
                 return round(cell, 4) if isinstance(cell, float) else cell
             case ColumnKind.PICTURE:
                 return str(cell).removeprefix(self.frame.pictures) if cell else None
@@ -211,6 +212,7 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
             "head": column.head,
             "kind": str(column.kind),
             "class": _class(column),
+            "by": column.by,
             "empty": column.key not in writing.filled,
             "labels": list(writing.labels[column.key].codes) if column.key in writing.labels else None,
         }

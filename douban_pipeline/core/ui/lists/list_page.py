@@ -10,6 +10,7 @@ id       a number that is not an amount
 time     a moment, shown in the site's zone
 subject  the id of a subject, shown as a link to its page; 0 is none
 picture  the address of a small picture, shown beside what names the row
+rank     a number that another column is sorted by, and nobody reads
 links    a tuple of links, each a tuple: the key of one of `ListPage.links`, and what is put into its address
 ======== =====================================================================================================
 """
@@ -41,6 +42,7 @@ class ColumnKind(enum.StrEnum):
     SUBJECT = "subject"
     LINKS = "links"
     PICTURE = "picture"
+    RANK = "rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class ListColumn:
         kind: Kind of its cells.
         width: ``narrow`` or ``wide`` to override the kind's default.
         in_csv: Whether it is in the CSV file; links never are.
+        by: The column whose numbers its rows are sorted by instead of its own cells; empty for none.
     """
 
     key: str
@@ -60,6 +63,7 @@ class ListColumn:
     kind: ColumnKind = ColumnKind.TEXT
     width: str = ""
     in_csv: bool = True
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class ListPage:
     @property
     def read_columns(self) -> Sequence[ListColumn]:
         """The columns of the CSV file."""
-        unread = (ColumnKind.LINKS, ColumnKind.PICTURE)
+        unread = (ColumnKind.LINKS, ColumnKind.PICTURE, ColumnKind.RANK)
         return [column for column in self.columns if column.in_csv and column.kind not in unread]
 
 

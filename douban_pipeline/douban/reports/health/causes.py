@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, case, select
 
 from douban_pipeline.cms.values import one_line, readable
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.presentation import local_time
@@ -164,7 +165,7 @@ def _breakers(services: Services, health: Health, before: HealthSample | None) -
             continue
         name = word_for(SOURCE_NAMES, gate.source)
         until = f"，到 {local_time(gate.open_until, zone)} 再试探" if gate.open_until else ""
-        why = one_line(gate.doubt or gate.reason) or "没有说明"
+        why = one_line(failure_text(gate.doubt or gate.reason)) or "没有说明"
         title = f"搜索来源的空结果不可信：{name}" if gate.doubt else f"数据源已熔断：{name}"
         yield Cause(
             cause_name(BREAKER, gate.source),
@@ -214,7 +215,7 @@ def _failing(services: Services, health: Health) -> Iterable[Cause]:
             name,
             FAILING,
             f"{len(items)} 部影片{what}连续失败 {FAILURES_FOR_A_PERSON} 次以上",
-            f"最近一次：{one_line(first.reason) or '没有说明'}\n影片：{listed}{more}\n"
+            f"最近一次：{one_line(failure_text(first.reason, SOURCE_NAMES)) or '没有说明'}\n影片：{listed}{more}\n"
             "每 24 小时仍会再试一次；查看审核队列 review_queue，或修正影片资料",
         )
 

@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from douban_pipeline.cms.values import escape
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.failure_words import codes_saying, messages_saying
 
 STEP = 500
 """Keys read at once, as many as one statement may name."""
@@ -68,6 +69,8 @@ class ListRows:
         source: What "source" looks at, if it has one.
         texts: Columns in which a text is looked for.
         numbers: Columns that a text of digits alone may be.
+        words: What is shown for the codes of a column, in which a text is looked for.
+        failures: Columns of failures, of which the Chinese is shown.
         category: The column of the category.
     """
 
@@ -82,6 +85,8 @@ class ListRows:
     source: Orderable | None = None
     texts: Sequence[Column[Any]] = ()
     numbers: Sequence[Column[Any]] = field(default=())
+    words: Sequence[tuple[Column[Any], Mapping[str, str]]] = ()
+    failures: Sequence[Column[Any]] = ()
 
     def restrictions(self, asked: ListFilter) -> list[ColumnElement[bool]]:
         """Return ``asked`` as conditions."""
@@ -99,6 +104,9 @@ class ListRows:
             words = dict.fromkeys((text, escape(text)))
             hits = [column.contains(word, autoescape=True) for column in self.texts for word in words]
             hits += [column == int(text) for column in self.numbers if text.isascii() and text.isdecimal()]
+            hits += [column.in_(codes) for column, shown in self.words if (codes := codes_saying(text, shown))]
+            said = list(messages_saying(text))
+            hits += [column.like(message, escape="\\") for column in self.failures for message in said]
             found.append(or_(false(), *hits))
         return found
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
 
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
 from douban_pipeline.douban import links
+from douban_pipeline.douban.pacing import Tiers
 from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of
 from douban_pipeline.douban.reports.lists.videos import (
@@ -25,11 +28,14 @@ from douban_pipeline.douban.reports.pages.changes import logged_change
 from douban_pipeline.douban.reports.pages.lookup import names_of
 from douban_pipeline.douban.reports.video_site import posters_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tasks import ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY, RECHECK_PRIORITY
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
     DECISION_STATES,
     OPERATORS,
+    SOURCE_NAMES,
     TASK_STAGES,
     TASK_STATUSES,
     TASK_TYPES,
@@ -49,6 +55,7 @@ def _rows(
     time: str,
     source: str,
     texts: Sequence[str],
+    words: Mapping[str, Mapping[str, str]],
     conditions: Sequence[ColumnElement[bool]] = (),
 ) -> ListRows:
     """Return where a list of records about videos is; a record of a deleted video is one of them too."""
@@ -68,6 +75,7 @@ def _rows(
         source=table.c[source],
         texts=(vod.c.vod_name, *(table.c[name] for name in texts)),
         numbers=(table.c.vod_id,),
+        words=[(table.c[name], shown) for name, shown in words.items()],
     )
 
 
@@ -112,7 +120,8 @@ def tasks_list(services: Services) -> NamedList:
         ListColumn("kind", "类型", LABEL),
         ListColumn("stage", "阶段", LABEL),
         ListColumn("status", "状态", LABEL),
-        ListColumn("priority", "优先级", NUMBER),
+        ListColumn("priority", "优先级", LABEL, by="rank"),
+        ListColumn("rank", "", ColumnKind.RANK),
         ListColumn("attempts", "次数", NUMBER),
         ListColumn("error", "原因", width="wide"),
         ListColumn("created", "入队", TIME),
@@ -127,9 +136,10 @@ def tasks_list(services: Services) -> NamedList:
             "kind": word_for(TASK_TYPES, row["task_type"]),
             "stage": word_for(TASK_STAGES, row["stage"]),
             "status": word_for(TASK_STATUSES, row["status"]),
-            "priority": row["priority"],
+            "priority": _priority(row, services.settings.tiers),
+            "rank": row["priority"],
             "attempts": row["attempts"],
-            "error": row["last_error"] or None,
+            "error": failure_text(row["last_error"], SOURCE_NAMES) or None,
             "created": row["created_at"],
             "after": row["run_after"],
             "finished": row["finished_at"],
@@ -148,8 +158,30 @@ def tasks_list(services: Services) -> NamedList:
         links={**_history(location), "run": ListLink("运行", "/runs/{0}")},
         order="任务编号，新的在前",
     )
-    rows = _rows(services, task, "task_id", "created_at", "status", ("last_error", "task_type"))
+    words = {"task_type": TASK_TYPES, "stage": TASK_STAGES, "status": TASK_STATUSES}
+    rows = _rows(services, task, "task_id", "created_at", "status", ("last_error",), words)
+    rows = replace(rows, failures=(task.c.last_error,))
     return NamedList("tasks", page, rows, _reader(services, task, "task_id", cells), most=MOST)
+
+
+def _priority(row: Mapping[Any, Any], tiers: Tiers) -> str:
+    """Return why a task comes before others, in words: who ordered it, or how new its video is."""
+    intro = row["stage"] == TaskStage.INTRO
+    priority = row["priority"]
+    if priority >= (ORDERED_INTRO_PRIORITY if intro else ORDERED_PRIORITY):
+        return "人工决定"
+    if intro:
+        return "刚同步的在前"
+    if priority >= RECHECK_PRIORITY:
+        return "自动复查" if row["task_type"] == TaskType.RECHECK else "人工提前"
+    # Tiers may have been set otherwise since.
+    tier = next((tier for tier in tiers.members if tier.priority == priority), None)
+    if tier is None or len(tiers.members) == 1:
+        return "定期"
+    if tier is tiers.members[-1]:
+        return "定期：很久没有更新的影片"
+    days = f"{tier.max_age.days} 天内更新"
+    return f"新片：{days}" if tier is tiers.members[0] else f"定期：{days}"
 
 
 def _seconds(row: Mapping[Any, Any]) -> float | None:
@@ -208,7 +240,10 @@ def decisions_list(services: Services) -> NamedList:
         links={**_history(location), "undo": undo},
         order="决定编号，新的在前",
     )
-    rows = _rows(services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"))
+    words = {"action": CHANGES, "state": DECISION_STATES}
+    rows = _rows(
+        services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"), words
+    )
     return NamedList("decisions", page, rows, _reader(services, decision, "decision_id", cells), most=MOST)
 
 
@@ -259,5 +294,6 @@ def log_list(services: Services) -> NamedList:
         links={**_history(location), "undo": link_of("撤销…", links.revert(change_ids=[FIRST]), location)},
         order="变更编号，新的在前",
     )
-    rows = _rows(services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"))
+    words = {"action": CHANGES, "state": CHANGE_STATES, "operator": OPERATORS}
+    rows = _rows(services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"), words)
     return NamedList("log", page, rows, _reader(services, log, "change_id", cells), most=MOST)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, LoggedChange, remedy_of
 from douban_pipeline.douban.reports.pages.lookup import VideoNames
@@ -28,6 +29,7 @@ from douban_pipeline.douban.wording import (
     CHANGES,
     DECISION_STATES,
     OPERATORS,
+    SOURCE_NAMES,
     TASK_STAGES,
     TASK_STATUSES,
     TASK_TYPES,
@@ -117,7 +119,7 @@ def _holder(item: LeaseHolder, now: datetime) -> dict[str, Cell]:
 def _deferred_row(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
-        "原因": item.reason,
+        "原因": failure_text(item.reason, SOURCE_NAMES),
         "数量": item.count,
         "例": VideoCell(item.vod_id, names[item.vod_id]),
         "最早继续": item.until,
@@ -128,7 +130,7 @@ def _deferred_row(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
 def _failure(item: TaskReason, names: VideoNames) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
-        "原因": item.reason or "未说明",
+        "原因": failure_text(item.reason, SOURCE_NAMES) or "未说明",
         "次数": item.count,
         "其中会重试": item.open,
         "最近一次": item.last,

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import dagster as dg
 import pytest
+import sqlalchemy as sa
 import yaml
 
 from douban_pipeline.core.ui.lists import list_files
@@ -137,6 +138,53 @@ def test_filters_restrict_and_add_up(populated: Library) -> None:
     assert sorted(keys_of(populated, "duplicates", ListFilter(text=str(SHARED)))) == [1, 2, 3]
     assert len(keys_of(populated, "log", ListFilter(sources=[HOSTILE[:60]]))) == 3
     assert len(keys_of(populated, "tasks", ListFilter(text="21"))) == 1
+
+
+def test_tasks_are_found_by_what_is_shown_of_them(populated: Library) -> None:
+    every = LISTS["tasks"](populated.services)
+    shown = {row["task_id"]: row for row in rows_of(populated.services, every, ListFilter())}
+    task_id = max(shown)
+    table = populated.tables.task
+    said = {"last_error": "douban: no connection (ConnectError)", "task_type": "RECHECK", "priority": 900}
+    populated.execute(sa.update(table).where(table.c.task_id == task_id).values(**said))
+    [row] = [row for row in rows_of(populated.services, every, ListFilter()) if row["task_id"] == task_id]
+    assert (row["error"], row["kind"], row["priority"]) == ("豆瓣：连接不上 (ConnectError)", "复查", "自动复查")
+    assert keys_of(populated, "tasks", ListFilter(text="连接不上")) == [task_id]
+    assert keys_of(populated, "tasks", ListFilter(text="复查")) == [task_id]
+    assert keys_of(populated, "tasks", ListFilter(text="没有按时应答")) == []
+    assert len(keys_of(populated, "decisions", ListFilter(text="等待执行"))) == sum(
+        row["state"] == "等待执行"
+        for row in rows_of(populated.services, LISTS["decisions"](populated.services), ListFilter())
+    )
+
+
+@pytest.mark.parametrize(
+    ("stage", "task_type", "priority", "word"),
+    [
+        ("search", "MATCH_DOUBAN_ID", 50, "新片：30 天内更新"),
+        ("search", "MATCH_DOUBAN_ID", 40, "定期：180 天内更新"),
+        ("sync", "SYNC_DOUBAN", 10, "定期：很久没有更新的影片"),
+        ("sync", "SYNC_DOUBAN", 7, "定期"),
+        ("search", "MATCH_DOUBAN_ID", 900, "人工提前"),
+        ("search", "RECHECK", 900, "自动复查"),
+        ("sync", "SYNC_DOUBAN", 1000, "人工决定"),
+        ("intro", "AI_INTRO", 29_923_306, "刚同步的在前"),
+        ("intro", "AI_INTRO", 2**30, "人工决定"),
+    ],
+)
+def test_a_priority_is_said_in_words_and_is_what_the_column_is_sorted_by(
+    populated: Library, stage: str, task_type: str, priority: int, word: str
+) -> None:
+    table = populated.tables.task
+    populated.execute(sa.update(table).values(stage=stage, task_type=task_type, priority=priority))
+    publish(populated.services, "tasks")
+    given, rows, csv, page = pieces_of(populated, "tasks")
+    places = {column["key"]: place for place, column in enumerate(given["columns"])}
+    column = given["columns"][places["priority"]]
+    assert [column["labels"][row[places["priority"]]] for row in rows] == [word] * len(rows)
+    assert {row[places[column["by"]]] for row in rows} == {priority}
+    assert word in csv[1]
+    assert "29,923,306" not in page
 
 
 def pieces_of(library: Library, name: str) -> tuple[dict[str, Any], list[list[Any]], list[list[str]], str]:

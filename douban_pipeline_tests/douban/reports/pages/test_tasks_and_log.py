@@ -93,7 +93,7 @@ def test_what_was_deferred_is_no_failure_and_reasons_differ_in_more_than_numbers
     task(videos, 6, MATCH, "search", "PENDING", last_error="HTTP 500", attempts=1)
     reported = [(row["任务"], row["原因"], row["数量"], row["最早继续"]) for row in rows(videos, "tasks_put_off")]
     assert reported == [
-        ("更新字段", "douban: 关闭到 20260301050000", 2, START + HOUR),
+        ("更新字段", "豆瓣：关闭到 20260301050000", 2, START + HOUR),
         ("匹配条目", "时间用完", 1, START),
         ("更新字段", "时间用完", 1, START + HOUR),
     ]

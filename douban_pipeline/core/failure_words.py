@@ -1,0 +1,128 @@
+"""Failures of outside sources in Chinese, for the people who run a site.
+
+Messages are stored as they were raised, in English: the back-off classifies them by their words, and they name what a
+server said. Pages say the same in Chinese, and find what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+FAILURES: Mapping[str, str] = {
+    # HTTP and the network
+    "HTTP 401 unauthorised": "要求登录，或凭据已失效（HTTP 401）",
+    "HTTP 403 forbidden": "拒绝访问（HTTP 403）",
+    "HTTP 404 not found": "地址不存在（HTTP 404）",
+    "HTTP 410 gone": "来源已关闭（HTTP 410）",
+    "HTTP 429 too many requests": "请求过于频繁（HTTP 429）",
+    "HTTP 5xx": "服务器出错（HTTP 5xx）",
+    "no secure connection": "无法建立安全连接（证书）",
+    "no connection: {} cannot be resolved": "连接不上：域名 {} 无法解析",
+    "no connection": "连接不上",
+    "no answer in time": "没有按时应答",
+    "no complete answer within {} s": "{} 秒内没有完整应答",
+    "answer unreadable": "应答无法读取",
+    "answer too large": "应答过大",
+    "an answer larger than {} bytes": "应答超过 {} 字节",
+    "an answer that cannot be decompressed": "应答无法解压",
+    "more than {} redirects": "重定向超过 {} 次",
+    "an unusable address or key": "地址或密钥无法使用",
+    "private address refused": "内网地址，不允许访问",
+    "a private address (reached by its name)": "域名指向内网地址，不允许访问",
+    "a private address": "内网地址，不允许访问",
+    "an address of scheme {}: only http and https": "地址的协议是 {}，只允许 http 和 https",
+    "captcha verification required": "要求验证码",
+    "other failure": "其他失败",
+    "unexpected {}: an internal error, see the log": "内部错误 {}，详见日志",
+    # Gates
+    "the breaker is open": "熔断中",
+    "the gate has no row for this source: configure it first": "这个来源还没有配置闸门",
+    "the gate cannot be read or written": "闸门无法读写",
+    # Feeds and lists
+    "not a source that can be polled: it has no mp_id": "不是可以抓取的公众号：没有 mp_id",
+    "not a list of videos: no code 1 with a list": "不是影片列表：应答不是 code 1 加列表",
+    "not a list of videos: rows without vod_id": "不是影片列表：行里没有 vod_id",
+    "not a list at {}": "{} 处不是列表",
+    "not a usable list: no row has the mapped id, link or title": "列表无法使用：没有一行有所指的编号、链接或标题",
+    "not a feed: an empty answer": "不是订阅源：应答为空",
+    "not a feed: it declares entities": "不是订阅源：声明了实体",
+    "not a feed: it cannot be read": "不是订阅源：无法读取",
+    "not a feed: an HTML page": "不是订阅源：是网页",
+    "not a feed: broken XML without an entry": "不是订阅源：XML 残缺，没有条目",
+    "not a feed: broken XML": "不是订阅源：XML 残缺",
+    "not a feed: JSON that cannot be read": "不是订阅源：JSON 无法读取",
+    "not a feed: JSON, but no JSON Feed": "不是订阅源：是 JSON，但不是 JSON Feed",
+    "an answer without a list of articles": "应答里没有文章列表",
+    "an answer without a list of accounts": "应答里没有公众号列表",
+    "WeRSS refused the access key (HTTP 401)": "WeRSS 拒绝了访问密钥（HTTP 401）",
+    "WeRSS refuses a token that it has just issued (HTTP 401)": "WeRSS 拒绝了刚发的令牌（HTTP 401）",
+    "a login without a token": "登录没有得到令牌",
+    "HTTP {} with an answer that is not JSON": "HTTP {}，应答不是 JSON",
+    # Douban, search, language models
+    "an incomplete search": "搜索不完整",
+    "an answer without a title": "应答里没有片名",
+    "a JSON {} in place of a subject": "应答不是条目（JSON {}）",
+    "a JSON {} in place of an answer": "应答格式不对（JSON {}）",
+    "asked for {}, answered {}": "查询 {}，得到 {}",
+    "nothing found, but silent engines: {}": "没有找到，但有搜索引擎没有应答：{}",
+    "no engine answered: {}": "没有搜索引擎应答：{}",
+    "an answer without a search response": "应答里没有搜索结果",
+    "an answer without `results`": "应答里没有 results",
+    "an answer that is no list": "应答不是列表",
+    "an answer that is not an object": "应答不是对象",
+    "suggestions without ids": "联想结果没有编号",
+    "web pages that are no list": "网页结果不是列表",
+    "results without addresses": "结果没有网址",
+    "an answer without choices": "模型没有给出结果",
+    "an answer without content": "模型给出的内容为空",
+    "the model refused to write": "模型拒绝写作",
+    "the answer was cut off at the maximum length": "内容到了长度上限，被截断",
+    "the answer's content is not strict JSON": "模型给出的内容不是 JSON",
+}
+"""What is said in Chinese for a message; ``{}`` is what varies."""
+
+
+def _pattern(message: str) -> str:
+    # What varies ends where the message does, or where another sentence begins.
+    varying = r"([^;；]{1,200}?)"
+    pattern = varying.join(map(re.escape, message.split("{}")))
+    return pattern + r"(?=$|[;；])" if message.endswith("{}") else pattern
+
+
+_ANY = re.compile("|".join(f"(?:{_pattern(message)})" for message in sorted(FAILURES, key=len, reverse=True)))
+_ONE = [(re.compile(_pattern(message)), FAILURES[message]) for message in sorted(FAILURES, key=len, reverse=True)]
+
+
+def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
+    """Return a stored failure in Chinese; what is not known stays as it was said.
+
+    Args:
+        message: The message, of one failure or of several.
+        sources: Names of sources, where messages begin with a source's key.
+    """
+
+    def said(match: re.Match[str]) -> str:
+        for pattern, text in _ONE:
+            if found := pattern.fullmatch(match[0]):
+                return text.format(*found.groups())
+        return match[0]
+
+    text = _ANY.sub(said, message)
+    for key, name in (sources or {}).items():
+        text = re.sub(rf"(^|[;；] ?){re.escape(key)}: ", lambda match, name=name: f"{match[1]}{name}：", text)  # type: ignore[misc]
+    return text
+
+
+def messages_saying(text: str) -> Iterator[str]:
+    """Yield the messages, as patterns for LIKE, whose Chinese has ``text`` in it; none for a text without Chinese."""
+    if text.isascii():
+        return
+    for message, chinese in FAILURES.items():
+        if any(text in part for part in chinese.split("{}")):
+            yield f"%{message.replace('%', '')}%".replace("_", r"\_").replace("{}", "%")
+
+
+def codes_saying(text: str, words: Mapping[str, str]) -> Iterable[str]:
+    """Return the keys of ``words`` that are shown as a word with ``text`` in it."""
+    return [key for key, word in words.items() if text in word]
