@@ -38,6 +38,8 @@ def run(tmp_path: Path):
         (tmp_path / "test_module.py").write_text(text)
         plugins = ("no:cacheprovider", "douban_pipeline_tests.harness.fixtures.failures")
         named = [part for plugin in plugins for part in ("-p", plugin)]
+        # Each start of pytest closes the usual folder to other accounts, such as a running PostgreSQL's.
+        named += ["--basetemp", str(tmp_path / "inner")]
         return subprocess.run(
             [sys.executable, "-m", "pytest", *named, *options, "test_module.py"],
             cwd=tmp_path,
