@@ -10,15 +10,16 @@ where nobody is known, the year of a work that has no rival of its name, and som
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from douban_pipeline.matching import kinds
+from douban_pipeline.matching.case import Case, letters_of
 from douban_pipeline.matching.codes import Code
-from douban_pipeline.matching.facts import Kind, Subject, Video
+from douban_pipeline.matching.facts import Kind
 from douban_pipeline.matching.forms import ASIDE, names_of
 from douban_pipeline.matching.hits import may_match_too
-from douban_pipeline.matching.scoring import Comparison, ItemOutcome
+from douban_pipeline.matching.rivals import YEARS_NEAR, contained, contenders, has_relatives, live_rivals
+from douban_pipeline.matching.scoring import ItemOutcome
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
@@ -36,11 +37,8 @@ and an alias needs one trait beside the year."""
 UNIQUE_TITLE = 5
 """The same of a series, which may have a season a year; and of names that are almost spelt alike."""
 
-WHOLE_CAST = 3
-"""So many common actors beside the director are a work's cast; a sequel or a season has a number or another name."""
-
-LATIN_LETTER = 0.35
-"""What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
+LONG_TAIL = 6
+"""From this many letters on what follows a franchise's name is borne by one work of a year."""
 
 ALMOST = 0.65
 """From this likeness on two names may be spellings of one."""
@@ -50,132 +48,6 @@ SHORT_MINUTES = 20
 
 YEARS_OF_RELEASE = 2
 """Within this many years a festival's year and a cinema's are those of one film."""
-
-YEARS_NEAR = 1
-"""Within this many years another work of the name is a rival."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What the gate judges.
-
-    Attributes:
-        video: The local video.
-        subject: The candidate that would be confirmed.
-        comparison: Their comparison.
-        rivals: Comparisons of all *other* candidates, rejected ones too.
-        complete: Whether no search failed that could still name the subject, and no detail call.
-        crowded: Whether there may be more works of this name than were found.
-        has_siblings: Whether the caller knows of other works of this name or franchise.
-        reverted: Douban ids whose link to this video was reverted before.
-        linked: Titles of other videos that are linked to the candidate.
-        chosen: The Douban id that a person chose for this video, None if nobody did.
-        same_poster: Whether the video's poster is the candidate's; that it is another says nothing.
-    """
-
-    video: Video
-    subject: Subject
-    comparison: Comparison
-    rivals: Sequence[tuple[Subject, Comparison]] = ()
-    complete: bool = True
-    crowded: bool = False
-    has_siblings: bool = False
-    reverted: frozenset[int] = frozenset()
-    linked: Sequence[str] = ()
-    chosen: int | None = None
-    same_poster: bool = False
-
-    def found(self, *codes: Code) -> bool:
-        """Say whether any of these speaks against the candidate."""
-        return any(code in self.comparison.conflicts for code in codes)
-
-    @property
-    def person(self) -> bool:
-        """Whether the director or the actors agree; one common actor will do for two works of one name and year."""
-        if self.comparison.people_agree:
-            return True
-        return self.exact_year and self.comparison.item("actors").points > 0
-
-    @property
-    def people_known(self) -> bool:
-        """Whether people are known on both sides, whatever they say."""
-        return any(self.comparison.item(name).outcome is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
-
-    @property
-    def whole_cast(self) -> bool:
-        """Whether the director and most of the cast agree."""
-        cast = self.comparison.fields.cast
-        return self.comparison.agrees("director") and cast.matched >= min(WHOLE_CAST, cast.left, cast.right) > 1
-
-    @property
-    def nobody_listed(self) -> bool:
-        """Whether the video has a cast and the candidate names nobody at all."""
-        return bool(self.video.actors) and not (self.subject.directors or self.subject.actors)
-
-    @property
-    def exact_year(self) -> bool:
-        """Whether the work's own year is the video's."""
-        return self.comparison.exact_year
-
-    @property
-    def letters(self) -> float:
-        """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
-        base = parse_title(self.comparison.title.local).base
-        return sum(LATIN_LETTER if char < "\u0250" else 1.0 for char in base)
-
-    @property
-    def traits(self) -> int:
-        """Facts beside title, year and people that agree; a poster is one more, and never the title or the year."""
-        comparison = self.comparison
-        fields = sum(comparison.agrees(name) for name in ("region", "genre", "length"))
-        return fields + (comparison.kind is True) + (comparison.title.names > 1) + self.same_poster
-
-
-def has_relatives(case: Case) -> bool:
-    """Say whether another work of the same or a longer name is in sight: a rival, a sequel, a spin-off."""
-    if case.has_siblings:
-        return True
-    base = parse_title(case.video.title).base
-    return any(
-        rival.title.near_exact or rival.title.same_base or _contained(base, parse_title(subject.title).base)
-        for subject, rival in case.rivals
-    )
-
-
-def _contained(base: str, other: str) -> bool:
-    """Say whether a name is part of another; one letter is part of too many."""
-    return len(base) >= 2 and base in other
-
-
-def is_live(rival: Comparison) -> bool:
-    """Say whether a rival is named like the video and nothing known rules it out."""
-    if rival.excluded or not rival.title.near_exact or rival.title.numbers is Numbers.CONFLICT:
-        return False
-    return rival.year is None or rival.year.gap <= YEARS_NEAR
-
-
-def rules_out(best: Comparison, rival: Comparison) -> bool:
-    """Say whether the original title excludes a rival: タッチ 背番号のないエース is one of the films 棒球英豪.
-
-    So does the year, where a rival is marked as a special or a half that the video is not: 斗破苍穹特别篇 of 2019.
-    """
-    if best.title.same_original and rival.title.originals_differ:
-        return True
-    if not best.exact_year or rival.exact_year or rival.year is None:
-        return False
-    return Code.EDITION_CONFLICT in rival.conflicts and Code.EDITION_CONFLICT not in best.conflicts
-
-
-def _contenders(case: Case) -> Iterator[tuple[Subject, Comparison]]:
-    """Yield the rivals that nothing known distinguishes from the candidate."""
-    return (
-        (subject, rival) for subject, rival in case.rivals if is_live(rival) and not rules_out(case.comparison, rival)
-    )
-
-
-def _live_rivals(case: Case) -> bool:
-    """Say whether another work may be the video's as well: one of about its year, or one whose year nobody asked."""
-    return any(not (case.exact_year and rival.year is None and subject.fetched) for subject, rival in _contenders(case))
 
 
 def _title_not_exact(case: Case) -> bool:
@@ -190,6 +62,8 @@ def _title_not_exact(case: Case) -> bool:
     ):
         return True
     director = case.comparison.item("director").outcome
+    if title.tail and _is_telling_tail(case):
+        return False
     if title.tail:
         # 跳跳舞 is 杀杀人、跳跳舞: of one year and made by the same people.
         differs = director is ItemOutcome.DISAGREE or case.comparison.item("actors").outcome is ItemOutcome.DISAGREE
@@ -198,6 +72,23 @@ def _title_not_exact(case: Case) -> bool:
         return True
     # 全城热恋 and 全球热恋 have actors in common, and a year between them.
     return case.letters < UNIQUE_TITLE and director is not ItemOutcome.AGREE
+
+
+def _is_telling_tail(case: Case) -> bool:
+    """Say whether the tail is as good as a name: long, of the exact year and a trait, and borne by nobody else.
+
+    奇思妙想喜羊羊 is 喜羊羊与灰太狼之奇思妙想喜羊羊; of 反转星球 or 大冒险 there may be more.
+    """
+    title = case.comparison.title
+    if min(letters_of(title.local), letters_of(title.subject)) < LONG_TAIL or title.numbers is not Numbers.NEITHER:
+        return False
+    if not case.exact_year or not case.traits or case.people_known:
+        return False
+    tail, whole = sorted((parse_title(title.local).base, parse_title(title.subject).base), key=len)
+    if contained(whole.removesuffix(tail), tail):
+        # 妖刀传 戦国奇譚 妖刀伝 is a title in two writings, not a franchise and its part.
+        return False
+    return not any(rival.title.tail or rival.title.near_exact for _, rival in case.rivals)
 
 
 def _season_one_sided(case: Case) -> bool:
@@ -259,7 +150,7 @@ def _year_unconfirmed(case: Case) -> bool:
     if case.person:
         return not (film or one_work or _one_film(case) or case.comparison.agrees("length"))
     if film and not case.people_known and (case.comparison.title.names > 1 or _numbered(case)):
-        return _live_rivals(case)
+        return live_rivals(case)
     if case.people_known or has_relatives(case) or case.comparison.title.via_alias or kind is False:
         return True
     if not case.traits and case.video.kind is not Kind.FILM:
@@ -290,17 +181,35 @@ def _sibling_nearer(case: Case) -> bool:
             continue
         numbered = rival.title.same_base and rival.title.numbers is Numbers.ONE_SIDED
         other = parse_title(subject.title).base
-        longer = _contained(base, other) and base != other
+        longer = contained(base, other) and base != other
         if (numbered and rival.year.gap <= year.gap) or (longer and rival.year.gap < year.gap):
             return True
     return False
 
 
+def _medium_conflict(case: Case) -> bool:
+    """A remake in the other medium has people of its own; a subtitle in its own language is of one work in a year."""
+    if not case.found(Code.MEDIUM_CONFLICT) or case.comparison.people_agree:
+        return False
+    return not (case.comparison.title.same_subtitled and case.exact_year)
+
+
 def _edition_conflict(case: Case) -> bool:
-    """What translators call an OVA has a title of its own in its language: 名探偵コナン ロンドンからの秘指令."""
+    """What translators call an OVA has a title of its own in its language: 名探偵コナン ロンドンからの秘指令.
+
+    A film that the site calls 剧场版 is Douban's film of its subtitle, where nothing says that it has episodes; a film
+    that one side calls the last of its series is the other's of that number, or of that original title.
+    """
     if not case.found(Code.EDITION_CONFLICT):
         return False
-    return not (case.comparison.title.same_subtitled and case.exact_year and kinds.serial(case.video) is not True)
+    title, year = case.comparison.title, case.comparison.year
+    if title.editions_local | title.editions_subject == {"final"} and kinds.serial(case.video) is False:
+        original = title.similarity == 1 and not title.via_alias and script(title.local) == "latin"
+        return not (case.exact_year and (title.numbers is Numbers.AGREE or original))
+    if title.same_subtitled and year is not None and year.own and year.gap <= YEARS_NEAR:
+        return kinds.serial(case.video) is True
+    film = title.editions_local == {"movie"} and not title.editions_subject and kinds.serial(case.video) is not True
+    return not (film and title.subtitled and case.exact_year and case.comparison.kind is not False)
 
 
 def _lone_episode(case: Case) -> bool:
@@ -316,22 +225,25 @@ def _lone_episode(case: Case) -> bool:
 def _too_few_facts(case: Case) -> bool:
     if case.person or case.traits >= 2:
         return False
-    telling = case.letters >= TELLING_TITLE and not _live_rivals(case)
-    return not (case.traits or telling)
+    telling = case.letters >= TELLING_TITLE and not live_rivals(case)
+    return not (case.traits or telling or case.own_latin_word)
 
 
 def _uncorroborated(case: Case) -> bool:
     """Rivals or a short name, and nobody known who distinguishes them."""
     if case.person:
         # One actor of one, without a year, may play in both.
-        return case.comparison.year is None and len(case.video.actors) == 1 and _live_rivals(case)
-    if case.people_known or _live_rivals(case) or _kind_of_another(case):
+        return case.comparison.year is None and len(case.video.actors) == 1 and live_rivals(case)
+    if case.people_known or live_rivals(case) or _kind_of_another(case):
         return True
     title = case.comparison.title
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
         return True
-    return case.letters <= SHORT_TITLE and case.traits < 2
+    if title.numbers is Numbers.AGREE and case.exact_year and case.traits:
+        # 血战 is many works' name; a second season in that year only one of them has.
+        return False
+    return case.letters <= SHORT_TITLE and case.traits < 2 and not case.own_latin_word
 
 
 def _kind_of_another(case: Case) -> bool:
@@ -356,7 +268,7 @@ def _rivals_unseen(case: Case) -> bool:
     """Nobody asked about the candidate itself, or about one that may be it as well."""
     if not case.subject.fetched:
         return True
-    unseen = (subject for subject, _ in _contenders(case) if not subject.fetched)
+    unseen = (subject for subject, _ in contenders(case) if not subject.fetched)
     return any(not case.person or may_match_too(case.video, case.subject, subject) for subject in unseen)
 
 
@@ -372,8 +284,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.EDITION_CONFLICT, _edition_conflict),
     (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
     (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
-    # A remake in the other medium has people of its own.
-    (Code.MEDIUM_CONFLICT, lambda case: case.found(Code.MEDIUM_CONFLICT) and not case.comparison.people_agree),
+    (Code.MEDIUM_CONFLICT, _medium_conflict),
     (Code.YEAR_OF_RELEASE, lambda case: case.found(Code.YEAR_OF_RELEASE)),
     (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),
     (

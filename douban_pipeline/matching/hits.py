@@ -23,15 +23,17 @@ class Likeness(enum.IntEnum):
 
     NAMESAKE = 0
     """Named like the video, and nothing known against it."""
-    NEAR = 1
+    FIRST_SEASON = 1
+    """The first season or part of the exact year, where one of the two states no number."""
+    NEAR = 2
     """Named like it, but two years off or with a number only on one side."""
-    ALIKE = 2
+    ALIKE = 3
     """Named somewhat like it."""
-    GUESS = 3
+    GUESS = 4
     """Named otherwise; an alias may be what the search found."""
-    OTHER_YEAR = 4
+    OTHER_YEAR = 5
     """Named like it, but years off; people in common would be worth a person's look."""
-    RULED_OUT = 5
+    RULED_OUT = 6
     """Not the video's subject, whatever Douban may say of it."""
 
 
@@ -48,7 +50,11 @@ def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_TH
     if title.near_exact:
         if title.numbers is Numbers.CONFLICT:
             return Likeness.RULED_OUT
-        if title.numbers is Numbers.ONE_SIDED or (gap is not None and gap.gap > 1):
+        if title.numbers is Numbers.ONE_SIDED:
+            first = {title.local_number, title.subject_number} == {1, None}
+            exact = gap is not None and gap.own and gap.gap == 0
+            return Likeness.FIRST_SEASON if first and exact else Likeness.NEAR
+        if gap is not None and gap.gap > 1:
             return Likeness.NEAR
         return Likeness.NAMESAKE
     if title.same_base and title.numbers is Numbers.CONFLICT:

@@ -61,6 +61,7 @@ class TitleMatch(NamedTuple):
         same_original: Whether a long name in a script of its own is common to both: translators differ, it does not.
         tail: Whether one of the two names of the best pair is all that follows a mark in the other: 龙行天下 of
             黄飞鸿之龙行天下. It is the part that distinguishes works of a series; who made them has to agree, too.
+        subtitled: Whether the name they share is a long one with a subtitle, in any script.
         same_subtitled: Whether a long name in a script of its own that has a subtitle is common to both, with the
             same editions: what translators call it says less.
         own_name: Whether the name they share bears no number and is another than the numbered title's: a sequel's own.
@@ -87,6 +88,7 @@ class TitleMatch(NamedTuple):
     originals_differ: bool = False
     own_name: bool = False
     tail: bool = False
+    subtitled: bool = False
     same_subtitled: bool = False
 
     @property
@@ -139,18 +141,20 @@ def _bigrams(text: str) -> frozenset[str]:
     return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
 
 
-def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool) -> Numbers:
+def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool, tail: bool) -> Numbers:
     own, other = left.title, right.title
     if near and mine.parsed.number == theirs.parsed.number:
         clash = own.number is not None and other.number is not None and own.number != other.number
         if mine.parsed.number is not None:
-            return Numbers.CONFLICT if clash else Numbers.AGREE
+            # Star Wars: Episode V is 星球大战2 here: the title of both is the same, and its number with it.
+            of_titles = mine.text == theirs.text and not (mine.is_alias or theirs.is_alias)
+            return Numbers.CONFLICT if clash and not of_titles else Numbers.AGREE
         if not clash and _is_original(mine):
             # フルメタル・パニック? ふもっふ is 全金属狂潮2 here and has no number there: the translators differ.
             return Numbers.NEITHER
     one_number = None in (mine.parsed.number, theirs.parsed.number)
-    if near and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
-        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides.
+    if (near or tail) and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
+        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, also where it is all that one of them says.
         return Numbers.NEITHER
     # The digits may have been the year of the subject, which is why that reading was let in.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed
@@ -279,6 +283,22 @@ def _has_subtitle(form: Form) -> bool:
     return len(form.parsed.base) >= _SUBTITLED and len(parts) > 1 and _is_original(form)
 
 
+_FIRM_MARK = re.compile(r"[:~〜～「『]|\s[\-‐–—]")
+_SUBTITLED_LATIN = 16
+
+
+def _is_subtitled(form: Form) -> bool:
+    """Say whether a name is more than a franchise's in any script: 宝可梦:皮卡丘和可可的冒险.
+
+    In Chinese a space suffices, words of an alphabet are no subtitle without a sign.
+    """
+    latin = script(form.parsed.name) == "latin"
+    if len(form.parsed.base) < (_SUBTITLED_LATIN if latin else _SUBTITLED):
+        return False
+    parts = (_FIRM_MARK if latin else _SUBTITLE_MARK).split(form.parsed.name)
+    return sum(len(part.strip()) > 1 for part in parts) > 1
+
+
 def _is_piece(short: str, long: str) -> bool:
     return len(short) < _ALMOST_ALL * len(long) and short in long
 
@@ -343,7 +363,7 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
     tail = not near and _is_tail(mine, theirs)
     if tail:
         value = max(value, TAIL)
-    numbers = _numbers(left, right, mine, theirs, near)
+    numbers = _numbers(left, right, mine, theirs, near, tail)
     editions_local, editions_subject = _editions(video, subject, left, right, mine, theirs)
     ours, others = mine.parsed.base, theirs.parsed.base
     common = left.by_text.keys() & right.by_text.keys() if near else frozenset()
@@ -365,6 +385,7 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         contained=_is_piece(*sorted((ours, others), key=len)),
         only_alias=theirs.is_alias,
         same_original=near and any(_is_original(left.by_text[text]) for text in common),
+        subtitled=near and _is_subtitled(theirs),
         same_subtitled=near
         and any(
             _has_subtitle(left.by_text[text])

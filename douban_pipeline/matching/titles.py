@@ -222,7 +222,9 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
     state.inside()
     article = _ARTICLE_LAST.match(state.rest) if _ONE_ARTICLE.fullmatch(_last_word(state.rest)) else None
     if article is not None and (state.rest.isascii() or script(state.rest) == "latin"):
-        state.rest = head = f"{article['a'] or article['b']} {article['name'].rstrip(SEPARATORS)}"
+        state.rest = f"{article['a'] or article['b']} {article['name'].rstrip(SEPARATORS)}"
+        # Godfather Part II, The: what the article stood behind is at the end now.
+        head = state.run().rest
     return state, head
 
 

@@ -10,10 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from douban_pipeline.matching.acceptance import Case, has_relatives, is_live, refusals, rules_out
+from douban_pipeline.matching.acceptance import refusals
+from douban_pipeline.matching.case import Case
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
+from douban_pipeline.matching.rivals import has_relatives, is_live, rules_out
 from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome, Thresholds, compare
 from douban_pipeline.matching.similarity import Numbers
 from douban_pipeline.matching.strata import strata_of

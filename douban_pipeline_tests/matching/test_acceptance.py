@@ -9,7 +9,8 @@ import pytest
 
 from douban_pipeline.matching import Code, Kind, Status
 from douban_pipeline.matching import acceptance as gate
-from douban_pipeline.matching.acceptance import Case, refusals
+from douban_pipeline.matching.acceptance import refusals
+from douban_pipeline.matching.case import Case
 from douban_pipeline.matching.scoring import compare
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES_SUBJECT
 from douban_pipeline_tests.matching.trials import both, full, other, thin

@@ -22,7 +22,8 @@ from douban_pipeline.matching import (
     rank,
     violations,
 )
-from douban_pipeline.matching.acceptance import Case, refusals
+from douban_pipeline.matching.acceptance import refusals
+from douban_pipeline.matching.case import Case
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES, SERIES_SUBJECT, THIN, THIN_SUBJECT
 from douban_pipeline_tests.matching.drawn import SUBJECTS, VIDEOS, matches
 

@@ -20,6 +20,8 @@ _BRACKET = re.compile(r"[(（\[【《)）\]】》]")
 _OPENING, _CLOSING = "(（[【《", ")）]】》"
 _MOST_VOTES = 100_000_000
 _NAMES_APART = ",，、|;；"
+_OWN_COMMA = re.compile(r"(?<=[A-Za-zÀ-ɏ]),(?= [A-Za-zÀ-ɏ])")
+_HIDDEN_COMMA = "\ue000"
 
 
 def clean(value: object, *, keep_lines: bool = False) -> str:
@@ -64,11 +66,19 @@ def _names_in(listed: str) -> tuple[str, ...]:
 def titles(value: object) -> tuple[str, ...]:
     """Split a list of titles, like `names`, but a title's own punctuation is not taken for a separator.
 
-    A bare slash between two Latin letters belongs to the title (``Fate/Zero``); ``，`` and ``、`` separate only
-    where nothing stronger does.
+    A bare slash between two Latin letters belongs to the title (``Fate/Zero``), and so does a comma with a space
+    behind it (``Goodbye, My Friend``). Where a slash between spaces separates, as Douban writes it, no comma does.
+    ``，`` and ``、`` separate only where nothing stronger does.
     """
-    strong = _items(value, ",|", bare_slash=False)
-    return strong if len(strong) != 1 or isinstance(value, list) else _items(value, ",|，、", bare_slash=False)
+    if isinstance(value, list):
+        return _items(value, "", bare_slash=False)
+    listed = clean(value)
+    if " / " in listed:
+        return _items(listed, "|", bare_slash=False)
+    hidden = _OWN_COMMA.sub(_HIDDEN_COMMA, listed)
+    strong = _items(hidden, ",|", bare_slash=False)
+    found = strong if len(strong) != 1 else _items(hidden, ",|，、", bare_slash=False)
+    return found if hidden == listed else tuple(title.replace(_HIDDEN_COMMA, ",") for title in found)
 
 
 def year(value: object) -> int | None:

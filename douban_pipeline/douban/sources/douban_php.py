@@ -20,7 +20,7 @@ from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
-PARSER_VERSION = "douban-2"
+PARSER_VERSION = "douban-3"
 """Raise it whenever `parse_subject` comes to read an answer differently; `reparse_archive` goes by it."""
 
 _KEY = "subject:"

@@ -195,7 +195,7 @@ class _Progress:
 
     def resembles(self, hit: Hit) -> bool:
         """Return whether a hit is named at all like the video."""
-        return self.likeness(glimpsed_facts(hit)) in (Likeness.NAMESAKE, Likeness.NEAR, Likeness.ALIKE)
+        return self.likeness(glimpsed_facts(hit)) <= Likeness.ALIKE
 
     def add_answer(self, answer: SearchAnswer) -> bool:
         """Add a search answer; return whether any of its hits is named like the video."""
@@ -370,7 +370,8 @@ class CandidateFinder:
         for worth, hit in progress.worth_asking():
             if len(progress.subjects) >= self._most(progress, worth):
                 return
-            if progress.namesakes and worth is not Likeness.NAMESAKE:
+            if progress.namesakes and worth > Likeness.FIRST_SEASON:
+                # 我是江小白 of 2018 does not keep 我是江小白 第一季 of the video's year from being asked about.
                 return
             if worth >= Likeness.GUESS and progress.tried[worth] >= progress.most_guesses(hit):
                 continue
