@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
+from douban_pipeline.douban.chain.linking.judging import judge_found
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.local import KnownButOne, LocalDouban, LocalSearch, SearchKind

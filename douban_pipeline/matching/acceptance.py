@@ -85,7 +85,7 @@ def _is_telling_tail(case: Case) -> bool:
     if not case.exact_year or not case.traits or case.people_known:
         return False
     tail, whole = sorted((parse_title(title.local).base, parse_title(title.subject).base), key=len)
-    if contained(whole.removesuffix(tail), tail):
+    if tail.endswith(whole.removesuffix(tail)):
         # 妖刀传 戦国奇譚 妖刀伝 is a title in two writings, not a franchise and its part.
         return False
     return not any(rival.title.tail or rival.title.near_exact for _, rival in case.rivals)

@@ -64,6 +64,10 @@ def test_a_number_that_both_state_makes_up_for_a_short_name(video, subject, riva
         pytest.param("海边的守灯人们", "灯塔故事6 海边的守灯人们", (), True, id="and its number"),
         pytest.param("灯塔故事：海边的守灯人们", "海边的守灯人们", (), True, id="the site says more"),
         pytest.param("海边的守灯人们", "灯塔故事之海边的守灯人们2", (), False, id="a number of the tail's own"),
+        pytest.param(
+            "灯塔故事会之守灯人们", "灯塔故事6 灯塔故事会之守灯人们", (), True, id="it begins like the franchise"
+        ),
+        pytest.param("海边的守灯人们", "守灯人们 海边的守灯人们", (), False, id="a title in two writings"),
         pytest.param("海边守灯人", "灯塔故事之海边守灯人", (), False, id="five letters"),
         pytest.param("边的守灯人们", "灯塔故事之海边的守灯人们", (), False, id="a piece of it"),
         pytest.param("海边的守灯人们", "灯塔故事之海边的守灯人们归来", (), False, id="not at its end"),

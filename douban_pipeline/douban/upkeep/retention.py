@@ -137,7 +137,7 @@ def _holders(tables: OwnTables) -> list[_Reference]:
 
 
 def _of_payload(payload: Mapping[str, Any]) -> list[int]:
-    """Read what `linking.candidates.FoundCandidates.to_payload` wrote; other tasks carry no answers."""
+    """Read what `linking.found.FoundCandidates.to_payload` wrote; other tasks carry no answers."""
     return [*payload.get("snapshots", ()), *(subject[1] for subject in payload.get("subjects", ()))]
 
 

@@ -13,12 +13,15 @@ from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, FoundCandidates
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
+from douban_pipeline.douban.chain.linking.closing import skip_task
 from douban_pipeline.douban.chain.linking.described import described_videos
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
+from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.posters import with_posters
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
-from douban_pipeline.douban.chain.linking.verdicts import VerdictSummary, VerdictWriter, skip_task
+from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary
+from douban_pipeline.douban.chain.linking.verdicts import VerdictWriter
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.linking.candidates import FoundCandidates, judge_found
+from douban_pipeline.douban.chain.linking.found import FoundCandidates
+from douban_pipeline.douban.chain.linking.judging import judge_found
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject

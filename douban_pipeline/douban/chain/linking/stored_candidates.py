@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from douban_pipeline.core.archive import key_hash
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.evidence.adding import posters_of
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -15,18 +14,20 @@ from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.douban.chain.linking.candidates import Circumstances, FoundCandidates, judge_found
+from douban_pipeline.douban.chain.linking.closing import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.linking.described import DescribedVideo, described_videos, earlier_evidence
+from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
+from douban_pipeline.douban.chain.linking.judging import Circumstances, judge_found
 from douban_pipeline.douban.chain.linking.rechecks import (
     CurrentLink,
     last_known_title,
-    reasons_of,
     respect_choice,
     respect_current_id,
     search_refusal,
 )
-from douban_pipeline.douban.evidence.adding import respect_site, stored_facts
+from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary, candidate_rows, summary_of, verdict_row
+from douban_pipeline.douban.evidence.adding import respect_site
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
@@ -42,34 +43,14 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task, TaskQueue
-from douban_pipeline.douban.store.videos import LOCKED_VISIT, fingerprint, note_gone, state_rows
+from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
-from douban_pipeline.douban.writes.refusals import Reason, Refusal
-from douban_pipeline.matching import RULE_VERSION, Status, Verdict, Video
+from douban_pipeline.matching import Status, Verdict, Video
 
-_KEPT_CANDIDATES = 10
 _MOST_LINKED = 500
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
 _LOG = logging.getLogger(__name__)
 _LINK_CHANGED = "判定期间影片的关联已有变化"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictSummary:
-    """A stored verdict, as the run's report shows it; subject, score and points are the best candidate's."""
-
-    vod_id: int
-    shard: int
-    title: str
-    status: str
-    douban_id: int
-    score: float | None
-    lead: float | None
-    explanation: str
-    points: str = ""
-    candidates: int = 0
-    recheck: bool = False
-    with_evidence: bool = False
 
 
 class VerdictWriter:
@@ -198,32 +179,20 @@ class VerdictWriter:
         def store(connection: Connection) -> bool:
             if self._link_changed(connection, task, state):
                 return False
-            verdict_id = self._store(connection, task, row, found, described, verdict, status, explanation)
+            now, run_id = self.services.clock.now(), self.run_id
+            stored = verdict_row(task, row, found, described, verdict, status, explanation, run_id=run_id, now=now)
+            verdict_id = self._store(connection, task, found, verdict, stored)
             if current is not None:
-                self._close_recheck(connection, task, row, state, status, explanation)
+                close_recheck(self.services, self.queue, connection, task, row, state, status, explanation)
             elif status == ReviewStatus.CONFIRMED:
                 self.queue.advance(connection, task, TaskStage.SYNC, {**task.payload, "verdict_id": verdict_id})
             else:
-                self._close(connection, task, row, status, explanation)
+                close_match(self.services, self.queue, connection, task, row, status, explanation)
             return True
 
         if not run_transaction(self.services.engine, store):
             return None
-        best = verdict.best
-        return VerdictSummary(
-            task.vod_id,
-            task.shard,
-            video.title,
-            status,
-            best.subject.douban_id if best else 0,
-            verdict.score,
-            verdict.lead,
-            explanation,
-            " ".join(f"{item.name} {item.points:g}" for item in best.items) if best else "",
-            len(verdict.candidates),
-            recheck=current is not None,
-            with_evidence=added is not None,
-        )
+        return summary_of(task, described, verdict, status, explanation)
 
     def _doubted(self, found: FoundCandidates) -> str:
         """Return a source that named nothing while it was in doubt to find anything; "" if all are believed."""
@@ -260,104 +229,17 @@ class VerdictWriter:
         return VerdictSummary(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
     def _store(
-        self,
-        connection: Connection,
-        task: Task,
-        row: RowMapping,
-        found: FoundCandidates,
-        video: DescribedVideo,
-        verdict: Verdict,
-        status: str,
-        explanation: str,
+        self, connection: Connection, task: Task, found: FoundCandidates, verdict: Verdict, row: dict[str, Any]
     ) -> int:
-        tables, now = self.services.tables, self.services.clock.now()
-        best = verdict.candidates[0] if verdict.candidates else None
-        writes = status == ReviewStatus.CONFIRMED and task.task_type is not TaskType.RECHECK
+        """Store a verdict's row with its candidates, in place of one that waits to be written; return its id."""
         connection.execute(self._supersede, {"of_vod_id": task.vod_id})
-        stored = {
-            "vod_id": task.vod_id,
-            "shard": task.shard,
-            "task_id": task.task_id,
-            "verdict": status,
-            "douban_id": verdict.douban_id or 0,
-            "score": verdict.score,
-            "lead": verdict.lead,
-            "complete": found.complete,
-            "source_healthy": found.source_healthy,
-            "rejects": list(best.comparison.rejects) if best else [],
-            "reasons": reasons_of(verdict, explanation),
-            "explanation": explanation[:500],
-            "facts": stored_facts(video.video, video.added, found.posters),
-            "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
-            "fingerprint": fingerprint(row),
-            "profile": verdict.profile,
-            "strata": list(verdict.strata),
-            "crowded": found.crowded,
-            "rule_version": RULE_VERSION,
-            "state": VerdictState.PENDING if writes else VerdictState.APPLIED,
-            "run_id": self.run_id,
-            "created_at": now,
-        }
-        key = connection.execute(self._keep, stored).inserted_primary_key
+        key = connection.execute(self._keep, row).inserted_primary_key
         assert key is not None
         verdict_id = int(key[0])
-        snapshot_of = {each.douban_id: each.snapshot_id for each in found.subjects}
-        rows: list[dict[str, Any]] = [
-            {
-                "verdict_id": verdict_id,
-                "vod_id": task.vod_id,
-                "rank": candidate.rank,
-                "douban_id": candidate.subject.douban_id,
-                "title": candidate.subject.title[:255],
-                "year": candidate.subject.year,
-                "score": candidate.score,
-                "points": [item.to_json() for item in candidate.items],
-                "rejects": list(candidate.comparison.rejects),
-                "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
-                "facts": asdict(candidate.subject),
-                "fetched": candidate.subject.fetched,
-                "snapshot_id": snapshot_of.get(candidate.subject.douban_id),
-                "created_at": now,
-            }
-            for candidate in verdict.candidates[:_KEPT_CANDIDATES]
-        ]
+        rows = candidate_rows(verdict_id, task.vod_id, found, verdict, row["created_at"])
         if rows:
-            connection.execute(insert(tables.candidate), rows)
+            connection.execute(insert(self.services.tables.candidate), rows)
         return verdict_id
-
-    def _close(self, connection: Connection, task: Task, row: RowMapping, status: str, explanation: str) -> None:
-        """Close a task whose verdict writes nothing to the CMS: note it in our state, with the next visit."""
-        now = self.services.clock.now()
-        video = self.services.tables.video
-        connection.execute(
-            update(video)
-            .where(video.c.vod_id == task.vod_id)
-            .values(
-                douban_review_status=status,
-                douban_review_reason=explanation[:500],
-                douban_last_sync_at=now,
-                douban_next_sync_at=self.services.settings.tiers.next_visit_of(row, now),
-                douban_sync_fail_count=0,
-                douban_last_fail_reason="",
-            )
-        )
-        self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, explanation)
-
-    def _close_recheck(
-        self, connection: Connection, task: Task, row: RowMapping, state: RowMapping, status: str, explanation: str
-    ) -> None:
-        """Close a recheck: a doubt is noted for a person, one that ended is noted too; the link stays as it is."""
-        now = self.services.clock.now()
-        video = self.services.tables.video
-        values: dict[str, Any] = {"douban_sync_fail_count": 0, "douban_last_fail_reason": ""}
-        if status != state["douban_review_status"] or status == ReviewStatus.REVIEW:
-            values |= {"douban_review_status": status, "douban_review_reason": explanation[:500]}
-            # Not every minute what a person has to settle; at once what may be synced again.
-            again = now if status == ReviewStatus.CONFIRMED else self.services.settings.tiers.next_visit_of(row, now)
-            values |= {"douban_next_sync_at": again}
-        connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
-        note = explanation or "复查：关联仍然成立"
-        self.queue.finish(connection, task.task_id, TaskStatus.SUCCESS, note)
 
     def _current_link(
         self, task: Task, state: RowMapping, choice: CurrentChoice | None, found: FoundCandidates
@@ -396,27 +278,3 @@ class VerdictWriter:
             .values(state=VerdictState.REFUSED, state_reason=breach.what[:500])
         )
         self.queue.cancel(connection, breach.task_id, breach.what)
-
-
-def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping | None, refusal: Refusal) -> None:
-    """Close ``task`` without a verdict, and move the video's next visit: every run would take on what stays due.
-
-    A video that is linked by now stays due: its fields are to be synced. Nothing changes where the lease was lost.
-    """
-    video, now = services.tables.video, services.clock.now()
-    locked = refusal.reason is Reason.LOCKED_IN_CMS
-    visit = now + LOCKED_VISIT if locked or row is None else services.settings.tiers.next_visit_of(row, now)
-
-    def close(connection: Connection) -> None:
-        if not queue.finish(connection, task.task_id, TaskStatus.SKIP, refusal.sentence):
-            return
-        if row is None:
-            note_gone(connection, services.tables, task.vod_id)
-        elif refusal.reason is not Reason.LINKED_ALREADY:
-            connection.execute(
-                update(video)
-                .where(video.c.vod_id == task.vod_id, video.c.douban_next_sync_at.is_not(None))
-                .values(douban_next_sync_at=visit)
-            )
-
-    run_transaction(services.engine, close)

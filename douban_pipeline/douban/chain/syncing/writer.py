@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
-from douban_pipeline.douban.chain.linking.candidates import FoundCandidates
+from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
 from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, missing_doubt, subject_doubt

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import GateClosed, SourceUnavailable
-from douban_pipeline.douban.chain.linking.candidates import SHOWN, CandidateFinder, FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
+from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.chain.linking.search_progress import SHOWN
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchIncomplete

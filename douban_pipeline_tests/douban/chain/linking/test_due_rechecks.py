@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.chain.linking import due_rechecks, verdicts
+from douban_pipeline.douban.chain.linking import due_rechecks, verdict_rows
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink
 from douban_pipeline.douban.review.reading.queue import review_queue_of
@@ -65,7 +65,7 @@ def test_other_rules_judge_from_the_archive_and_ask_nobody(confirmed, monkeypatc
     report = queued(confirmed, rule_version="rules-next")
     assert [(item.vod_id, item.reason) for item in report.queued] == [(4, "rules"), (5, "rules")]
     assert (report.searched, queued(confirmed, rule_version="rules-next").queued) == (0, [])
-    monkeypatch.setattr(verdicts, "RULE_VERSION", "rules-next")
+    monkeypatch.setattr(verdict_rows, "RULE_VERSION", "rules-next")
     run = confirmed.play()
     told = run.metadata("scored_matches")
     assert (told["rechecked"], told["rechecked_doubtful"], told["confirmed"]) == (2, 0, 2)

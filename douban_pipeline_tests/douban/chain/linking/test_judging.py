@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.douban.chain.linking.candidates import (
-    NO_CIRCUMSTANCES,
-    Circumstances,
-    FetchedCandidate,
-    FoundCandidates,
-    judge_found,
-)
+from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.chain.linking.judging import NO_CIRCUMSTANCES, Circumstances, judge_found
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.chain.linking.candidates import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.chain.linking.jobs import recheck_links
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink
 from douban_pipeline.matching import Kind, Subject, Video, judge

@@ -6,7 +6,8 @@ import pytest
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.demo.replay import ReplayServer
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder, judge_found
+from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
+from douban_pipeline.douban.chain.linking.judging import judge_found
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.matching import Status, Video
