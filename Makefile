@@ -78,7 +78,7 @@ dev: $(INSTALLED)
 	@$(BIN)/douban-pipeline dev --port $(PORT) --service-port $(SERVICE_PORT)
 
 reference: $(INSTALLED)
-	@$(BIN)/python -W ignore -m douban_pipeline_tests.harness.reference
+	@$(BIN)/python -m douban_pipeline_tests.harness.reference
 
 screenshots: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.screenshots

@@ -32,6 +32,7 @@ from douban_pipeline.comments.types import Actor, CommentStatus, Rank
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
@@ -41,6 +42,7 @@ _SHOWN = 200
 sweep_job = dg.define_asset_job(
     "score_comments",
     selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index, section_titles),
+    owners=owners(),
     tags=tags_of("comments_sweep"),
     description=described(
         "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引，更新来自豆瓣的片名。每十分钟自动运行。",
@@ -59,6 +61,7 @@ report_job = dg.define_asset_job(
         capacity_report,
         comment_review_queue,
     ),
+    owners=owners(),
     tags=tags_of("comments_report"),
     description=described(
         "接入 CMS 的新评论，归并过期的曝光，列出因子、容量和待审评论。每小时自动运行。",
@@ -317,6 +320,7 @@ def prune_comment_runs(
 
 @dg.job(
     config=prune_opening("prune_comment_runs"),
+    owners=owners(),
     tags=tags_of("comments_prune"),
     description=described("清理超过七天的运行记录。", "Clears away finished runs of the location after seven days."),
 )

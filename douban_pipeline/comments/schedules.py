@@ -6,12 +6,16 @@ import dagster as dg
 
 from douban_pipeline.comments.jobs import prune_comments, report_job, sweep_job
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 
 
 def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
     """Return the schedules, on the clock of ``time_zone``."""
     by_clock = partial(
-        dg.ScheduleDefinition, execution_timezone=time_zone, default_status=dg.DefaultScheduleStatus.RUNNING
+        dg.ScheduleDefinition,
+        execution_timezone=time_zone,
+        owners=owners(),
+        default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     return [
         by_clock(

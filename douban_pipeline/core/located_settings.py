@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, SecretStr, field_validator
 
 from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, owner_name, time_zone
+from douban_pipeline.core.settings_base import BASE_PREFIX, DEFAULT_OWNER, OWNERS, SystemSettings, owner_name, time_zone
 
 
 class LocatedSettings(SystemSettings):
@@ -34,7 +34,7 @@ class LocatedSettings(SystemSettings):
         "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
     )
     owner: str = Field(
-        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
+        DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of what Dagster shows."
     )
     library_url: SecretStr = Field(
         SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."

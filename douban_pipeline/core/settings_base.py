@@ -29,6 +29,8 @@ SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEM
 own."""
 
 
+DEFAULT_OWNER = "team:site"
+"""Owner of what Dagster shows, unless the settings name another."""
 OWNERS = "an e-mail address, or team:NAME such as team:site"
 """Allowed values of an owner, as text."""
 _OWNER = re.compile(r"team:\S+|[^@\s]+@[^@\s]+\.[A-Za-z]{2,7}")

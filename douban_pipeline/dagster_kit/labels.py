@@ -1,8 +1,14 @@
-"""Labels of all assets of a location: owner and database, which come from the settings, and their version."""
+"""Labels of all that a location shows: owner and, of assets, database and version. They come from the settings."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import dagster as dg
+
+from douban_pipeline.core.environment import environment
+from douban_pipeline.core.settings_base import BASE_PREFIX, DEFAULT_OWNER, owner_name
+
+OWNER_VARIABLE = f"{BASE_PREFIX}OWNER"
 
 LIBRARY = "mysql"
 """Kind that marks an asset as stored in the CMS's database, which may be another than MySQL."""
@@ -21,6 +27,20 @@ TABLES = dg.DataVersion(TABLES_VERSION)
 
 Dagster would derive one from the versions of what was read: another one for a run of several shards than for one.
 """
+
+
+@cache
+def owners() -> tuple[str, ...]:
+    """Return the owners of jobs, schedules and sensors: `DOUBAN_PIPELINE_OWNER`, from the environment or ``.env``.
+
+    They are declared when a module is imported, before settings are loaded. A wrong value is left out here: the
+    settings refuse it with a message that names it. Dagster's sensors of run states take no owners.
+    """
+    given = environment().get(OWNER_VARIABLE) or DEFAULT_OWNER
+    try:
+        return (owner_name(given),)
+    except ValueError:
+        return (DEFAULT_OWNER,)
 
 
 def labelled(assets: Iterable[dg.AssetsDefinition], *, owner: str, library_url: str = "") -> list[dg.AssetsDefinition]:

@@ -11,6 +11,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described, language, one_language, one_side
 from douban_pipeline.core.ui.launchpad_links import Launchpad, comment_of, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
+from douban_pipeline.dagster_kit.labels import owners
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
 """Jobs launched by people are not queued behind automatic ones."""
@@ -106,7 +107,9 @@ def person_job(
         if marker in manual:
             manual = manual.replace(marker, text())
     graph = dg.GraphDefinition(name=name, node_defs=[dg.op(run)])
-    return graph.to_job(name=name, description=manual.strip(), config=dg.RunConfig(ops={op: config}), tags=dict(tags))
+    return graph.to_job(
+        name=name, description=manual.strip(), config=dg.RunConfig(ops={op: config}), owners=owners(), tags=dict(tags)
+    )
 
 
 def example_yaml(op: str, config: dg.Config) -> str:

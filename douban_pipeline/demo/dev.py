@@ -69,7 +69,8 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
             _prepare_library()
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
-            os.environ["PYTHONWARNINGS"] = "ignore:Parameter,ignore:Function"  # of beta features, used on purpose
+            # `dagster dev` recommends its successor, on the terminal of who called this command.
+            os.environ["PYTHONWARNINGS"] = "ignore:Function `dev_command` is superseded"
             console.print(
                 said(
                     "正在启动，约一分钟；全部应答后显示地址",

@@ -9,6 +9,7 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
@@ -26,6 +27,7 @@ SLOT_TAGS = tags_of("digest_slot")
 slot_job = dg.define_asset_job(
     "run_digest_slot",
     selection=dg.AssetSelection.assets(ARTICLES, ANALYSES, FINDINGS, REPORT),
+    owners=owners(),
     tags=SLOT_TAGS,
     description=described(
         "一天里的一个时段，从收文章到发消息。由 `digest_slots` 定时启动。",
@@ -36,6 +38,7 @@ slot_job = dg.define_asset_job(
 check_job = dg.define_asset_job(
     "check_digest",
     selection=dg.AssetSelection.all_asset_checks(),
+    owners=owners(),
     tags=tags_of("digest_check"),
     description=described(
         "检查当天各时段是否正常结束、日报是否送达。",
@@ -66,7 +69,11 @@ def watch_reports(
     context.add_output_metadata({"watched": len(found), "made": run_table(rows)})
 
 
-@dg.job(tags=tags_of("digest_watch"), description=described("该出日报的时段没有出时，补出日报并放进发件箱。"))
+@dg.job(
+    owners=owners(),
+    tags=tags_of("digest_watch"),
+    description=described("该出日报的时段没有出时，补出日报并放进发件箱。"),
+)
 def watch_digest() -> None:
     """Make the day's report and put it into the outbox, if its slot failed to do so."""
     watch_reports()
@@ -195,6 +202,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 
 @dg.job(
     config=prune_opening("prune"),
+    owners=owners(),
     tags=tags_of("digest_prune"),
     description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"),
 )

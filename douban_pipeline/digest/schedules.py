@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.digest.guards import REPORT_LATE
 from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
 from douban_pipeline.digest.partitions import partition_of
@@ -21,6 +22,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
     by_clock: Any = partial(
         dg.ScheduleDefinition,
         execution_timezone=settings.site_timezone,
+        owners=owners(),
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
 
@@ -29,6 +31,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
         job=slot_job,
         cron_schedule=[_cron(slot) for slot in settings.schedule_slots],
         execution_timezone=settings.site_timezone,
+        owners=owners(),
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description=described("到点启动当天的各个时段。", "Launches each slot at its hour."),
     )

@@ -7,6 +7,7 @@ import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, partition_range_tags, partitions_of_run, paused_partitions
 from douban_pipeline.douban.chain.deciding.assets import DECISIONS_POOL, applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -31,6 +32,7 @@ Three of the chain: while one begins and another writes, a third still asks.
 chain_job = dg.define_asset_job(
     CHAIN,
     selection=dg.AssetSelection.assets(*CHAIN_ASSETS),
+    owners=owners(),
     tags=SYNC_TAGS,
     description=described(
         "主作业：到期的影片经搜索、判定、检查后写入 CMS，开启时再写简介；覆盖一个或几个分片。由 "
@@ -44,6 +46,7 @@ chain_job = dg.define_asset_job(
 decisions_job = dg.define_asset_job(
     "apply_decisions",
     selection=dg.AssetSelection.assets(applied_decisions),
+    owners=owners(),
     tags=DECISION_TAGS,
     description=described(
         "立即执行人工决定。由 `decisions_sensor` 自动启动；手动启动也无妨。",
@@ -53,6 +56,7 @@ decisions_job = dg.define_asset_job(
 ordered_intros_job = dg.define_asset_job(
     "write_ordered_intros",
     selection=dg.AssetSelection.assets(ordered_intros),
+    owners=owners(),
     tags=DECISION_TAGS,
     description=described(
         "立即写人工点名的简介。由 `decisions_sensor` 自动启动。",

@@ -6,6 +6,7 @@ from functools import partial
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.chain.linking.assets import DueRechecksConfig
 from douban_pipeline.douban.chain.linking.jobs import index_archive, recheck_due_links
@@ -37,6 +38,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         job=chain_job,
         cron_schedule=f"0 {backfill_hour} * * 0",
         execution_timezone=time_zone,
+        owners=owners(),
         default_status=running,
         description=described(
             "每周日凌晨把 64 个分片都检查一遍，每次八个，处理传感器没有顾到的影片。",
@@ -54,6 +56,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         job=sweep_library,
         cron_schedule="17 * * * *",
         execution_timezone=time_zone,
+        owners=owners(),
         default_status=running,
         description=described(
             "每小时查全库的二十四分之一，每个 ID 每天都看到一次。",
@@ -70,6 +73,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         job=recheck_due_links,
         cron_schedule="37 * * * *",
         execution_timezone=time_zone,
+        owners=owners(),
         default_status=running,
         description=described(
             "每小时在一部分分片里找该重新判定的关联。",
@@ -81,7 +85,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         config = DueRechecksConfig(part=context.scheduled_execution_time.hour, parts=HOURS)
         return dg.RunRequest(run_config=dg.RunConfig(ops={"due_rechecks": config}))
 
-    by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, default_status=running)
+    by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, owners=owners(), default_status=running)
     nightly_reports = by_clock(
         name="nightly_reports_schedule",
         job=reports_job,

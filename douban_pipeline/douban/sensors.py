@@ -17,6 +17,7 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, partitions_of_run, pause_after_failures
 from douban_pipeline.douban.chain.deciding.open_orders import open_orders
@@ -63,6 +64,7 @@ _MOST_CAUSES = 10
 @dg.sensor(
     job=chain_job,
     minimum_interval_seconds=INTERVAL_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "有足够的影片到期、或有影片等了够久时启动主作业 `douban_chain`。数据源断开、检查不通过、或在 "
@@ -139,6 +141,7 @@ def due_videos_sensor(
 @dg.sensor(
     jobs=[decisions_job, ordered_intros_job],
     minimum_interval_seconds=DECISIONS_INTERVAL_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "有人工决定等着时，几秒内启动 `apply_decisions`；有人工点名的简介时启动 `write_ordered_intros`。",
@@ -202,6 +205,7 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
 @dg.sensor(
     job=take_in_changes,
     minimum_interval_seconds=INTAKE_INTERVAL_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "CMS 有新增或改动的影片时启动 `take_in_changes`；来源系统发现库里片名有更新时也启动。",
@@ -238,6 +242,7 @@ def intake_sensor(
 
 @dg.sensor(
     minimum_interval_seconds=RENEWED_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "每两分钟重写首页 `index.html`，不启动任何运行。",

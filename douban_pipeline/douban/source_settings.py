@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 
 from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.settings_base import (
+    DEFAULT_OWNER,
     SystemSettings,
     http_address,
     is_loopback,
@@ -50,7 +51,7 @@ class SourceSettings(SystemSettings):
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
     language: Literal["zh", "en"] = Field("zh", description="Language of Dagster's pages and the command line: zh, en.")
-    owner: str = Field("team:site", description="Owner of the assets in Dagster: an e-mail address, or team:NAME.")
+    owner: str = Field(DEFAULT_OWNER, description="Owner of what Dagster shows: an e-mail address, or team:NAME.")
     systems: Annotated[tuple[str, ...], NoDecode] = Field(
         ("douban",), description="Systems installed here, which setup, check, upgrade, grants and backup serve."
     )

@@ -9,6 +9,7 @@ from pydantic import Field
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
@@ -26,6 +27,7 @@ POLL_TAGS = tags_of("feeds_poll")
 poll_job = dg.define_asset_job(
     "poll_feeds",
     selection=dg.AssetSelection.assets(feed_polls, feed_entries),
+    owners=owners(),
     tags=POLL_TAGS,
     description=described(
         "抓取到期的来源。由 `due_feeds_sensor` 自动启动，也可手动启动。",
@@ -36,6 +38,7 @@ poll_job = dg.define_asset_job(
 review_job = dg.define_asset_job(
     "review_feeds",
     selection=dg.AssetSelection.assets(feed_cadence, feeds_page),
+    owners=owners(),
     tags=tags_of("feeds_review"),
     description=described(
         "重新分析所有来源的节奏，排出抓取计划，更新 `feeds.html`。",
@@ -295,6 +298,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 
 @dg.job(
     config=prune_opening("prune"),
+    owners=owners(),
     tags=tags_of("feeds_prune"),
     description=described("清理超过 `DOUBAN_PIPELINE_FEEDS_POLL_DAYS` 天的抓取记录和原始内容，以及结束的运行记录。"),
 )

@@ -5,13 +5,17 @@ from functools import partial
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.feeds.jobs import prune_feeds, review_job
 
 
 def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
     """Return the schedules, in ``time_zone``."""
     by_clock = partial(
-        dg.ScheduleDefinition, execution_timezone=time_zone, default_status=dg.DefaultScheduleStatus.RUNNING
+        dg.ScheduleDefinition,
+        execution_timezone=time_zone,
+        owners=owners(),
+        default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     return [
         by_clock(

@@ -4,6 +4,7 @@ import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.assets import feed_entries, feed_polls
@@ -21,6 +22,7 @@ _MOST_FAILED = 2
 @dg.sensor(
     job=poll_job,
     minimum_interval_seconds=INTERVAL_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "到期的来源够多、或有来源等了一分钟时启动 `poll_feeds`，同时只有一次运行；连续失败两次后停十分钟。",

@@ -22,7 +22,7 @@ from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings, variable
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.ops.console import plain, silence_beta_warnings
+from douban_pipeline.ops.console import plain
 from douban_pipeline.ops.grants import missing_grants, missing_table_grants
 from douban_pipeline.ops.results import CheckResult, State, print_results
 from douban_pipeline.ops.source_checks import asked_results, reached_results
@@ -95,7 +95,6 @@ def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> It
         yield from ((system.name, result) for result in system_results(system))
     if dagster:
         # Dagster and our code location take longer to load than everything else, so a monitor may omit them.
-        silence_beta_warnings()
         from douban_pipeline.ops.dagster_checks import dagster_results
 
         found = dagster_results(SystemClock().now(), with_douban=with_douban, others=others)

@@ -182,10 +182,8 @@ def demo(
     ] = "",
 ) -> None:
     """Run each system over bundled samples, through Dagster, on parts that bring themselves; print what came of it."""
-    from douban_pipeline.ops.console import console, silence_beta_warnings
-
-    silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
+    from douban_pipeline.ops.console import console
 
     commands.run_once(systems, console)
 
@@ -196,10 +194,8 @@ def dev(
     service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
 ) -> None:
     """Run Dagster, the service and the comment worker on the demo library, until Ctrl-C."""
-    from douban_pipeline.ops.console import console, silence_beta_warnings
-
-    silence_beta_warnings()  # before the import that loads the whole code location
     from douban_pipeline.demo import commands
+    from douban_pipeline.ops.console import console
 
     commands.open_all(port, service_port, console)
 

@@ -18,7 +18,7 @@ from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.checking import cms_result, open_checked, profile_result, settings_results
-from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.grants import grant_statements
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.ops.systems import operating, registry
@@ -44,7 +44,6 @@ def set_up(names: Sequence[str] | None) -> None:
 
 def _set_up_douban() -> None:
     # Imported here: Dagster takes longest to load, and no other command of this module needs it.
-    silence_beta_warnings()
     from dagster import DagsterInstance
 
     from douban_pipeline.dagster_kit.runs import set_pool_limits

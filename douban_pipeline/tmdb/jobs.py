@@ -10,6 +10,7 @@ from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
@@ -31,7 +32,7 @@ HISTORY_DAYS = 90
 
 def _job(name: str, asset: str, kind: str, description: str) -> Any:
     return dg.define_asset_job(
-        name, selection=dg.AssetSelection.assets(asset), tags=tags_of(kind), description=description
+        name, selection=dg.AssetSelection.assets(asset), owners=owners(), tags=tags_of(kind), description=description
     )
 
 
@@ -68,6 +69,7 @@ graph_job = _job(
 check_job = dg.define_asset_job(
     "look_at_tmdb",
     selection=dg.AssetSelection.all_asset_checks(),
+    owners=owners(),
     tags=tags_of("tmdb_check"),
     description=described(
         "检查存储是否完整、够新，图是否与它一致。",
@@ -98,6 +100,7 @@ def delete_outdated(
 
 @dg.job(
     config=prune_opening("delete_outdated"),
+    owners=owners(),
     tags=tags_of("tmdb_upkeep"),
     description=described(
         "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成占位行。"
@@ -119,7 +122,7 @@ def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServic
     context.add_output_metadata({"seconds": round(refreshing.vacuum(services), 1)})
 
 
-@dg.job(tags=tags_of("tmdb_upkeep"), description=described("对每张表运行 `VACUUM (ANALYZE)`。"))
+@dg.job(owners=owners(), tags=tags_of("tmdb_upkeep"), description=described("对每张表运行 `VACUUM (ANALYZE)`。"))
 def vacuum_tmdb() -> None:
     """Run `VACUUM (ANALYZE)` on every table of the schema, to reclaim space and keep statistics current."""
     vacuum()

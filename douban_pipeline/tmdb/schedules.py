@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.tmdb.jobs import (
     changes_job,
     check_job,
@@ -71,7 +72,12 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
         _of_yesterday("daily_tmdb_stats", stats_job, "10 0 * * *", "tmdb_stats", counts, status),
         *(
             dg.ScheduleDefinition(
-                name=name, job=job, cron_schedule=cron, default_status=status, description=description()
+                name=name,
+                job=job,
+                cron_schedule=cron,
+                owners=owners(),
+                default_status=status,
+                description=description(),
             )
             for name, job, cron, description in _CLOCK
         ),
@@ -88,6 +94,7 @@ def _of_yesterday(
         job=job,
         cron_schedule=cron,
         execution_timezone="UTC",
+        owners=owners(),
         default_status=status,
         description=description,
     )

@@ -4,6 +4,7 @@ import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, pause_after_failures
 from douban_pipeline.tmdb.jobs import graph_job
 from douban_pipeline.tmdb.resources import tags_of
@@ -21,6 +22,7 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         name="outbox_backlog",
         job=graph_job,
         minimum_interval_seconds=INTERVAL_SECONDS,
+        owners=owners(),
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=described(
             "有变更等待写入图时启动 `sync_tmdb_graph`，同一时刻只有一次运行。",

@@ -11,7 +11,14 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.database import refuse_unusable_url
-from douban_pipeline.core.settings_base import BASE_PREFIX, OWNERS, SystemSettings, http_address, owner_name
+from douban_pipeline.core.settings_base import (
+    BASE_PREFIX,
+    DEFAULT_OWNER,
+    OWNERS,
+    SystemSettings,
+    http_address,
+    owner_name,
+)
 
 PREFIX = f"{BASE_PREFIX}TMDB_"
 _GRAPH_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -42,7 +49,7 @@ class TmdbSettings(SystemSettings):
         "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
     )
     owner: str = Field(
-        "team:site", validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of the assets in Dagster."
+        DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of what Dagster shows."
     )
     database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."

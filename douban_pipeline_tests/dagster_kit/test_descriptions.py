@@ -18,8 +18,9 @@ LOCATIONS = (
 # A location is loaded in one language a process.
 PROGRAM = """
 import importlib, json, sys
+import dagster as dg
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-shown, assets = {}, {}
+shown, assets, owners = {}, {}, {}
 for name in sys.argv[1:]:
     repository = importlib.import_module(name).defs.get_repository_def()
     graph = repository.asset_graph
@@ -34,14 +35,17 @@ for name in sys.argv[1:]:
     for job in repository.get_all_jobs():
         if not job.name.startswith("__"):
             shown[f"job {job.name}"] = job.description
+            owners[f"job {job.name}"] = job.owners
     for each in (*repository.sensor_defs, *repository.schedule_defs):
         shown[f"{type(each).__name__} {each.name}"] = each.description
+        if not isinstance(each, dg.RunStatusSensorDefinition):  # these take no owners
+            owners[f"{type(each).__name__} {each.name}"] = each.owners
 def configs(kind):
     return [found for each in kind.__subclasses__() for found in (each, *configs(each))]
 for each in configs(LaunchpadConfig):
     for name, field in each.model_fields.items():
         shown[f"field {each.__module__}.{each.__name__}.{name}"] = field.description
-print(json.dumps([shown, assets]))
+print(json.dumps([shown, assets, owners]))
 """
 
 
@@ -50,7 +54,7 @@ def loaded(**environment):
     given = {f"DOUBAN_PIPELINE_{name.upper()}": value for name, value in environment.items()}
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, *LOCATIONS],
+        [sys.executable, "-c", PROGRAM, *LOCATIONS],
         env={**clean, **given},
         capture_output=True,
         text=True,
@@ -64,7 +68,7 @@ def english():
 
 
 def test_everything_says_what_it_is_in_chinese():
-    shown, _ = loaded()
+    shown, *_ = loaded()
     assert not [name for name, text in shown.items() if not has_chinese(text or "")]
     # Sentences of the other language: five words in a row.
     prose = re.compile(r"(?:\b[A-Za-z]{2,}\b[ ,]+){5}")
@@ -73,7 +77,7 @@ def test_everything_says_what_it_is_in_chinese():
 
 
 def test_everything_says_what_it_is_in_english():
-    shown, _ = english()
+    shown, *_ = english()
     assert shown.keys() == loaded()[0].keys()
     assert not [name for name, text in shown.items() if not text or has_chinese(text)]
 
@@ -82,7 +86,20 @@ def test_everything_says_what_it_is_in_english():
     ("given", "owner", "backend"), [(loaded, "team:site", "sqlite"), (english, "editor@example.com", "mariadb")]
 )
 def test_assets_have_the_owner_and_the_database_that_the_settings_name(given, owner, backend):
-    _, assets = given()
+    _, assets, _ = given()
     assert {tuple(owners) for owners, _ in assets.values()} == {(owner,)}
     assert set(assets["synced_fields"][1]) == {backend, "python"}
     assert not any("mysql" in kinds for _, kinds in assets.values())
+
+
+@pytest.mark.parametrize(("given", "owner"), [(loaded, "team:site"), (english, "editor@example.com")])
+def test_jobs_schedules_and_sensors_have_the_owner_that_the_settings_name(given, owner):
+    _, _, owners = given()
+    assert {name.partition(" ")[0] for name in owners} == {"job", "ScheduleDefinition", "SensorDefinition"}
+    assert {name: found for name, found in owners.items() if found != [owner]} == {}
+
+
+def test_a_wrong_owner_is_refused_by_the_settings():
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        loaded(owner="nobody")
+    assert "DOUBAN_PIPELINE_OWNER = 'nobody' is not allowed" in failed.value.stderr

@@ -148,7 +148,7 @@ def two_workers(
         settings = {PREFIX + name: value for name, value in ours.items()}
         for name, value in {**settings, **workers.environment, "DAGSTER_HOME": str(home)}.items():
             monkeypatch.setenv(name, value)
-        workers.start(Host(home, {**os.environ, "PYTHONWARNINGS": "ignore"}), *NAMES)
+        workers.start(Host(home, dict(os.environ)), *NAMES)
         with dg.DagsterInstance.from_config(str(home)) as instance:
             yield TwoWorkers(workers, instance, upstream)
 

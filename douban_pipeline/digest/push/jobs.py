@@ -11,6 +11,7 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time, panel
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.outbox import Notification
@@ -59,6 +60,7 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
 
 
 @dg.job(
+    owners=owners(),
     tags=PUSH_TAGS,
     description=described(
         "发送发件箱里到期的消息：机会提醒最多发一次，日报至少送达一次。由 `push_sensor` 自动启动，不"

@@ -5,6 +5,7 @@ import dagster as dg
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.jobs import PUSH_TAGS, push_notifications
@@ -19,6 +20,7 @@ _MOST_FAILED = 5
 @dg.sensor(
     job=push_notifications,
     minimum_interval_seconds=INTERVAL_SECONDS,
+    owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "有消息到期时启动 `push_notifications`，同时只有一次运行。",

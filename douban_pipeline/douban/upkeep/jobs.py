@@ -12,6 +12,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
@@ -369,6 +370,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 
 @dg.job(
     config=prune_opening("prune"),
+    owners=owners(),
     tags=tags_of("housekeeping"),
     description=described(
         "清理 Dagster 的运行记录、已结束的任务和告警，保留 `DOUBAN_PIPELINE_HISTORY_DAYS` 天。健康检"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.ops.console import console, plain, silence_beta_warnings
+from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.grants import table_grants
 from douban_pipeline.ops.systems.registry import MYSQL, System, installed
 
@@ -22,7 +22,6 @@ def set_up(system: System) -> None:
             )
         )
         return
-    silence_beta_warnings()
     from dagster import DagsterInstance
 
     from douban_pipeline.dagster_kit.runs import set_pool_limits

@@ -103,7 +103,6 @@ class DagsterStack(Part):
             **kept,
             "DAGSTER_HOME": str(home),
             "PYTHONUNBUFFERED": "1",
-            "PYTHONWARNINGS": "ignore:Parameter,ignore:Function",
             **settings,
         }
         self.port = free_port()

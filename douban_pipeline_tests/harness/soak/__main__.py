@@ -1,12 +1,8 @@
 """Entry point: ``python -m douban_pipeline_tests.harness.soak``."""
 
 import signal
-import warnings
-
-from dagster import BetaWarning
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", BetaWarning)
     # A shell starts what runs in the background with Ctrl-C ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import typer

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
@@ -102,6 +103,7 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
 
 @dg.job(
     config=dg.RunConfig(ops={"initialise": InitialiseConfig(dry_run=False, spread=True)}),
+    owners=owners(),
     tags=INTAKE_TAGS,
     description=described(
         "在 CMS 旁建立流水线：建我们的表，给每部影片建一条状态。没有豆瓣 ID 的显示为“未检查”，等待搜"
@@ -165,6 +167,7 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
 
 @dg.job(
     config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}),
+    owners=owners(),
     tags=INTAKE_TAGS,
     description=described(
         "收进 CMS 里新增和改动的影片。由 `intake_sensor` 自动启动。来源系统发现的新片（"
@@ -193,6 +196,7 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
 
 @dg.job(
     config=dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=0, parts=1)}),
+    owners=owners(),
     tags=INTAKE_TAGS,
     description=described("找出 `vod_time` 看不出的变化：批量编辑、删除、手工写入的 ID。定时作业每小时查一部分。"),
 )

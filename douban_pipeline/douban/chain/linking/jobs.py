@@ -5,6 +5,7 @@ from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import subject_link
+from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.chain.linking.assets import due_rechecks
@@ -97,6 +98,7 @@ recheck_links = person_job(
 recheck_due_links = dg.define_asset_job(
     "recheck_due_links",
     selection=dg.AssetSelection.assets(due_rechecks),
+    owners=owners(),
     tags=tags_of("rechecks"),
     description=described(
         "把该重新判定的关联排进队列：信息变了的、用旧规则确认的、太久没判定的。由定时作业启动。",
@@ -117,6 +119,7 @@ def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Servi
 
 @dg.job(
     name="index_archive",
+    owners=owners(),
     tags=tags_of("housekeeping"),
     description=described(
         "为存档应答描述过的条目建索引，同一作品的其他影片不必发请求就能找到它。由定时作业每晚启动。",
