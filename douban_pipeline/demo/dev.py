@@ -38,6 +38,7 @@ from douban_pipeline.demo.setup import (
     spread_visits,
 )
 from douban_pipeline.douban.chain.due.intake import Intake
+from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 
@@ -162,6 +163,7 @@ def _prepare_library() -> None:
     Intake.of(services).initialise(spread=False)
     apply_states(services)
     spread_visits(services, DEMO_SPREAD)
+    write_overview(services)  # a sensor writes it again when Dagster is there
     services.close()
     if find_spec("ahocorasick"):
         from douban_pipeline.comments.settings import load_settings as load_comments

@@ -8,10 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Response
-from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+
+from douban_pipeline.core.ui.launchpad_links import job_path
+from douban_pipeline.core.ui.templates import render
+from douban_pipeline.douban.links import LOCATION
 
 FRONT_PAGE = "index.html"
-NOT_YET = "首页尚未生成：Dagster 的传感器 overview_sensor 每两分钟写一次，请稍后刷新"
+RETRY_SECONDS = 30
+"""After this time a browser asks again for a front page that is not written yet."""
 _TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 _HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
@@ -27,7 +32,7 @@ _HEAD = 4096
 """Bytes at the beginning of a page in which its own policy stands."""
 
 
-def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> APIRouter:
+def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, ui_url: str = "") -> APIRouter:
     """Return the router.
 
     No name of a file is taken from a request: only what lies in the folder is looked up by it.
@@ -35,6 +40,7 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> A
     Args:
         reports: The folder of all reports.
         instead: Addresses of pages that the service has itself, by the names of the files that they are better than.
+        ui_url: Address of Dagster's UI, for links where the front page is not written yet.
     """
     better = instead or {}
     router = APIRouter()
@@ -51,7 +57,7 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> A
             return _page(path)
         if (reports / "digest" / FRONT_PAGE).is_file():
             return RedirectResponse("digest/", 303)  # where the digest alone is installed
-        return PlainTextResponse(NOT_YET, 404)
+        return _not_written(reports, ui_url)
 
     @router.get("/{name}")
     def report(name: str) -> Response:
@@ -70,6 +76,25 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None) -> A
         return FileResponse(path, media_type="text/javascript; charset=utf-8")
 
     return router
+
+
+def _not_written(reports: Path, ui_url: str) -> Response:
+    """Return the page that says who writes the front page, and how to have it written now."""
+    page = render(
+        "douban_pipeline.douban.reports.pages",
+        "not_written.html.j2",
+        title="首页尚未生成",
+        badge="",
+        about="Dagster 的传感器 overview_sensor 每两分钟写一次首页；写好后这里会自动显示。",
+        lang="zh-Hans",
+        chapters=[{"key": "now", "title": "现在就要看"}],
+        seconds=RETRY_SECONDS,
+        asset=f"{ui_url}/assets/overview",
+        job=f"{ui_url}{job_path('nightly_reports', LOCATION)}",
+        automation=f"{ui_url}/automation",
+        folder=reports,
+    )
+    return HTMLResponse(page, 503, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def _page(path: Path) -> Response:

@@ -72,7 +72,10 @@ def messages_mount() -> Mount:
 
 def front_mount() -> Mount:
     """The front page ``/``, and the reports beside it."""
-    return Mount("reports", reports_router(_reports(), instead={"review_queue.html": "/review/"}))
+    router = reports_router(
+        _reports(), instead={"review_queue.html": "/review/"}, ui_url=load_douban().ui_url.rstrip("/")
+    )
+    return Mount("reports", router)
 
 
 def comments_mount() -> Mount | None:

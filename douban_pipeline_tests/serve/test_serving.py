@@ -280,7 +280,7 @@ def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
     mounts = [
         Mount("digest", digest_router(reports), prefix="/digest"),
         Mount("messages", messages_router("/digest")),
-        Mount("reports", reports_router(reports, instead={"review_queue.html": "/review/"})),
+        Mount("reports", reports_router(reports, instead={"review_queue.html": "/review/"}, ui_url="http://ui:3000")),
     ]
     app = create_app(ServeSettings(_env_file=None), mounts, FakeClock())
     with listening(app) as base, httpx.Client(base_url=base) as browser:
@@ -289,7 +289,6 @@ def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
 
 def test_the_root_is_the_front_page_and_the_digest_has_its_own(fronted: tuple[Path, httpx.Client]) -> None:
     reports, browser = fronted
-    assert "首页尚未生成" in browser.get("/").text
     (reports / "digest" / "index.html").write_text("days")
     assert browser.get("/").headers["location"] == "digest/"
     (reports / "index.html").write_text("一切正常")
@@ -299,6 +298,15 @@ def test_the_root_is_the_front_page_and_the_digest_has_its_own(fronted: tuple[Pa
     (reports / "review_queue.html").write_text("the sheet as a file")
     assert browser.get("/review_queue.html").headers["location"] == "/review/"
     assert browser.get("/healthz").json()["status"] == "ok"
+
+
+def test_a_front_page_that_is_not_written_says_who_writes_it(fronted: tuple[Path, httpx.Client]) -> None:
+    reports, browser = fronted
+    answer = browser.get("/")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    for part in ("首页尚未生成", "overview_sensor", "nightly_reports", "http://ui:3000/assets/overview", str(reports)):
+        assert part in answer.text
 
 
 def test_reports_are_served_with_the_scripts_that_they_name_and_no_others(fronted: tuple[Path, httpx.Client]) -> None:
