@@ -36,6 +36,7 @@ from sqlalchemy.types import BINARY
 
 from douban_pipeline.core.column_types import OneDecimal
 from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.ui.language import said
 
 _INTEGERS = (
     "type_id",
@@ -189,25 +190,40 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
         DatabaseError: The database cannot be reached, or does not belong to a maccms10.
     """
     found: dict[str, dict[str, Any]] = {}
+    shown = engine.url.render_as_string(hide_password=True)
     for name in (f"{prefix}vod", f"{prefix}type"):
         try:
             found[name] = {column["name"]: column for column in inspect(engine).get_columns(name)}
         except NoSuchTableError as error:
             raise DatabaseError(
-                f"there is no table {name} in {engine.url.render_as_string(hide_password=True)}, where "
-                f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
+                said(
+                    f"{shown} 里没有表 {name}，查找时 DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r}",
+                    f"there is no table {name} in {shown}, where "
+                    f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
+                ),
                 _prefix_remedy(engine),
             ) from error
         except OperationalError as error:
             raise DatabaseError(
-                f"the CMS's database {engine.url.render_as_string(hide_password=True)} cannot be reached "
-                f"({error.orig})",
-                "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
+                said(
+                    f"连接不上 CMS 的数据库 {shown}（{error.orig}）",
+                    f"the CMS's database {shown} cannot be reached ({error.orig})",
+                ),
+                said(
+                    "请检查 DOUBAN_PIPELINE_DATABASE_URL，以及服务器是否在运行",
+                    "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
+                ),
             ) from error
     columns = found[f"{prefix}vod"]
     missing = [name for name in READ_COLUMNS if name not in columns]
     if missing:
-        raise DatabaseError(f"{prefix}vod lacks {', '.join(missing)}: it is not the table of a maccms10")
+        lacking = ", ".join(missing)
+        raise DatabaseError(
+            said(
+                f"{prefix}vod 缺少 {lacking}：它不是 maccms10 的表",
+                f"{prefix}vod lacks {lacking}: it is not the table of a maccms10",
+            )
+        )
     metadata = MetaData()
     vod = Table(
         f"{prefix}vod",

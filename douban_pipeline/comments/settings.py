@@ -14,11 +14,16 @@ from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
 
 _LEAST_SECRET = 16
-_HTTP = "http://… or https://…"
+_TOKEN = said(
+    f"至少 {_LEAST_SECRET} 个字符，例如 `openssl rand -hex 24` 的输出",
+    f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
+)
+_HTTP = said("http://… 或 https://…", "http://… or https://…")
 
 
 class CommentsSettings(LocatedSettings):
@@ -28,16 +33,24 @@ class CommentsSettings(LocatedSettings):
     file: ClassVar[str] = "comments.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "token_secret": f"at least {_LEAST_SECRET} letters",
-        "admin_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
-        "audit_token": f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
-        "api_keys": "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
-        "read_sites": "NAME=DATABASE_URL,REDIS_URL, several separated by blanks",
-        "redis_url": "redis://…, rediss://… or unix://…",
+        "token_secret": said(f"至少 {_LEAST_SECRET} 个字符", f"at least {_LEAST_SECRET} letters"),
+        "admin_token": _TOKEN,
+        "audit_token": _TOKEN,
+        "api_keys": said(
+            f"名字=密钥:每分钟请求数，多个以空格分隔，密钥至少 {_LEAST_SECRET} 个字符",
+            "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
+        ),
+        "read_sites": said(
+            "名字=数据库URL,RedisURL，多个以空格分隔", "NAME=DATABASE_URL,REDIS_URL, several separated by blanks"
+        ),
+        "redis_url": said("redis://…、rediss://… 或 unix://…", "redis://…, rediss://… or unix://…"),
         "friends_url": _HTTP,
         "decorations_url": _HTTP,
         "review_url": _HTTP,
-        "heat_weights": 'JSON such as {"decay": 0.12}; the weights are those of the score',
+        "heat_weights": said(
+            'JSON，例如 {"decay": 0.12}；权重是得分的那些',
+            'JSON such as {"decay": 0.12}; the weights are those of the score',
+        ),
     }
 
     database_url: SecretStr = Field(
@@ -161,7 +174,7 @@ class CommentsSettings(LocatedSettings):
     @classmethod
     def _long_enough(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value() and len(value.get_secret_value()) < _LEAST_SECRET:
-            raise ValueError("too short")
+            raise ValueError(said("太短", "too short"))
         return value
 
     @field_validator("api_keys")
@@ -181,13 +194,19 @@ class CommentsSettings(LocatedSettings):
     def _site(self) -> Self:
         names = read_sites(self.read_sites.get_secret_value())
         if self.read_site and self.read_site not in names:
-            raise self.mistake("read_site", self.read_site, f"a name of {PREFIX}READ_SITES")
+            raise self.mistake(
+                "read_site", self.read_site, said(f"{PREFIX}READ_SITES 里的一个名字", f"a name of {PREFIX}READ_SITES")
+            )
         return self
 
     @model_validator(mode="after")
     def _llm(self) -> Self:
         if self.review_by_llm and not self.openrouter_api_key.get_secret_value():
-            raise self.mistake("review_by_llm", "true", "false, unless OPENROUTER_API_KEY is set")
+            raise self.mistake(
+                "review_by_llm",
+                "true",
+                said("没有设置 OPENROUTER_API_KEY 时只能是 false", "false, unless OPENROUTER_API_KEY is set"),
+            )
         return self
 
     @field_validator("redis_url")
@@ -195,14 +214,14 @@ class CommentsSettings(LocatedSettings):
     def _redis(cls, value: SecretStr) -> SecretStr:
         given = value.get_secret_value()
         if given and not given.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("no address of Redis")
+            raise ValueError(said("不是 Redis 的地址", "no address of Redis"))
         return value
 
     @field_validator("friends_url", "decorations_url", "review_url")
     @classmethod
     def _address(cls, value: str) -> str:
         if value and not value.startswith(("http://", "https://")):
-            raise ValueError("no address")
+            raise ValueError(said("不是地址", "no address"))
         return value
 
     @property
@@ -222,7 +241,7 @@ def read_api_keys(text: str) -> dict[str, tuple[str, int]]:
         name, _, rest = item.partition("=")
         key, _, quota = rest.rpartition(":")
         if not name or not quota.isdecimal() or len(key) < _LEAST_SECRET:
-            raise ValueError("a key that cannot be read or is too short")
+            raise ValueError(said("有密钥无法读出或太短", "a key that cannot be read or is too short"))
         found[name] = (key, int(quota))
     return found
 
@@ -238,7 +257,7 @@ def read_sites(text: str) -> dict[str, tuple[str, str]]:
         name, equals, rest = item.partition("=")
         database, _, cache = rest.partition(",")
         if not name or not equals or not database:
-            raise ValueError("a site that cannot be read")
+            raise ValueError(said("有站点无法读出", "a site that cannot be read"))
         found[name] = (database, cache)
     return found
 

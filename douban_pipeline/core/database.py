@@ -24,6 +24,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.ui.language import said
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with an error."""
@@ -94,11 +95,17 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHE
         parsed = make_url(url)
     except ArgumentError as error:
         raise DatabaseError(
-            f"{setting} is not an SQLAlchemy URL; expected e.g. {(others or [last])[0]}://user:password@host/db"
+            said(
+                f"{setting} 不是 SQLAlchemy URL；应如 {(others or [last])[0]}://user:password@host/db",
+                f"{setting} is not an SQLAlchemy URL; expected e.g. {(others or [last])[0]}://user:password@host/db",
+            )
         ) from error
     if parsed.get_backend_name() not in backends:
-        expected = f"{', '.join(others)} or {last}" if others else last
-        raise DatabaseError(f"{setting} names {parsed.get_backend_name()!r}; expected {expected}")
+        expected = f"{', '.join(others)}{said(' 或 ', ' or ')}{last}" if others else last
+        named = repr(parsed.get_backend_name())
+        raise DatabaseError(
+            said(f"{setting} 写的是 {named}；应为 {expected}", f"{setting} names {named}; expected {expected}")
+        )
     return parsed
 
 
@@ -144,7 +151,11 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
         shown = parsed.render_as_string(hide_password=True)
         expected = _SCHEMES[parsed.get_backend_name()]
         raise DatabaseError(
-            f"{setting} needs a driver that is not installed, {shown} ({error})", f"write {expected}://…"
+            said(
+                f"{setting} 需要的驱动没有安装，{shown}（{error}）",
+                f"{setting} needs a driver that is not installed, {shown} ({error})",
+            ),
+            said(f"请写 {expected}://…", f"write {expected}://…"),
         ) from error
 
     @event.listens_for(engine, "connect")

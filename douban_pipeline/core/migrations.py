@@ -19,6 +19,7 @@ from sqlalchemy.schema import CreateSchema, DropTable
 
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
 from douban_pipeline.core.migration_steps import Shape
+from douban_pipeline.core.ui.language import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,10 @@ class MigrationTree:
         parameters = {"name": name, "seconds": LOCK_WAIT_SECONDS}
         if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), parameters).scalar() != 1:
             raise DatabaseError(
-                "another process is upgrading or restoring our tables: wait for it to end and try again"
+                said(
+                    "另一个进程正在升级或恢复我们的表：等它结束再试",
+                    "another process is upgrading or restoring our tables: wait for it to end and try again",
+                )
             )
         try:
             yield
@@ -149,8 +153,15 @@ class MigrationTree:
         if found is None and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
-        what = "do not exist yet" if found is None else f"are at version {found}, this release needs {self.head}"
-        raise DatabaseError(f"{whose} tables {what}: run `douban-pipeline setup --system {system}`")
+        if found is None:
+            what = said(f"{system} 的表还不存在", f"{whose} tables do not exist yet")
+        else:
+            what = said(
+                f"{system} 的表是版本 {found}，此发行版需要 {self.head}",
+                f"{whose} tables are at version {found}, this release needs {self.head}",
+            )
+        command = f"`douban-pipeline setup --system {system}`"
+        raise DatabaseError(said(f"{what}：请运行 {command}", f"{what}: run {command}"))
 
     @cached_property
     def head(self) -> str:
@@ -172,8 +183,13 @@ class MigrationTree:
         """
         if version is not None and version not in self.versions:
             raise DatabaseError(
-                f"our tables are at version {version}, the newest version of this release is {self.head}: it is older "
-                "than the release that made them. Install that one again; only a backup from before leads back"
+                said(
+                    f"我们的表是版本 {version}，此发行版最新的是 {self.head}：它比建立这些表的发行版旧。"
+                    "请重新安装那个发行版；只有用此前的备份才能退回",
+                    f"our tables are at version {version}, the newest version of this release is {self.head}: it is "
+                    "older than the release that made them. Install that one again; only a backup from before leads "
+                    "back",
+                )
             )
         return version
 
@@ -184,7 +200,10 @@ class MigrationTree:
         for table in leftovers:
             if connection.execute(select(func.count()).select_from(table)).scalar_one():
                 raise DatabaseError(
-                    f"{table.name} holds rows, but {self.version_table} holds no version: {self.misplaced}"
+                    said(
+                        f"{table.name} 里有数据，而 {self.version_table} 里没有版本：{self.misplaced}",
+                        f"{table.name} holds rows, but {self.version_table} holds no version: {self.misplaced}",
+                    )
                 )
         return leftovers
 

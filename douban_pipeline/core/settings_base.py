@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
+from douban_pipeline.core.ui.language import said
 
 SYSTEMS = ("feeds", "digest", "tmdb", "comments")
 """Systems other than Douban's."""
@@ -31,7 +32,7 @@ own."""
 
 DEFAULT_OWNER = "team:site"
 """Owner of what Dagster shows, unless the settings name another."""
-OWNERS = "an e-mail address, or team:NAME such as team:site"
+OWNERS = said("电子邮箱，或 team:名字，例如 team:site", "an e-mail address, or team:NAME such as team:site")
 """Allowed values of an owner, as text."""
 _OWNER = re.compile(r"team:\S+|[^@\s]+@[^@\s]+\.[A-Za-z]{2,7}")
 
@@ -48,7 +49,8 @@ class SettingsError(Exception):
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("Wrong settings:\n" + "\n".join(f"  {problem}" for problem in problems))
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"{said('设置有误：', 'Wrong settings:')}\n{lines}")
         self.problems = tuple(problems)
 
 
@@ -91,7 +93,8 @@ class SystemSettings(BaseSettings):
     @classmethod
     def mistake(cls, name: str, value: object, allowed: str) -> ValueError:
         """Return the error a validator raises for a value that conflicts with another setting."""
-        return ValueError(f"{cls._prefix()}{name.upper()} = {str(value)!r} is not allowed: {allowed}")
+        given = f"{cls.variable(name)} = {str(value)!r}"
+        return ValueError(said(f"{given} 不允许：{allowed}", f"{given} is not allowed: {allowed}"))
 
     @classmethod
     def _prefix(cls) -> str:
@@ -107,7 +110,8 @@ class SystemSettings(BaseSettings):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
                 near = nearest(given.upper(), known)
-                problems.append(f"{given} is not a setting" + (f"; did you mean {near}?" if near else ""))
+                meant = said(f"；是不是 {near}？", f"; did you mean {near}?") if near else ""
+                problems.append(said(f"没有 {given} 这个设置", f"{given} is not a setting") + meant)
         return problems
 
     @classmethod
@@ -117,27 +121,35 @@ class SystemSettings(BaseSettings):
         loc = str(detail["loc"][0])
         name = next((name for name in cls.model_fields if cls.variable(name) == loc), loc.lower())
         field = cls.model_fields.get(name)
-        allowed = cls.allowed.get(name) or cls._bounds(name) or _plain(detail["msg"])
+        variable = cls.variable(name) if field is not None else cls._prefix() + name.upper()
+        allowed = said("应为 ", "expected ") + (cls.allowed.get(name) or cls._bounds(name) or _expected(detail))
+        own = detail["type"] == "value_error"
+        # What pydantic says is English; in Chinese, what is expected must do.
+        why = _plain(detail["msg"]) if own else said("", _plain(detail["msg"]))
         if field is not None and field.annotation is SecretStr:
-            return f"{cls.variable(name)} is not usable: {_plain(detail['msg'])}; expected {allowed}"
-        value = detail["input"]
-        return (
-            f"{cls._prefix()}{name.upper()} = {str(value)!r} is not allowed: {_plain(detail['msg'])}; "
-            f"expected {allowed}"
-        )
+            problem = said(f"{variable} 不可用", f"{variable} is not usable")
+        else:
+            value = str(detail["input"])
+            problem = said(f"{variable} = {value!r} 不允许", f"{variable} = {value!r} is not allowed")
+        return problem + said("：", ": ") + said("；", "; ").join(part for part in (why, allowed) if part)
 
     @classmethod
     def _bounds(cls, name: str) -> str:
         field = cls.model_fields.get(name)
         if field is not None and field.annotation is bool:
-            return "true or false"
+            return said("true 或 false", "true or false")
         if field is None or field.annotation not in (int, float):
             return ""
-        kind = "a whole number" if field.annotation is int else "a number"
-        low = next((f"from {item.ge:g}" for item in field.metadata if hasattr(item, "ge")), None)
-        low = low or next((f"above {item.gt:g}" for item in field.metadata if hasattr(item, "gt")), "")
-        high = next((f"to {item.le:g}" for item in field.metadata if hasattr(item, "le")), "")
-        return " ".join(part for part in (kind, low, high) if part)
+        whole = field.annotation is int
+        words = {
+            "ge": said("不小于 {:g}", "from {:g}"),
+            "gt": said("大于 {:g}", "above {:g}"),
+            "le": said("不大于 {:g}", "to {:g}"),
+        }
+        bounds = {each: getattr(item, each) for item in field.metadata for each in words if hasattr(item, each)}
+        limits = [text.format(bounds[each]) for each, text in words.items() if each in bounds]
+        kind = said("整数" if whole else "数", "a whole number" if whole else "a number")
+        return said("，".join([kind, *limits]), " ".join([kind, *limits]))
 
 
 def nearest(given: str, known: Collection[str]) -> str | None:
@@ -156,6 +168,12 @@ def nearest(given: str, known: Collection[str]) -> str | None:
 
     best = max(tails, key=likeness, default="")
     return tails[best] if best and likeness(best) >= _NEAR else None
+
+
+def _expected(detail: Any) -> str:
+    """Return what a setting without a description of its values must be."""
+    choices = detail.get("ctx", {}).get("expected")
+    return said(str(choices).replace(" or ", " 或 "), _plain(detail["msg"])) if choices else _plain(detail["msg"])
 
 
 def _plain(message: str) -> str:
@@ -182,7 +200,8 @@ def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> N
     """Raise ValueError if a name is not in ``known``."""
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise ValueError(f"unknown {what} {', '.join(unknown)}")
+        names = ", ".join(unknown)
+        raise ValueError(said(f"不认识的值 {names}", f"unknown {what} {names}"))
 
 
 def time_zone(value: str) -> str:
@@ -194,7 +213,7 @@ def time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
-        raise ValueError("no such time zone") from None
+        raise ValueError(said("没有这个时区", "no such time zone")) from None
     return value
 
 
@@ -205,7 +224,7 @@ def owner_name(value: str) -> str:
         ValueError: It is neither an e-mail address nor ``team:NAME``.
     """
     if not _OWNER.fullmatch(value):
-        raise ValueError("neither an e-mail address nor team:NAME")
+        raise ValueError(said("既不是电子邮箱，也不是 team:名字", "neither an e-mail address nor team:NAME"))
     return value
 
 
@@ -217,7 +236,7 @@ def http_address(value: str) -> str:
     """
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("not an http:// or https:// address")
+        raise ValueError(said("不是 http:// 或 https:// 地址", "not an http:// or https:// address"))
     return value
 
 

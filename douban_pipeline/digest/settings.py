@@ -18,6 +18,7 @@ from douban_pipeline.core.settings_base import (
     split_list,
     split_pairs,
 )
+from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}DIGEST_"
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -30,14 +31,24 @@ class DigestSettings(LocatedSettings):
     file: ClassVar[str] = "digest.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "schedule_slots": "times of the day such as 07:00, ascending; the last one is the report's",
-        "werss_url": "an http:// or https:// address",
-        "deepseek_url": "the http:// or https:// address of chat completions",
-        "deepseek_thinking": "enabled, disabled or unsent",
-        "public_url": "an http:// or https:// address",
-        "push_channels": "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, "
-        f"with a kind of {', '.join(KINDS)}; see the manual",
-        "quiet_hours": "two times with a dash between them, such as 23:00-07:00",
+        "schedule_slots": said(
+            "一天中的时刻，例如 07:00，由早到晚；最后一个出日报",
+            "times of the day such as 07:00, ascending; the last one is the report's",
+        ),
+        "werss_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
+        "deepseek_url": said(
+            "chat completions 的 http:// 或 https:// 地址", "the http:// or https:// address of chat completions"
+        ),
+        "deepseek_thinking": said("enabled、disabled 或 unsent", "enabled, disabled or unsent"),
+        "public_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
+        "push_channels": said(
+            f"[名字=]类型+地址[#密钥]，多个以空格分隔，类型为 {', '.join(KINDS)}；见手册",
+            "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, "
+            f"with a kind of {', '.join(KINDS)}; see the manual",
+        ),
+        "quiet_hours": said(
+            "以短横相连的两个时刻，例如 23:00-07:00", "two times with a dash between them, such as 23:00-07:00"
+        ),
     }
 
     feeds_url: SecretStr = Field(
@@ -148,7 +159,7 @@ class DigestSettings(LocatedSettings):
     @classmethod
     def _slots(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value or list(value) != sorted(set(value)) or not all(_SLOT.fullmatch(slot) for slot in value):
-            raise ValueError("no ascending list of times")
+            raise ValueError(said("不是由早到晚的时刻", "no ascending list of times"))
         return value
 
     @field_validator("push_channels")
@@ -207,9 +218,9 @@ def read_quiet_hours(text: str) -> tuple[time, ...]:
     try:
         hours = (time.fromisoformat(begin), time.fromisoformat(end))
     except ValueError:
-        raise ValueError("not two times with a dash between them") from None
+        raise ValueError(said("不是以短横相连的两个时刻", "not two times with a dash between them")) from None
     if not dash or hours[0] == hours[1]:
-        raise ValueError("not two different times with a dash between them")
+        raise ValueError(said("不是以短横相连的两个不同时刻", "not two different times with a dash between them"))
     return hours
 
 

@@ -22,6 +22,7 @@ from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
 from douban_pipeline.douban.known_subjects.known_search import (
@@ -229,13 +230,21 @@ class Services(Platform):
         prefix = self.settings.table_prefix
         found, wanted = migrations.current(self.engine, prefix), migrations.head(prefix)
         if found != wanted:
-            place = f"our tables in {self.settings.shown_library_url}"
+            url = self.settings.shown_library_url
             if found is None:
                 raise DatabaseError(
-                    f"{place} do not exist yet: run `douban-pipeline setup`, then launch the job initialise_library"
+                    said(
+                        f"{url} 里还没有我们的表：请运行 `douban-pipeline setup`，再启动作业 initialise_library",
+                        f"our tables in {url} do not exist yet: run `douban-pipeline setup`, then launch the job "
+                        "initialise_library",
+                    )
                 )
             raise DatabaseError(
-                f"{place} are at version {found}, this release needs {wanted}: run `douban-pipeline upgrade`"
+                said(
+                    f"{url} 里我们的表是版本 {found}，此发行版需要 {wanted}：请运行 `douban-pipeline upgrade`",
+                    f"our tables in {url} are at version {found}, this release needs {wanted}: "
+                    "run `douban-pipeline upgrade`",
+                )
             )
         return self
 

@@ -7,6 +7,7 @@ import math
 from typing import Any, Literal
 
 from douban_pipeline.core.settings_base import OWNERS, SYSTEMS, http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -69,40 +70,89 @@ _MOST_DAYS = 3650.0
 SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
 """Items of the score whose points may be changed."""
 
-_RANGE = "two numbers of minutes separated by a comma, the smaller first, e.g. 10,30"
+_RANGE = said(
+    "两个分钟数，以逗号分隔，小的在前，例如 10,30",
+    "two numbers of minutes separated by a comma, the smaller first, e.g. 10,30",
+)
+
+
+def _such_as(address: str) -> str:
+    return said(f"地址，例如 {address}", f"an address such as {address}")
+
 
 ALLOWED = {
-    "database_url": "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
-    "table_prefix": "letters, digits and underscores, at most 20; the CMS's is usually mac_",
-    "systems": f"names separated by commas, of douban, {', '.join(SYSTEMS)}",
-    "language": "zh or en",
+    "database_url": said(
+        "SQLAlchemy URL：mysql+pymysql://user:password@host:3306/database?charset=utf8mb4，或 sqlite:///file",
+        "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
+    ),
+    "table_prefix": said(
+        "字母、数字和下划线，至多 20 个；CMS 的通常是 mac_",
+        "letters, digits and underscores, at most 20; the CMS's is usually mac_",
+    ),
+    "systems": said(
+        f"以逗号分隔的名字，可用 douban, {', '.join(SYSTEMS)}",
+        f"names separated by commas, of douban, {', '.join(SYSTEMS)}",
+    ),
+    "language": said("zh 或 en", "zh or en"),
     "owner": OWNERS,
-    "site_timezone": "an IANA time zone such as Asia/Shanghai",
-    "search_provider": f"{', '.join(SEARCH_PROVIDERS)} or {CHAIN}",
-    "search_chain": "providers in the order asked, separated by commas, each perhaps with its address, e.g. "
-    "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha; providers: " + ", ".join(SEARCH_PROVIDERS),
-    "daily_quotas": "source=calls pairs separated by commas, calls from 1, e.g. bocha=1000; sources: "
+    "site_timezone": said("IANA 时区，例如 Asia/Shanghai", "an IANA time zone such as Asia/Shanghai"),
+    "search_provider": said(f"{', '.join(SEARCH_PROVIDERS)} 或 {CHAIN}", f"{', '.join(SEARCH_PROVIDERS)} or {CHAIN}"),
+    "search_chain": said(
+        "按询问顺序、以逗号分隔的提供方，可各带地址，例如 "
+        "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha；提供方：",
+        "providers in the order asked, separated by commas, each perhaps with its address, e.g. "
+        "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha; providers: ",
+    )
+    + ", ".join(SEARCH_PROVIDERS),
+    "daily_quotas": said(
+        "以逗号分隔的 来源=次数，次数不小于 1，例如 bocha=1000；来源：",
+        "source=calls pairs separated by commas, calls from 1, e.g. bocha=1000; sources: ",
+    )
     + ", ".join(SOURCES),
-    "llm_url": "an address such as https://openrouter.ai/api/v1/chat/completions",
-    "llm_fallback_models": "model names separated by commas, tried in this order; empty for none",
-    "alert_webhook_url": "an address such as https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=…",
-    "douban_url": "an address such as http://127.0.0.1:8790/douban.php",
-    "search_url": "an address such as http://127.0.0.1:8080/search",
-    "excluded_type_ids": "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
-    "included_type_ids": "category ids (mac_type.type_id) separated by commas; empty means all",
-    "active_hours": "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 goes over "
-    "midnight, 9 is 9-10; empty means all day",
-    "back_off_minutes": "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440",
+    "llm_url": _such_as("https://openrouter.ai/api/v1/chat/completions"),
+    "llm_fallback_models": said(
+        "以逗号分隔的模型名，按此顺序尝试；留空为没有",
+        "model names separated by commas, tried in this order; empty for none",
+    ),
+    "alert_webhook_url": _such_as("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=…"),
+    "douban_url": _such_as("http://127.0.0.1:8790/douban.php"),
+    "search_url": _such_as("http://127.0.0.1:8080/search"),
+    "excluded_type_ids": said(
+        "以逗号分隔的分类 ID（mac_type.type_id），例如 20,31",
+        "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
+    ),
+    "included_type_ids": said(
+        "以逗号分隔的分类 ID（mac_type.type_id）；留空为全部",
+        "category ids (mac_type.type_id) separated by commas; empty means all",
+    ),
+    "active_hours": said(
+        "站点时区的 0 到 24 点，以逗号分隔，例如 1-7,22-24；22-6 跨过午夜，9 即 9-10；留空为全天",
+        "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 goes over "
+        "midnight, 9 is 9-10; empty means all day",
+    ),
+    "back_off_minutes": said(
+        "以逗号分隔的分钟数，后面的不小于前面的，例如 10,30,120,360,1440",
+        "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440",
+    ),
     "intro_throttled_minutes": _RANGE,
     "intro_unavailable_minutes": _RANGE,
     "intro_other_minutes": _RANGE,
-    "visit_tiers": f"age=interval pairs in days separated by commas, the last for what is {OLDER}, "
-    f"e.g. 30=3,180=7,365=30,730=60,{OLDER}=90",
-    "bulk_unlockers": "names as reviewers write them, separated by commas",
-    "match_profile": " or ".join(PROFILES),
-    "score_weights": "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: "
+    "visit_tiers": said(
+        f"以逗号分隔的 年龄=间隔（天），最后一个给更早的（{OLDER}），例如 30=3,180=7,365=30,730=60,{OLDER}=90",
+        f"age=interval pairs in days separated by commas, the last for what is {OLDER}, "
+        f"e.g. 30=3,180=7,365=30,730=60,{OLDER}=90",
+    ),
+    "bulk_unlockers": said("审核人署的名字，以逗号分隔", "names as reviewers write them, separated by commas"),
+    "match_profile": said(" 或 ", " or ").join(PROFILES),
+    "score_weights": said(
+        "以逗号分隔的 项=分数，分数不小于 0，例如 director=14,actors=6；项：",
+        "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: ",
+    )
     + ", ".join(SCORE_ITEMS),
-    "field_policies": "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
+    "field_policies": said(
+        "以逗号分隔的 列=策略，策略为 never、fill 或 overwrite；列：",
+        "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: ",
+    )
     + ", ".join(DEFAULT_FIELD_POLICIES),
 }
 
@@ -112,7 +162,7 @@ def systems(value: Any) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(split_list(value)))
     refuse_unknown("system", names, ("douban", *SYSTEMS))
     if not names:
-        raise ValueError("no system is named")
+        raise ValueError(said("没有写系统的名字", "no system is named"))
     return names
 
 
@@ -122,7 +172,7 @@ def category_ids(value: Any) -> Any:
         return value
     parts = split_list(value)
     if any(not part.isdecimal() for part in parts):
-        raise ValueError("not a list of category ids")
+        raise ValueError(said("不是分类 ID 的列表", "not a list of category ids"))
     return frozenset(int(part) for part in parts)
 
 
@@ -133,9 +183,9 @@ def score_weights(value: Any) -> dict[str, float]:
     try:
         weights = {item: float(points) for item, points in value.items()}
     except (TypeError, ValueError):
-        raise ValueError("points that are no number") from None
+        raise ValueError(said("有分数不是数", "points that are no number")) from None
     if not all(math.isfinite(points) and points >= 0 for points in weights.values()):
-        raise ValueError("points below 0 or without end")
+        raise ValueError(said("有分数小于 0 或是无穷", "points below 0 or without end"))
     return weights
 
 
@@ -146,9 +196,9 @@ def daily_quotas(value: Any) -> dict[str, int]:
     try:
         quotas = {source: int(calls) for source, calls in value.items()}
     except (TypeError, ValueError):
-        raise ValueError("calls that are no whole number") from None
+        raise ValueError(said("有次数不是整数", "calls that are no whole number")) from None
     if any(calls < 1 for calls in quotas.values()):
-        raise ValueError("calls below 1")
+        raise ValueError(said("有次数小于 1", "calls below 1"))
     return quotas
 
 
@@ -161,9 +211,9 @@ def search_chain(value: Any) -> dict[str, str]:
     chain = {name.strip(): address.strip() or SEARCH_PROVIDERS.get(name.strip(), "") for name, _, address in pairs}
     refuse_unknown("provider", chain, SEARCH_PROVIDERS)
     if len(chain) != len(parts):
-        raise ValueError("a provider twice")
+        raise ValueError(said("同一个提供方写了两次", "a provider twice"))
     if not chain:
-        raise ValueError("no provider")
+        raise ValueError(said("没有写提供方", "no provider"))
     for address in chain.values():
         http_address(address)
     return chain
@@ -173,9 +223,9 @@ def minutes(value: Any) -> Any:
     """Read a list of waits in minutes, none shorter than the one before."""
     steps = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if not steps:
-        raise ValueError("no minutes")
+        raise ValueError(said("没有写分钟数", "no minutes"))
     if list(steps) != sorted(steps):
-        raise ValueError("a wait shorter than the one before")
+        raise ValueError(said("后面的等待比前面的短", "a wait shorter than the one before"))
     return steps
 
 
@@ -183,7 +233,7 @@ def range_of_minutes(value: Any) -> Any:
     """Read the least and the most of a wait in minutes."""
     found = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if len(found) != 2 or found[0] > found[1]:
-        raise ValueError("not the least and the most of a wait")
+        raise ValueError(said("不是等待的最小值和最大值", "not the least and the most of a wait"))
     return found
 
 
@@ -191,9 +241,14 @@ def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:
     try:
         found = tuple(float(part) for part in split_list(value))
     except (TypeError, ValueError):
-        raise ValueError("no list of numbers") from None
+        raise ValueError(said("不是数的列表", "no list of numbers")) from None
     if any(not above < number <= most for number in found):
-        raise ValueError(f"a number that is not above {above:g} and at most {most:g}")
+        raise ValueError(
+            said(
+                f"有数不在大于 {above:g}、不大于 {most:g} 的范围内",
+                f"a number that is not above {above:g} and at most {most:g}",
+            )
+        )
     return found
 
 
@@ -201,7 +256,7 @@ def visit_tiers(value: Any) -> dict[str, float]:
     """Read the days between visits by age; `OLDER` stands for all that are older than the others."""
     value = split_pairs(value)
     if OLDER not in value:
-        raise ValueError(f"nothing for what is {OLDER}")
+        raise ValueError(said(f"缺少 {OLDER} 一项", f"nothing for what is {OLDER}"))
     ages = [age for age in value if age != OLDER]
     _numbers(ages, above=0.0, most=_MOST_DAYS)
     days = _numbers(list(value.values()), above=0.0, most=_MOST_DAYS)
@@ -216,9 +271,9 @@ def hours_of_day(value: Any) -> Any:
     for part in split_list(value):
         first, to, last = part.partition("-")
         if not first.strip().isdecimal() or (to and not last.strip().isdecimal()):
-            raise ValueError("no hours")
+            raise ValueError(said("不是钟点", "no hours"))
         begin, end = int(first), int(last) if to else int(first) + 1
         if begin > 23 or end > 24 or begin == end:
-            raise ValueError("an hour after 23 or a range without any")
+            raise ValueError(said("有钟点大于 23，或范围是空的", "an hour after 23 or a range without any"))
         hours.update(range(begin, end) if begin < end else (*range(begin, 24), *range(end)))
     return frozenset(hours)

@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.pacing import Tiers
 from douban_pipeline.douban.setting_values import (
     DEFAULT_FIELD_POLICIES,
@@ -180,7 +181,7 @@ class Settings(SourceSettings):
     @classmethod
     def _path_of_a_video(cls, value: str) -> str:
         if value and not (value.startswith("/") and "{id}" in value):
-            raise ValueError("no path with {id}")
+            raise ValueError(said("不是含有 {id} 的路径", "no path with {id}"))
         return value
 
     @field_validator("ui_url", "review_url", "graphql_url", "site_url", "reports_url")
@@ -201,19 +202,27 @@ class Settings(SourceSettings):
             raise self.mistake(
                 "lease_seconds",
                 self.lease_seconds,
-                f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
-                f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the request begun last with its retries",
+                said(
+                    f"至少为 {self.longest_step.total_seconds():g}，即一步最长的时间："
+                    f"{PREFIX}RUN_SECONDS（{self.run_seconds}）加上最后一次请求及其重试",
+                    f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
+                    f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the request begun last with its retries",
+                ),
             )
         if self.review_score > self.confirm_score:
-            raise self.mistake(
-                "review_score", self.review_score, f"at most {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}"
-            )
+            most, now = f"{PREFIX}CONFIRM_SCORE", f"{self.confirm_score:g}"
+            allowed = said(f"至多为 {most}，现为 {now}", f"at most {most}, which is {now}")
+            raise self.mistake("review_score", self.review_score, allowed)
         if self.match_profile == "plan" and self.weights.total < self.confirm_score:
             raise self.mistake(
                 "score_weights",
                 ",".join(f"{item}={points:g}" for item, points in self.score_weights.items()),
-                f"points that sum up to {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}; "
-                f"these sum up to {self.weights.total:g}, so that nothing could ever be confirmed",
+                said(
+                    f"各项之和要达到 {PREFIX}CONFIRM_SCORE（{self.confirm_score:g}）；现在之和为 "
+                    f"{self.weights.total:g}，什么都不可能确认",
+                    f"points that sum up to {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}; "
+                    f"these sum up to {self.weights.total:g}, so that nothing could ever be confirmed",
+                ),
             )
         return self
 

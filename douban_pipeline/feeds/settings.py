@@ -10,6 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.settings_base import BASE_PREFIX, http_address
+from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}FEEDS_"
 
@@ -21,8 +22,8 @@ class FeedsSettings(LocatedSettings):
     file: ClassVar[str] = "feeds.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "profile": "plan or budget",
-        "werss_url": "an http:// or https:// address",
+        "profile": said("plan 或 budget", "plan or budget"),
+        "werss_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
     }
 
     reports_url: str = Field(

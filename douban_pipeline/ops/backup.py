@@ -25,6 +25,7 @@ from sqlalchemy import Connection, Engine, Table, func, inspect, select
 
 from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.ops.client_programs import DUMP, OperatingError, options_file, program, require_server
@@ -55,7 +56,9 @@ def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: dat
     with reading(engine) as connection:
         present = present_tables(connection, tables)
         if not present:
-            raise OperatingError("our tables do not exist: there is nothing to save")
+            raise OperatingError(
+                said("我们的表不存在：没有可备份的", "our tables do not exist: there is nothing to save")
+            )
         version = migrations.known(migrations.current(engine, prefix), prefix)
         # Without a version they were restored only partly, or damaged; a copy may still be useful.
         header = BackupHeader(prefix, version or "", __version__, now, newest_write(connection, tables))
@@ -105,7 +108,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             try:
                 fcntl.flock(target, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise OperatingError(f"another process is writing {path}") from error
+                raise OperatingError(said(f"另一个进程正在写 {path}", f"another process is writing {path}")) from error
             try:
                 os.ftruncate(descriptor, 0)
                 yield target
@@ -117,7 +120,10 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 raise
     except OSError as error:
         raise OperatingError(
-            f"{path} cannot be written: {error.strerror or error}; what was there before is kept"
+            said(
+                f"{path} 写不了：{error.strerror or error}；原有的内容没有变",
+                f"{path} cannot be written: {error.strerror or error}; what was there before is kept",
+            )
         ) from error
 
 
@@ -135,7 +141,8 @@ def _copy_output(command: Sequence[str], target: gzip.GzipFile) -> None:
         if status:
             complaints.seek(0)
             message = complaints.read(_SHOWN).decode(errors="replace").strip()
-            raise OperatingError(f"{Path(command[0]).name} failed ({status}): {message}")
+            name = Path(command[0]).name
+            raise OperatingError(said(f"{name} 失败（{status}）：{message}", f"{name} failed ({status}): {message}"))
 
 
 DOUBAN = "douban"
@@ -200,21 +207,28 @@ def verify_backup(path: Path) -> BackupHeader:
         OperatingError: It cannot be read, is not a backup of ours, or is incomplete.
     """
     end = b""
+    not_ours = said(
+        f"{path} 不是 `douban-pipeline backup` 写的备份", f"{path} is no backup that `douban-pipeline backup` made"
+    )
     try:
         with gzip.open(path, "rb") as packed:
             header = BackupHeader.of(packed.readline(_LONGEST_LINE))
             if header is None:
-                raise OperatingError(f"{path} is no backup that `douban-pipeline backup` made")
+                raise OperatingError(not_ours)
             while piece := packed.read(_PIECE):
                 end = (end + piece)[-len(_LAST_LINE) :]
     except OSError as error:
         if error.errno is None:  # what gzip says of a file that is none
-            raise OperatingError(f"{path} is no backup that `douban-pipeline backup` made: {error}") from error
-        raise OperatingError(f"{path} cannot be read: {error.strerror}") from error
+            raise OperatingError(said(f"{not_ours}：{error}", f"{not_ours}: {error}")) from error
+        raise OperatingError(
+            said(f"{path} 读不了：{error.strerror}", f"{path} cannot be read: {error.strerror}")
+        ) from error
     except (EOFError, zlib.error) as error:
-        raise OperatingError(f"{path} is damaged or not whole: {error}") from error
+        raise OperatingError(
+            said(f"{path} 已损坏或不完整：{error}", f"{path} is damaged or not whole: {error}")
+        ) from error
     if end != _LAST_LINE:
-        raise OperatingError(f"{path} is not whole: its end is missing")
+        raise OperatingError(said(f"{path} 不完整：缺少结尾", f"{path} is not whole: its end is missing"))
     return header
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.schema import DropTable
 
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, reading
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
@@ -75,24 +76,44 @@ def plan_restore(
         present = _look_at_tables(connection, tables, prefix, header, now)
     refusals = []
     if header.prefix != prefix:
-        refusals.append(f"the backup is of tables under {header.prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix!r}")
+        refusals.append(
+            said(
+                f"备份的表前缀是 {header.prefix!r}，DOUBAN_PIPELINE_TABLE_PREFIX 是 {prefix!r}",
+                f"the backup is of tables under {header.prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix!r}",
+            )
+        )
     if not header.version:
-        refusals.append("the backup notes no version of its tables: it is of what a cut-off restore had left")
+        refusals.append(
+            said(
+                "备份没有注明表的版本：它是恢复中断后留下的内容",
+                "the backup notes no version of its tables: it is of what a cut-off restore had left",
+            )
+        )
     elif header.version not in migrations.versions(prefix):
         refusals.append(
-            f"the backup is of version {header.version}, this release knows none after {migrations.head(prefix)}: "
-            f"install release {header.release} or a later one"
+            said(
+                f"备份是版本 {header.version}，此发行版最新只到 {migrations.head(prefix)}："
+                f"请安装发行版 {header.release} 或更新的",
+                f"the backup is of version {header.version}, this release knows none after {migrations.head(prefix)}: "
+                f"install release {header.release} or a later one",
+            )
         )
     if present.owners:
         refusals.append(
-            f"runs are under way ({', '.join(present.owners[:3])}): stop Dagster's daemon, wait until they have "
-            "ended, and try again"
+            said(
+                f"有运行正在进行（{', '.join(present.owners[:3])}）：请停止 Dagster 的守护进程，等它们结束再试",
+                f"runs are under way ({', '.join(present.owners[:3])}): stop Dagster's daemon, wait until they have "
+                "ended, and try again",
+            )
         )
     held = {name: count for name, count in present.rows.items() if count}
     if held and not replace:
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
         refusals.append(
-            f"our tables hold rows ({', '.join(f'{name} {count}' for name, count in sorted(held.items())[:3])} …): "
-            "say --replace to put the backup in their place"
+            said(
+                f"我们的表里有数据（{shown} …）：加 --replace 用备份取代",
+                f"our tables hold rows ({shown} …): say --replace to put the backup in their place",
+            )
         )
     return RestorePlan(path, header, present, tuple(refusals))
 
@@ -123,7 +144,7 @@ def restore(
         connection.commit()  # the lock is the session's; an open transaction would block DROP TABLE
         plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
         if plan.refusals:
-            raise OperatingError("not restored: " + "; ".join(plan.refusals))
+            raise OperatingError(said("没有恢复：", "not restored: ") + said("；", "; ").join(plan.refusals))
         if keep_in is not None and any(plan.tables.rows.values()):
             _keep(engine, tables, prefix, keep_in, now)
         with options_file(engine.url) as options:
@@ -131,7 +152,13 @@ def restore(
             _feed(command, _statements(engine, tables, prefix, plan))
         restored = migrations.current(engine, prefix)
         if restored != plan.header.version:
-            raise OperatingError(f"restored tables note version {restored}, the backup {plan.header.version}")
+            noted = plan.header.version
+            raise OperatingError(
+                said(
+                    f"恢复后的表注明版本 {restored}，备份注明 {noted}",
+                    f"restored tables note version {restored}, the backup {noted}",
+                )
+            )
     return plan
 
 
@@ -141,7 +168,10 @@ def _keep(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datet
         back_up(engine, tables, prefix, path, now)
     except OperatingError as error:
         raise OperatingError(
-            f"not restored: the present tables cannot be kept ({error}); --no-keep goes on without"
+            said(
+                f"没有恢复：无法保存现有的表（{error}）；加 --no-keep 则不保存",
+                f"not restored: the present tables cannot be kept ({error}); --no-keep goes on without",
+            )
         ) from error
 
 
@@ -204,6 +234,10 @@ def _feed(command: list[str], statements: Iterator[bytes]) -> None:
             output.seek(0)
             message = output.read(_SHOWN).decode(errors="replace").strip()
             raise OperatingError(
-                f"{Path(command[0]).name} failed ({status}): {message}. Our tables are incomplete now, and nothing "
-                "runs on them: mend the cause and restore again with --replace"
+                said(
+                    f"{Path(command[0]).name} 失败（{status}）：{message}。我们的表现在不完整，不会有任何程序使用它们："
+                    "请排除原因，再加 --replace 恢复一次",
+                    f"{Path(command[0]).name} failed ({status}): {message}. Our tables are incomplete now, and nothing "
+                    "runs on them: mend the cause and restore again with --replace",
+                )
             )

@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, is_loopback
+from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}SERVE_"
 LEAST_TOKEN = 16
@@ -19,8 +20,11 @@ class ServeSettings(SystemSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
-        "host": "an address of this machine",
-        "token": f"at least {LEAST_TOKEN} letters, such as `openssl rand -hex 24` prints",
+        "host": said("本机的一个地址", "an address of this machine"),
+        "token": said(
+            f"至少 {LEAST_TOKEN} 个字符，例如 `openssl rand -hex 24` 的输出",
+            f"at least {LEAST_TOKEN} letters, such as `openssl rand -hex 24` prints",
+        ),
     }
 
     host: str = Field(
@@ -44,13 +48,16 @@ class ServeSettings(SystemSettings):
     def _long_enough(cls, value: SecretStr) -> SecretStr:
         given = value.get_secret_value()
         if given and len(given) < LEAST_TOKEN:
-            raise ValueError("too short")
+            raise ValueError(said("太短", "too short"))
         return value
 
     @model_validator(mode="after")
     def _guarded(self) -> Self:
         if not self.listens_on_loopback and not self.token.get_secret_value():
-            raise self.mistake("host", self.host, f"an address other than loopback needs {PREFIX}TOKEN")
+            needed = said(
+                f"监听本机以外的地址需要 {PREFIX}TOKEN", f"an address other than loopback needs {PREFIX}TOKEN"
+            )
+            raise self.mistake("host", self.host, needed)
         return self
 
     @property

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,22 @@ from douban_pipeline.ops.help_in_chinese import HELP
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG", "DOUBAN_PIPELINE_LANGUAGE")
 OPS = Path(cli.__file__).parent
 SPEAKERS = sorted({*OPS.rglob("*.py"), *(OPS.parent / "demo" / f"{name}.py" for name in ("commands", "dev", "run"))})
+OTHERS = (
+    "core/database",
+    "core/migrations",
+    "cms/maccms",
+    "tmdb/embedded",
+    "tmdb/store/postgres",
+    "douban/setting_values",
+)
+REFUSERS = sorted(
+    {
+        *(OPS.parent / f"{name}.py" for name in OTHERS),
+        *OPS.parent.rglob("*settings.py"),
+        *OPS.parent.rglob("settings_base.py"),
+    }
+)
+"""Modules that refuse a setting or a database, which the command line prints."""
 HEAVY = ("dagster", "sqlalchemy", "pandas", "pydantic", "numpy", "jinja2")
 LOADED = f"""
 import json, sys
@@ -107,7 +123,16 @@ def test_every_help_text_has_its_translation() -> None:
     assert all(has_chinese(text) or text.startswith(("rss", "plan")) for text in HELP.values())
 
 
-SPEAKING = ("print", "plain", "CheckResult", "Finding", "ProblemsError", "BadParameter")
+SPEAKING = (
+    "print",
+    "plain",
+    "CheckResult",
+    "Finding",
+    "ProblemsError",
+    "BadParameter",
+    "OperatingError",
+    "DatabaseError",
+)
 ENGLISH = re.compile("[a-z]{2,} [a-z]{2,}")
 
 
@@ -121,13 +146,56 @@ def unsaid(node: ast.AST) -> Iterator[str]:
         yield from unsaid(child)
 
 
-@pytest.mark.parametrize("module", SPEAKERS, ids=lambda module: module.stem)
-def test_what_a_command_prints_is_said_in_both_languages(module: Path) -> None:
-    found = [
+def in_one_language(module: Path, calls: Collection[str]) -> list[str]:
+    """Return the texts given to ``calls`` in a module that stand in one language only."""
+    return [
         text
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in SPEAKING
+        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in calls
         for text in unsaid(ast.Module(body=[ast.Expr(each) for each in node.args], type_ignores=[]))
         if text != "werss login" and not text.startswith(": pip install")  # a name, and what is typed
     ]
-    assert not found
+
+
+@pytest.mark.parametrize("module", SPEAKERS, ids=lambda module: module.stem)
+def test_what_a_command_prints_is_said_in_both_languages(module: Path) -> None:
+    assert not in_one_language(module, SPEAKING)
+
+
+@pytest.mark.parametrize("module", REFUSERS, ids=lambda module: f"{module.parent.name}-{module.stem}")
+def test_what_is_wrong_with_a_setting_or_a_database_is_said_in_both_languages(module: Path) -> None:
+    assert not in_one_language(module, ("ValueError", "mistake", "DatabaseError"))
+
+
+WRONG = {"TOP_N": "0", "OWNER": "nobody", "SITE_TIMEZONE": "Mars", "MATCH_PROFILE": "x", "BATCH_SIZ": "9"}
+
+
+def test_wrong_settings_are_a_line_each_in_chinese(tmp_path: Path) -> None:
+    given = {f"DOUBAN_PIPELINE_{name}": value for name, value in WRONG.items()}
+    printed = spoken(tmp_path, "settings", LANG="zh_CN.UTF-8", **given)
+    first, *lines = printed.strip().splitlines()
+    assert first == "错误： 设置有误："
+    assert sorted(line.strip() for line in lines) == [
+        "DOUBAN_PIPELINE_MATCH_PROFILE = 'x' 不允许：应为 plan 或 calibrated",
+        "DOUBAN_PIPELINE_OWNER = 'nobody' 不允许：既不是电子邮箱，也不是 team:名字；"
+        "应为 电子邮箱，或 team:名字，例如 team:site",
+        "DOUBAN_PIPELINE_SITE_TIMEZONE = 'Mars' 不允许：没有这个时区；应为 IANA 时区，例如 Asia/Shanghai",
+        "DOUBAN_PIPELINE_TOP_N = '0' 不允许：应为 整数，不小于 1，不大于 20",
+        "没有 DOUBAN_PIPELINE_BATCH_SIZ 这个设置；是不是 DOUBAN_PIPELINE_BATCH_SIZE？",
+    ]
+
+
+@pytest.mark.parametrize("system", ["feeds", "digest", "tmdb", "comments"])
+def test_a_wrong_setting_of_all_systems_is_named_as_it_was_set(tmp_path: Path, system: str) -> None:
+    printed = spoken(tmp_path, "settings", "--system", system, LANG="C.UTF-8", DOUBAN_PIPELINE_OWNER="nobody")
+    assert "DOUBAN_PIPELINE_OWNER = 'nobody' is not allowed" in printed
+    assert "_OWNER = 'nobody'" not in printed.replace("DOUBAN_PIPELINE_OWNER = 'nobody'", "")
+
+
+def test_a_database_or_backup_that_cannot_be_used_is_told_in_chinese(tmp_path: Path) -> None:
+    away = spoken(
+        tmp_path, "grants", LANG="zh_CN.UTF-8", DOUBAN_PIPELINE_DATABASE_URL="oracle://someone@127.0.0.1/library"
+    )
+    assert "DOUBAN_PIPELINE_DATABASE_URL 不可用：这个 URL 写的是 'oracle'；应为 mysql+pymysql" in away
+    (tmp_path / "copy.sql.gz").write_text("no backup")
+    assert "不是 `douban-pipeline backup` 写的备份" in spoken(tmp_path, "restore", "copy.sql.gz", LANG="zh_CN.UTF-8")

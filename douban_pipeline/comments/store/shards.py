@@ -12,6 +12,7 @@ from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import SHARDS
 from douban_pipeline.core.database import DatabaseError, insert_missing, run_transaction, upsert
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.core.ui.language import said
 
 _RACES = 20
 """How often a new number is tried while other processes take theirs."""
@@ -96,7 +97,8 @@ def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> i
         number = next((number for number in range(NODES) if number not in present), None)
         if number is None:
             raise DatabaseError(
-                f"all {NODES} numbers for ids of comments are leased", "end processes that are not used"
+                said(f"评论 ID 的 {NODES} 个编号都已被占用", f"all {NODES} numbers for ids of comments are leased"),
+                said("请结束不用的进程", "end processes that are not used"),
             )
         connection.execute(insert(tables.node), {"node": number, "owner": owner, "lease_until": now + lease})
         return number

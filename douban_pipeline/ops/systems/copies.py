@@ -39,6 +39,7 @@ from sqlalchemy.types import UserDefinedType
 from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.backup import BackupHeader, backup_stream, lines_of, verify_backup, whole_file
 from douban_pipeline.ops.client_programs import OperatingError
 from douban_pipeline.ops.systems.registry import Installed
@@ -73,7 +74,12 @@ def save_system(there: Installed, path: Path, now: datetime) -> tuple[BackupHead
     """
     version = there.tree.known(there.tree.current(there.engine))
     if version is None:
-        raise OperatingError(f"the tables of {there.name} do not exist: there is nothing to save")
+        raise OperatingError(
+            said(
+                f"{there.name} 的表不存在：没有可备份的",
+                f"the tables of {there.name} do not exist: there is nothing to save",
+            )
+        )
     header = BackupHeader("", version, __version__, now, None, there.name)
     count = 0
     with _one_moment(there.engine) as connection, whole_file(path) as target, backup_stream(target, header) as packed:
@@ -102,13 +108,28 @@ def plan_system_restore(there: Installed, path: Path, *, replace: bool) -> Syste
         leased = list(there.system.leased_by(connection)) if present else []
     refusals = []
     if header.version not in there.tree.versions:
-        refusals.append(f"the backup is of version {header.version}: install release {header.release} or a later one")
+        refusals.append(
+            said(
+                f"备份是版本 {header.version}：请安装发行版 {header.release} 或更新的",
+                f"the backup is of version {header.version}: install release {header.release} or a later one",
+            )
+        )
     if leased:
-        refusals.append(f"{len(leased)} runs are under way: stop Dagster's daemon, wait until they have ended")
+        refusals.append(
+            said(
+                f"有 {len(leased)} 个运行正在进行：请停止 Dagster 的守护进程，等它们结束",
+                f"{len(leased)} runs are under way: stop Dagster's daemon, wait until they have ended",
+            )
+        )
     held = {name: count for name, count in rows.items() if count}
     if held and not replace:
         shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
-        refusals.append(f"the tables hold rows ({shown} …): say --replace to put the backup in their place")
+        refusals.append(
+            said(
+                f"这些表里有数据（{shown} …）：加 --replace 用备份取代",
+                f"the tables hold rows ({shown} …): say --replace to put the backup in their place",
+            )
+        )
     return SystemRestore(header, there.tree.current(there.engine), rows, tuple(refusals))
 
 
@@ -131,7 +152,7 @@ def restore_system(
     """
     plan = plan_system_restore(there, path, replace=replace)
     if plan.refusals:
-        raise OperatingError("not restored: " + "; ".join(plan.refusals))
+        raise OperatingError(said("没有恢复：", "not restored: ") + said("；", "; ").join(plan.refusals))
     if keep_in is not None and any(plan.rows.values()):
         keep_in.parent.mkdir(parents=True, exist_ok=True)
         save_system(there, keep_in, now)

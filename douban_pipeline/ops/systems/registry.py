@@ -117,12 +117,18 @@ class Installed:
         """
         found = self.tree.current(self.engine)
         if found != self.tree.head:
-            what = "do not exist yet" if found is None else f"are at version {found}, not {self.tree.head}"
-            command = "setup" if found is None else "upgrade"
-            raise DatabaseError(
-                f"the tables of {self.name} in {self.shown_url} {what}: "
-                f"run `douban-pipeline {command} --system {self.name}`"
-            )
+            if found is None:
+                what = said(
+                    f"{self.shown_url} 里还没有 {self.name} 的表",
+                    f"the tables of {self.name} in {self.shown_url} do not exist yet",
+                )
+            else:
+                what = said(
+                    f"{self.shown_url} 里 {self.name} 的表是版本 {found}，不是 {self.tree.head}",
+                    f"the tables of {self.name} in {self.shown_url} are at version {found}, not {self.tree.head}",
+                )
+            command = f"`douban-pipeline {'setup' if found is None else 'upgrade'} --system {self.name}`"
+            raise DatabaseError(said(f"{what}：请运行 {command}", f"{what}: run {command}"))
 
     @property
     def shown_url(self) -> str:

@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool
 from sqlalchemy import Engine, make_url
 
 from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
 from douban_pipeline.tmdb.store import outbox, requests
@@ -185,8 +186,15 @@ class PostgresTmdbStore:
         finally:
             engine.dispose()
         if found != TREE.head:
-            what = "does not exist yet" if found is None else f"is at version {found}, this release needs {TREE.head}"
-            raise DatabaseError(f"the schema tmdb {what}: run `douban-pipeline tmdb setup`")
+            if found is None:
+                what = said("schema tmdb 还不存在", "the schema tmdb does not exist yet")
+            else:
+                what = said(
+                    f"schema tmdb 是版本 {found}，此发行版需要 {TREE.head}",
+                    f"the schema tmdb is at version {found}, this release needs {TREE.head}",
+                )
+            command = "`douban-pipeline tmdb setup`"
+            raise DatabaseError(said(f"{what}：请运行 {command}", f"{what}: run {command}"))
         return self
 
     # --- writing ------------------------------------------------------------------------------------------------------
