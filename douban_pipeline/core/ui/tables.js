@@ -161,6 +161,7 @@ class LiveTable {
   }
 }
 
-// A poster that cannot be had leaves no hole.
+// A poster that cannot be had leaves no hole, also one that failed before this script ran.
 document.addEventListener("error", (event) => event.target.matches?.("img.poster") && event.target.remove(), true);
+document.querySelectorAll("img.poster").forEach((poster) => poster.complete && !poster.naturalWidth && poster.remove());
 document.querySelectorAll("table.entries").forEach((table) => table.tBodies[0].rows.length > 1 && new LiveTable(table));
