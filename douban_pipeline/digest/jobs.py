@@ -20,7 +20,7 @@ from douban_pipeline.digest.reworking import analyse_again, articles_to_rework, 
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import write_day
 from douban_pipeline.digest.store import items
-from douban_pipeline.digest.watching import ensure_reports
+from douban_pipeline.digest.watching import alert_undelivered, ensure_reports
 
 SLOT_TAGS = tags_of("digest_slot")
 
@@ -58,7 +58,7 @@ class WatchConfig(LaunchpadConfig):
 def watch_reports(
     context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
-    """Ensure that every due report is in the outbox."""
+    """Ensure that every due report is in the outbox, and alert the operators of those that no channel accepted."""
     services.ready()
     found = ensure_reports(services, timedelta(minutes=config.grace_minutes), config.reason)
     for each in found:
@@ -66,16 +66,20 @@ def watch_reports(
         context.log.info(f"the report of {each.day} {said}")
     made = [each for each in found if not each.was_there]
     rows = [{"日期": each.day, "标题": each.made.title if each.made else "", "消息": each.messages} for each in made]
-    context.add_output_metadata({"watched": len(found), "made": run_table(rows)})
+    undelivered, alerts = alert_undelivered(services)
+    for breach in undelivered:
+        context.log.warning(f"the report of {breach.day} reached nobody; {breach.problem}")
+    counts = {"watched": len(found), "undelivered": len(undelivered), "alerts": alerts}
+    context.add_output_metadata({**counts, "made": run_table(rows)})
 
 
 @dg.job(
     owners=owners(),
     tags=tags_of("digest_watch"),
-    description=described("该出日报的时段没有出时，补出日报并放进发件箱。"),
+    description=described("该出日报的时段没有出时，补出日报并放进发件箱；日报没有送达任何渠道时，发出告警。"),
 )
 def watch_digest() -> None:
-    """Make the day's report and put it into the outbox, if its slot failed to do so."""
+    """Make the day's report and put it into the outbox if its slot failed to; alert if a report reached no channel."""
     watch_reports()
 
 

@@ -239,9 +239,19 @@ class SlotWork:
         if not alert:
             return 0
         url = addresses(self.services).daily(self.key.run_date)
-        return self._enqueue(connection, "alert", url, f"【告警】{self.key.slot} 需要处理", str(alert), now)
+        title, operators = f"【告警】{self.key.slot} 需要处理", self.services.settings.operator_channels
+        return self._enqueue(connection, "alert", url, title, str(alert), now, operators)
 
-    def _enqueue(self, connection: Connection, push_type: str, url: str, title: str, body: str, now: datetime) -> int:
+    def _enqueue(
+        self,
+        connection: Connection,
+        push_type: str,
+        url: str,
+        title: str,
+        body: str,
+        now: datetime,
+        further: Sequence[str] = (),
+    ) -> int:
         return enqueue(
             connection,
             report_date=self.key.run_date,
@@ -250,7 +260,7 @@ class SlotWork:
             target_url=url,
             title=title,
             body=body,
-            channels=self.services.settings.channels,
+            channels=(*self.services.settings.channels, *further),
             now=now,
         )
 

@@ -41,21 +41,23 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
         yield dg.RunRequest(run_key=str(key), partition_key=partition_of(key), tags=SLOT_TAGS)
 
     report = settings.report_slot
+    look = _cron(report, int(REPORT_LATE.total_seconds() / 60) + 1)
     return [
         digest_slots,
         by_clock(
             name="digest_watchdog",
             job=watch_digest,
-            cron_schedule=_cron(report, int(GRACE.total_seconds() / 60)),
+            cron_schedule=[_cron(report, int(GRACE.total_seconds() / 60)), look],
             description=described(
-                "该出日报的时段没有出时，补出日报并放进发件箱。",
-                "Makes the day's report and puts it into the outbox, if its slot did not.",
+                "该出日报的时段没有出时，补出日报并放进发件箱；一刻钟后日报还没有送达任何渠道时，发出告警。",
+                "Makes the day's report and puts it into the outbox, if its slot did not; a quarter of an hour later, "
+                "alerts if no channel accepted the report.",
             ),
         ),
         by_clock(
             name="digest_look",
             job=check_job,
-            cron_schedule=_cron(report, int(REPORT_LATE.total_seconds() / 60) + 1),
+            cron_schedule=look,
             description=described(
                 "检查当天各时段是否正常结束、日报是否送达。",
                 "Checks that the day's slots succeeded and its report was delivered.",

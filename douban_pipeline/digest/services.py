@@ -15,6 +15,7 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.core.llm import LanguageModel, ObjectForm
+from douban_pipeline.core.messages.alerts import alert_channel
 from douban_pipeline.core.messages.channels import read_channels
 from douban_pipeline.core.messages.types import Channel
 from douban_pipeline.core.platform import Platform, SourceLimits
@@ -82,9 +83,16 @@ class DigestServices(Platform):
 
     @cached_property
     def push_channels(self) -> Mapping[str, Channel]:
-        """The channels for messages, by name."""
-        settings = self.settings
-        return read_channels(settings.push_channels.get_secret_value(), seconds=settings.push_timeout_seconds)
+        """The channels for messages and the alerts' webhook, by name."""
+        settings, seconds = self.settings, self.settings.push_timeout_seconds
+        found: dict[str, Channel] = dict(read_channels(settings.push_channels.get_secret_value(), seconds=seconds))
+        for name in settings.operator_channels:
+            url, secret = settings.alert_webhook_url, settings.alert_webhook_secret
+            form = settings.alert_webhook_kind
+            found[name] = alert_channel(
+                form, url.get_secret_value(), secret.get_secret_value(), name=name, seconds=seconds
+            )
+        return found
 
     def now(self) -> datetime:
         """Return the current time."""

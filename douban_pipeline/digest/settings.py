@@ -21,6 +21,8 @@ from douban_pipeline.core.settings_base import (
 from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}DIGEST_"
+ALERT_CHANNEL = "告警"
+"""Name of the alerts' webhook among the channels; none of `PUSH_CHANNELS` can have it, for names there are Latin."""
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
@@ -183,6 +185,11 @@ class DigestSettings(LocatedSettings):
     def channels(self) -> tuple[str, ...]:
         """Names of the channels for messages."""
         return tuple(read_channels(self.push_channels.get_secret_value()))
+
+    @property
+    def operator_channels(self) -> tuple[str, ...]:
+        """The channel of the alerts' webhook of all systems; empty without one."""
+        return (ALERT_CHANNEL,) if self.alert_webhook_url.get_secret_value() else ()
 
     @property
     def quiet(self) -> tuple[time, ...]:

@@ -1,4 +1,4 @@
-"""Ensures that a day's report is sent, even if the slot that should have made it failed."""
+"""Ensures that a day's report is sent, even if its slot failed, and alerts if no channel accepts it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from sqlalchemy import Connection, func, select
 
 from douban_pipeline.core.database import reading, run_patiently
+from douban_pipeline.digest.guards import DigestBreach, undelivered_reports
 from douban_pipeline.digest.push.outbox import enqueue
 from douban_pipeline.digest.reporting import MadeReport, failed_report, make_report
 from douban_pipeline.digest.services import DigestServices
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=30)
 """How long after its hour a day's report must be in the outbox."""
+_REMEDY = "请用 douban-pipeline digest push --test all 检查渠道；渠道恢复后日报会自动重发"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,38 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
         )
 
     return Ensured(day, False, made, run_patiently(services.engine, put_out, services.clock))
+
+
+def alert_undelivered(services: DigestServices) -> tuple[list[DigestBreach], int]:
+    """Alert the operators of overdue reports that no channel accepted; safe to repeat at any time.
+
+    The alert is a message of the outbox, so that it is retried and sent once a day's report. It goes to the webhook of
+    the alerts alone: every other channel is one that did not accept the report.
+
+    Returns:
+        The overdue reports, and the number of new messages: 0 without a webhook.
+    """
+    settings = services.settings
+    with reading(services.engine) as connection:
+        found = list(undelivered_reports(services, connection))
+
+    def put_out(connection: Connection) -> int:
+        return sum(
+            enqueue(
+                connection,
+                report_date=date.fromisoformat(breach.day),
+                slot=breach.what,
+                push_type="undelivered",
+                target_url=addresses(services).daily(date.fromisoformat(breach.day)),
+                title=f"【告警】{breach.day} 的日报没有送达",
+                body=f"{breach.problem}。{_REMEDY}",
+                channels=settings.operator_channels,
+                now=services.now(),
+            )
+            for breach in found
+        )
+
+    return found, run_patiently(services.engine, put_out, services.clock) if found else 0
 
 
 def _is_there(services: DigestServices, day: date) -> bool:

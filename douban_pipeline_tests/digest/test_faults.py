@@ -21,12 +21,14 @@ import pytest
 from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.digest import running
+from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.running import SlotWork
 from douban_pipeline.digest.store.slots import Claim, SlotLost
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import SlotStatus
-from douban_pipeline.digest.watching import ensure_reports
+from douban_pipeline.digest.watching import alert_undelivered, ensure_reports
 from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage
 
 KILLED = """
@@ -222,6 +224,58 @@ def test_a_report_that_cannot_be_made_says_so_and_why(at: Stage, monkeypatch: py
     page = (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").read_text(encoding="utf-8")
     assert "日报生成失败，请稍后刷新" in page
     assert "磁盘损坏" in page
+
+
+@pytest.fixture
+def robots() -> Iterator[PushServer]:
+    with PushServer(now=moment("22:00").timestamp) as server:
+        yield server
+
+
+def alerted(robots: PushServer) -> dict[str, Any]:
+    """The alerts' webhook, at a robot that answers."""
+    url, _, secret = robots.channel("webhook").partition("+")[2].partition("#")
+    return {"alert_webhook_url": url, "alert_webhook_secret": secret, "alert_webhook_kind": "generic"}
+
+
+def test_the_operators_hear_once_of_a_report_that_reached_nobody(robots: PushServer, tmp_path: Path) -> None:
+    with stage(
+        tmp_path, at="22:00", **alerted(robots)
+    ) as at:  # its only other channel is at a port where nobody listens
+        at.run("22:00")
+        Sender(at.services).run()
+        at.clock.at = moment("22:44")
+        assert alert_undelivered(at.services) == ([], 0)
+        at.clock.at = moment("22:46")
+        [found], new = alert_undelivered(at.services)
+        assert (found.day, new) == (str(DAY), 1)
+        assert alert_undelivered(at.services)[1] == 0
+        Sender(at.services).run()
+        at.clock.at += timedelta(hours=1)
+        Sender(at.services).run()
+        [taken] = robots.taken
+        assert taken.title == "【告警】2026-11-20 的日报没有送达"
+        assert "work：发送失败，会再试" in taken.text
+        assert "digest push --test all" in taken.text
+
+
+def test_without_a_webhook_an_undelivered_report_is_only_found(at: Stage) -> None:
+    at.run("22:00")
+    at.clock.at = moment("22:46")
+    found, new = alert_undelivered(at.services)
+    assert ([each.what for each in found], new) == (["22:00"], 0)
+    assert not at.messages("undelivered")
+
+
+def test_what_a_slot_alerts_of_also_goes_to_the_webhook_and_reports_do_not(robots: PushServer, tmp_path: Path) -> None:
+    with stage(tmp_path, at="22:00", **alerted(robots)) as at:
+        at.publish(1, 70)
+        at.server.model.always = "unpaid"
+        at.run("22:00")
+        channels = [(row["push_type"], row["channel"]) for row in at.messages()]
+        assert sorted(channels) == [("alert", "work"), ("alert", "告警"), ("report", "work")]
+        Sender(at.services).run()
+        assert [taken.title for taken in robots.taken] == ["【告警】22:00 需要处理"]
 
 
 @pytest.mark.mariadb

@@ -36,7 +36,23 @@ def post_alert(
         DeliveryError: No success was reported in time.
         ValueError: There is no such form.
     """
+    channel = alert_channel(form, url, secret, seconds=deadline)
+    channel.send(channel.single_part(message, MOST_BYTES), now=now)
+
+
+def alert_channel(form: str, url: str, secret: str, *, name: str = "", seconds: float = ALERT_SECONDS) -> RobotChannel:
+    """Return the channel of the alerts' webhook, for a system that sends alerts through an outbox of its own.
+
+    Args:
+        form: wecom, dingtalk, feishu or generic.
+        url: Target address.
+        secret: Key of the signature; empty for none. WeCom has none.
+        name: Name of the channel; the form by default.
+        seconds: Wall-clock limit of a call.
+
+    Raises:
+        ValueError: There is no such form.
+    """
     if form not in FORMS:
         raise ValueError(f"unknown form of alerts: {form}")
-    channel = RobotChannel(form, PLATFORMS[FORMS[form]], Robot(url, secret), deadline)
-    channel.send(channel.single_part(message, MOST_BYTES), now=now)
+    return RobotChannel(name or form, PLATFORMS[FORMS[form]], Robot(url, secret), seconds)

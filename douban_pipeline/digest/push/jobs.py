@@ -31,7 +31,7 @@ _STATES = {
     PushState.UNKNOWN: "不知是否送达",
     PushState.DEAD: "已放弃",
 }
-_TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT: "告警"}
+_TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT: "告警", PushType.UNDELIVERED: "日报未送达"}
 
 
 class PushConfig(LaunchpadConfig):
@@ -103,7 +103,7 @@ class ResendConfig(LaunchpadConfig):
     ids: list[int] = Field(default_factory=list, description="消息的 id · Ids of messages.")
     report_date: str = Field("", description="日期，如 2026-11-20，该日全部消息 · All messages of a day.")
     slot: str = Field("", description="只要这个时段，如 22:00 · Only messages of this slot.")
-    push_type: str = Field("", description="只要 finding、report 或 alert · Only messages of this type.")
+    push_type: str = Field("", description="只要 finding、report、alert 或 undelivered · Only messages of this type.")
     channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only messages of these channels.")
     include_sent: bool = Field(
         False, description="true 连已送达的也再发一次 · true also resends messages that were delivered."

@@ -252,7 +252,7 @@ def due(connection: Connection, now: datetime, most: int) -> list[Notification]:
     """Return messages that are due: reports first, then alerts, then findings, the oldest first."""
     query = select(log).where(_due(now)).order_by(log.c.push_type.desc(), log.c.id).limit(most)
     rows = [_read(row) for row in connection.execute(query)]
-    order = (PushType.REPORT, PushType.ALERT, PushType.FINDING)
+    order = (PushType.REPORT, PushType.UNDELIVERED, PushType.ALERT, PushType.FINDING)
     return sorted(rows, key=lambda row: (order.index(row.push_type), row.id))
 
 

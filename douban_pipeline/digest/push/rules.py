@@ -19,11 +19,12 @@ MINUTE = timedelta(minutes=1)
 
 
 class PushType(StrEnum):
-    """Why a message is sent."""
+    """Why a message is sent. UNDELIVERED alerts the operators of a report that no channel accepted."""
 
     FINDING = "finding"
     REPORT = "report"
     ALERT = "alert"
+    UNDELIVERED = "undelivered"
 
 
 class PushState(StrEnum):
@@ -45,7 +46,7 @@ WAITING = (PushState.PENDING, PushState.FAILED)
 """States in which a message is due."""
 AT_MOST_ONCE = frozenset({PushType.FINDING})
 """Types not resent if they may have arrived. The report and alerts are resent: twice is better than never."""
-MOST_ATTEMPTS = {PushType.FINDING: 8, PushType.REPORT: 100, PushType.ALERT: 30}
+MOST_ATTEMPTS = {PushType.FINDING: 8, PushType.REPORT: 100, PushType.ALERT: 30, PushType.UNDELIVERED: 30}
 """Maximum number of attempts: about an hour for a finding, two days for a report."""
 
 

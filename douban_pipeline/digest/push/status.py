@@ -70,7 +70,7 @@ def status(
         connection: Connection to the digest's tables.
         report_date: Day of the push.
         slot: Slot of the push, ``22:00`` for the report.
-        push_type: finding, report or alert.
+        push_type: A value of `PushType`.
         channels: The configured channels, to report those without a message.
     """
     rows = select_notifications(connection, report_date=report_date, slot=slot, push_type=push_type)

@@ -185,7 +185,7 @@ notification_log = Table(
     Column("msg_uuid", String(40), nullable=False),
     Column("report_date", Date, nullable=False),
     Column("slot", String(5), nullable=False),
-    # finding, report or alert.
+    # finding, report, alert or undelivered.
     Column("push_type", String(16), nullable=False),
     Column("channel", String(16), nullable=False),
     Column("target_url", String(500), nullable=False),
