@@ -132,6 +132,7 @@ def test_what_the_sites_lock_refuses_is_decided_again(page: Page, library: Libra
         expect(card(page, 1).locator(".sentence")).to_contain_text("vod_lock")
         assert current(page) == 1
         press(page, "w")
+        assert current(page) == 2  # nothing more is to be pressed for it
         expect(page.locator("#count")).to_contain_text("等待执行 1")
         [refused, row] = decisions(stock)
         assert (refused["state"], row["state"], row["override_cms_lock"]) == ("refused", "pending", True)

@@ -29,7 +29,8 @@ _WATCH = """() => {
 }"""
 _FIRST = "() => document.querySelector('article.current.filled')"
 _READY = """() => {
-  const card = document.querySelector("article.current.filled:not(.done)");
+  // A choice that the site's lock will refuse stays the current card, also while it waits to be sent.
+  const card = document.querySelector("article.current.filled:not(.done), article.current.filled:has(.warnings li)");
   if (!card) return document.querySelector("#empty:not([hidden])")?.textContent.startsWith("没有") ? { vod: 0 } : null;
   const heads = [...card.querySelectorAll("th.candidate")];
   const held = (head) => [...head.querySelectorAll(".flag.bad")].some((flag) => flag.textContent.startsWith("已关联"));
@@ -38,6 +39,7 @@ _READY = """() => {
     heads: heads.map((head) => parseInt(head.querySelector("a.id").textContent, 10)),
     held: heads.map(held),
     chosen: Boolean(card.querySelector(".warnings li")) && Boolean(card.querySelector("th.picked")),
+    locked: card.querySelector("button.override")?.getAttribute("aria-pressed") === "false",
   };
 }"""
 
@@ -93,7 +95,7 @@ def review(
 ) -> Sitting:
     """Decide about the cards as they come: the right candidate by its number, with Shift if it is linked; none by `r`.
 
-    A card that stays and warns is meant nevertheless: `d`.
+    A card that stays and warns is meant nevertheless: `w` where the site's lock refuses it, else `d`.
 
     Args:
         page: The sheet, signed, as it opens.
@@ -114,7 +116,8 @@ def review(
         right = truth.get(vod, 0)
         rank = card["heads"].index(right) + 1 if right in card["heads"] else 0
         shifted = "Shift+Digit" if rank and card["held"][rank - 1] else ""
-        key = "d" if card["chosen"] else f"{shifted}{rank}" if rank else "r"
+        meant = "w" if card["locked"] else "d"
+        key = meant if card["chosen"] else f"{shifted}{rank}" if rank else "r"
         sitting.chosen[vod] = time.time()
         page.keyboard.press(key)
         sitting.keys += 1

@@ -127,8 +127,10 @@ class Card {
     if (changed) this.choose(changed, true);
   }
 
+  /** Sets or clears a flag; one that says that a choice is meant nevertheless completes it. */
   toggle(name) {
-    this.choose({ [name]: !this.choice[name] });
+    const { pick, [name]: before } = this.choice;
+    this.choose({ [name]: !before }, Boolean(pick) && !before && ["accept", "override"].includes(name));
   }
 
   /** Changes the choice; `whole` says that nothing more is to be pressed for it. */
