@@ -7,7 +7,8 @@ server said. Pages say the same in Chinese, and find what they say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 FAILURES: Mapping[str, str] = {
     # HTTP and the network
@@ -90,8 +91,15 @@ def _pattern(message: str) -> str:
     return pattern + r"(?=$|[;；])" if message.endswith("{}") else pattern
 
 
-_ANY = re.compile("|".join(f"(?:{_pattern(message)})" for message in sorted(FAILURES, key=len, reverse=True)))
-_ONE = [(re.compile(_pattern(message)), FAILURES[message]) for message in sorted(FAILURES, key=len, reverse=True)]
+@cache
+def _patterns() -> tuple[re.Pattern[str], Sequence[tuple[re.Pattern[str], str]]]:
+    """Return the pattern of any message, and that of each with its text; the longest first, as one may begin another.
+
+    Made when first needed: most processes show no failure.
+    """
+    messages = sorted(FAILURES, key=len, reverse=True)
+    any_of_them = re.compile("|".join(f"(?:{_pattern(message)})" for message in messages))
+    return any_of_them, [(re.compile(_pattern(message)), FAILURES[message]) for message in messages]
 
 
 def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
@@ -101,17 +109,19 @@ def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
         message: The message, of one failure or of several.
         sources: Names of sources, where messages begin with a source's key.
     """
+    any_message, each_message = _patterns()
 
     def said(match: re.Match[str]) -> str:
-        for pattern, text in _ONE:
+        for pattern, text in each_message:
             if found := pattern.fullmatch(match[0]):
                 return text.format(*found.groups())
         return match[0]
 
-    text = _ANY.sub(said, message)
-    for key, name in (sources or {}).items():
-        text = re.sub(rf"(^|[;；] ?){re.escape(key)}: ", lambda match, name=name: f"{match[1]}{name}：", text)  # type: ignore[misc]
-    return text
+    text = any_message.sub(said, message)
+    if not sources:
+        return text
+    keys = "|".join(map(re.escape, sources))
+    return re.sub(rf"(^|[;；] ?)({keys}): ", lambda match: f"{match[1]}{sources[match[2]]}：", text)
 
 
 def messages_saying(text: str) -> Iterator[str]:

@@ -200,7 +200,7 @@ def dev(
     commands.open_all(port, service_port, console)
 
 
-# --- the other systems: their commands are in their own modules ---- --------------------------------------------------
+# --- the other systems: their commands are in their own modules -------------------------------------------------------
 
 app.add_typer(index, name="index")
 app.add_typer(feeds, name="feeds")
