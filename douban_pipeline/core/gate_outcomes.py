@@ -1,4 +1,4 @@
-"""How the recent calls of a source ended, and since when it is unhealthy: the input of its breaker.
+"""How the recent calls of a source ended, since when it is unhealthy, and how many calls at once it bears.
 
 Nothing here reads a clock or a database. All datetimes are aware.
 """
@@ -26,6 +26,12 @@ FIRST_PAUSE = (30.0, 60.0)
 at the same time. Each failed probe doubles it."""
 LONGEST_PAUSE = (600.0, 900.0)
 """The longest pause, in seconds."""
+THROTTLE_SECONDS = (60.0, 90.0)
+"""Range of the pause after a 429 without ``Retry-After``, in seconds."""
+THROTTLE_JITTER = 0.1
+"""Largest share added at random to a ``Retry-After``; the pause is never shorter than the source requested."""
+RAISED_AFTER = 10
+"""After this many good answers one more call at once is admitted, until the configured number is reached again."""
 RECOVERED = 10
 """After this many good answers since the breaker closed, the next outage is a new one with a short first pause."""
 
@@ -49,6 +55,8 @@ class CallOutcomes:
         outage_since: When the outage began that last opened the breaker.
         outage_until: When that outage ended; None while it lasts.
         openings: How often the breaker opened by itself since the source was last healthy.
+        lowered: How many calls at once fewer than configured are admitted, because the source throttled.
+        good_since: Good answers since `lowered` last changed.
     """
 
     recent: list[EndedCall] = field(default_factory=list)
@@ -57,6 +65,17 @@ class CallOutcomes:
     outage_since: datetime | None = None
     outage_until: datetime | None = None
     openings: int = 0
+    lowered: int = 0
+    good_since: int = 0
+
+    def at_once(self, concurrency: int) -> int:
+        """Return how many calls at once are admitted where ``concurrency`` is configured; at least one."""
+        return max(concurrency - self.lowered, 1)
+
+    def throttle(self, concurrency: int) -> None:
+        """Record that the source throttled: half as many calls at once are admitted from now on."""
+        self.lowered = concurrency - max(self.at_once(concurrency) // 2, 1)
+        self.good_since = 0
 
     def add(self, now: datetime, *, good: bool) -> None:
         """Record a call that ended at ``now``."""
@@ -64,12 +83,19 @@ class CallOutcomes:
         self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good)]
         if good:
             self.failing_since = None
+            self._raise_after_good()
             if sum(call.good for call in self.recent) >= RECOVERED:
                 self.openings = 0
             return
         if self.failing_since is None or self.row_is_old(now):
             self.failing_since = now
         self.failed_at = now
+
+    def _raise_after_good(self) -> None:
+        if self.lowered:
+            self.good_since += 1
+            if self.good_since >= RAISED_AFTER:
+                self.lowered, self.good_since = self.lowered - 1, 0
 
     def row_is_old(self, now: datetime) -> bool:
         """Return whether the last failure is too long ago for a failure now to continue its series."""
@@ -115,6 +141,8 @@ class CallOutcomes:
             "outage_since": stored_moment(self.outage_since),
             "outage_until": stored_moment(self.outage_until),
             "openings": self.openings,
+            "lowered": self.lowered,
+            "good_since": self.good_since,
         }
 
     @classmethod
@@ -133,7 +161,16 @@ class CallOutcomes:
             outage_since=read_moment(stored["outage_since"]),
             outage_until=read_moment(stored["outage_until"]),
             openings=int(stored["openings"]),
+            lowered=int(stored.get("lowered", 0)),  # an older release does not store it
+            good_since=int(stored.get("good_since", 0)),
         )
+
+
+def throttle_pause(retry_after: float | None, rng: Random) -> timedelta:
+    """Return how long the breaker opens after a 429 that asks for ``retry_after`` seconds, if it does."""
+    if retry_after is None:
+        return timedelta(seconds=rng.uniform(*THROTTLE_SECONDS))
+    return timedelta(seconds=retry_after * (1 + rng.uniform(0, THROTTLE_JITTER)))
 
 
 def stored_moment(moment: datetime | None) -> str | None:

@@ -14,7 +14,7 @@ from random import Random
 from douban_pipeline.core.clock import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, FindingEvidence
-from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes, throttle_pause
 from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
@@ -25,10 +25,6 @@ LATEST_START = timedelta(seconds=0.5)
 BAN_MINUTES = (30.0, 60.0)
 """How long the breaker stays open after a wall: a source that takes us for a robot must be left alone. Drawn from this
 range, so that sites sharing an address do not come back at the same time. Other pauses: see `gate_outcomes`."""
-THROTTLE_SECONDS = (60.0, 90.0)
-"""How long it stays open after a 429 without ``Retry-After``; drawn from this range for the same reason."""
-THROTTLE_JITTER = 0.1
-"""Largest share added at random to a ``Retry-After``; the pause is never shorter than the source requested."""
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not polled for this long is considered dead and loses its turn."""
 ON_THE_WAY = timedelta(seconds=2)
@@ -218,7 +214,9 @@ class GateRow:
             self._learn(now, rng, probing=probing, found=found)
             return
         if isinstance(error, SourceThrottled):
-            self._trip(now + _throttle_pause(error, rng), error.reason)
+            if probing or self.state is GateState.CLOSED:  # calls of one burst count once
+                self.outcomes.throttle(self.concurrency)
+            self._trip(now + throttle_pause(error.retry_after, rng), error.reason)
             return
         assert error is not None
         self.failures = 1 if self.outcomes.row_is_old(now) else self.failures + 1
@@ -286,8 +284,8 @@ class GateRow:
         self.probe_owner = self.probe_until = None
 
     def close(self, now: datetime, by: str) -> None:
-        """Let calls pass again, as decided by the person ``by``: reset the failures and trust the source."""
-        self.outcomes.openings = 0
+        """Let calls pass again, as decided by the person ``by``: reset failures and throttling, trust the source."""
+        self.outcomes.openings = self.outcomes.lowered = 0
         if self.evidence.doubted:
             self.evidence.trust(now)
         self._recover(now)
@@ -361,7 +359,8 @@ class GateRow:
         position = self.holders.index(holder)
         # Calls in progress may fail as well: with the failures so far, never admit more than would open the breaker.
         closed = self.state is GateState.CLOSED
-        room = min(self.concurrency, max(self.at_risk - self.failures, 1)) if closed else self.concurrency
+        room = self.outcomes.at_once(self.concurrency)
+        room = min(room, max(self.at_risk - self.failures, 1)) if closed else room
         if position >= room:
             return self._seconds_to_look(position - room, now)
         limit = self.budget.tokens_per_minute
@@ -391,9 +390,3 @@ class GateRow:
         # Those ahead take the next slots, so no earlier slot is available.
         soonest = (self.next_slot_at + ahead * self.interval - now).total_seconds() - often
         return max(often * min(ahead + 1, 8), min(soonest, LONGEST_NAP))
-
-
-def _throttle_pause(error: SourceThrottled, rng: Random) -> timedelta:
-    if error.retry_after is None:
-        return timedelta(seconds=rng.uniform(*THROTTLE_SECONDS))
-    return timedelta(seconds=error.retry_after * (1 + rng.uniform(0, THROTTLE_JITTER)))

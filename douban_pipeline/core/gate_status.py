@@ -30,7 +30,8 @@ class GateStatus:
         failures: Failed calls in a row.
         granted: Calls admitted since the row was created.
         requests_per_minute: The configured limit.
-        concurrency: Calls allowed at the same time, over all processes.
+        concurrency: Calls allowed at the same time, over all processes, as configured.
+        at_once: Calls admitted at the same time now: fewer after the source throttled.
         in_use: Places in use now.
         waiting: Callers queued for a place.
         next_slot_at: Earliest time of the next call.
@@ -54,6 +55,7 @@ class GateStatus:
     granted: int
     requests_per_minute: float
     concurrency: int
+    at_once: int
     in_use: int
     waiting: int
     next_slot_at: datetime
@@ -139,6 +141,7 @@ def encode(row: GateRow) -> dict[str, object]:
 
 def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
     """Return the status of ``row`` at ``now``, for people."""
+    at_once = row.outcomes.at_once(row.concurrency)
     queued = sum(holder.until > now for holder in row.holders)
     requests, tokens = row.usage.of_day(day_of(now, row.zone).date)
     return GateStatus(
@@ -150,8 +153,9 @@ def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
         granted=row.granted,
         requests_per_minute=round(60 * SAFETY / row.interval.total_seconds(), 2),
         concurrency=row.concurrency,
-        in_use=min(queued, row.concurrency),
-        waiting=max(queued - row.concurrency, 0),
+        at_once=at_once,
+        in_use=min(queued, at_once),
+        waiting=max(queued - at_once, 0),
         next_slot_at=row.next_slot_at,
         updated_at=updated_at,
         requests_per_day=row.budget.requests_per_day,

@@ -17,7 +17,7 @@ from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled
 from douban_pipeline.core.gate_base import BaseGate
-from douban_pipeline.core.gate_rules import THROTTLE_JITTER
+from douban_pipeline.core.gate_outcomes import THROTTLE_JITTER
 from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
 from douban_pipeline.core.http_transport import MAX_BYTES, Transport, unusable
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules

@@ -115,7 +115,9 @@ def throttled_slots(_services: DigestServices, connection: Connection) -> Iterat
     if len(last) == _IN_A_ROW and all(row.counters.get("throttled") for row in last):
         for row in last:
             count = row.counters["throttled"]
-            yield DigestBreach(str(row.run_date), row.slot, f"{count} 次 429：调低 WORKER_CONCURRENCY 或每分钟请求数")
+            yield DigestBreach(
+                str(row.run_date), row.slot, f"{count} 次 429：并发已自动减半，仍不够时请调低每分钟请求数"
+            )
 
 
 def suspicious_articles(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:

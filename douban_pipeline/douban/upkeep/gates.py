@@ -144,7 +144,8 @@ def gate_row(status: GateStatus, now: datetime, zone: ZoneInfo) -> dict[str, obj
 def _state_sentence(status: GateStatus, now: datetime, zone: ZoneInfo) -> str:
     """Return the state in a sentence: until when, why, and by whom."""
     if status.state is GateState.CLOSED:
-        return "；".join(filter(None, (state_of(status, now), status.doubt)))
+        fewer = f"限流后并发 {status.at_once} / {status.concurrency}" if status.at_once < status.concurrency else ""
+        return "；".join(filter(None, (state_of(status, now), fewer, status.doubt)))
     who = status.changed_by or _BY_ITSELF
     return f"{state_of(status, now)}，至 {local_time(status.open_until, zone)}：{failure_text(status.reason)}（{who}）"
 

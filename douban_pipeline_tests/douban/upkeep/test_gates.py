@@ -190,7 +190,7 @@ def test_rates_are_those_of_the_minutes_asked_for() -> None:
         Minute(now.replace(hour=4, minute=59, second=0), 7, 2, 0),
         Minute(now.replace(second=0), 5, 0, 0),
     )
-    status = GateStatus("s", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, now, now, minutes=minutes)
+    status = GateStatus("s", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 2, 0, 0, now, now, minutes=minutes)
     assert gates.success_rate(status, now, timedelta(minutes=5)) == 3 / 4
     assert gates.success_rate(status, now, timedelta(minutes=60)) == 13 / 24
     assert gates.requests_of_last_minute(status, now) == 7
