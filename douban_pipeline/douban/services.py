@@ -42,7 +42,7 @@ from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import BochaProvider
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
-from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
 

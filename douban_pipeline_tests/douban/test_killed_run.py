@@ -25,7 +25,8 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
-from douban_pipeline.douban.store.tasks import OPEN, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock

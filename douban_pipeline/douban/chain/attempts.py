@@ -29,7 +29,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SOURCE_DOWN, retry_time
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from douban_pipeline.douban.decisions.leases import release_dead_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import status_counts
 from douban_pipeline.douban.store.states import TaskStage
-from douban_pipeline.douban.store.tasks import Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import ReconciledChange
 

@@ -1,4 +1,4 @@
-"""Applying reviewers' decisions: in a lane of their own, and first in every run of the chain that meets some.
+"""Applying reviewers' decisions: in runs of their own, and first in every run of the chain that finds some.
 
 Two runs never apply one together (`leases`). A run may die between any two steps and another goes on: what a decision
 wrote is found in the log by its id, intros are reverted by what is current, and everything else is one transaction
@@ -23,7 +23,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import NAMING, Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import DECISION, Task
 from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
@@ -270,7 +271,7 @@ class _DecisionApplier:
         return "；".join(f"简介（变更 {item.change_id}）未撤销：{item.reason}" for item in results if item.skipped)
 
     def _complete(self, decision: Decision, row: RowMapping, note: str) -> Decision:
-        """Order what follows from a decision and settle it, at once: another run finds all of it done or nothing."""
+        """Queue what follows from a decision and settle it, in one transaction."""
         queued = decision.action in (DecisionAction.sync_now, DecisionAction.redo_intro)
         status = DecisionStatus.QUEUED if queued else DecisionStatus.APPLIED
         settled = replace(decision, status=status, reason=note)
@@ -300,7 +301,7 @@ class _DecisionApplier:
         return settled
 
     def _close(self, decision: Decision, task_id: int | None) -> Update:
-        """Return the statement that ends a decision's being pending."""
+        """Return the statement that settles a pending decision."""
         table = self.services.tables.decision
         queued = decision.status is DecisionStatus.QUEUED
         return (

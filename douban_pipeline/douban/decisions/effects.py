@@ -19,6 +19,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import (
     DECISION,
     FRESH,
@@ -28,7 +29,6 @@ from douban_pipeline.douban.store.tasks import (
     OVERRIDE_CMS_LOCK,
     REVIEWER,
     NewTask,
-    TaskQueue,
 )
 from douban_pipeline.douban.store.videos import CLEARED_BY_PERSON, REMATCH_ASKED
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
@@ -130,7 +130,7 @@ def _visited(state: Mapping[Any, Any], now: datetime) -> dict[str, Any]:
 
 
 def _status_to_rematch(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> ReviewStatus:
-    """Return the status of a video that is to be matched anew; one whose id is locked is no longer ignored, no more."""
+    """Return the status of a video that is to be matched again; one whose id is locked only stops being ignored."""
     if state["douban_id_locked"] and state["vod_douban_id"]:
         return ReviewStatus.CONFIRMED
     return ReviewStatus.REVIEW if row["vod_douban_id"] else ReviewStatus.NOT_FOUND

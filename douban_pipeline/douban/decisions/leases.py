@@ -85,7 +85,7 @@ class DecisionLeases:
         )
 
     def renew(self) -> None:
-        """Give a sign of life for all that this run holds, if the last is a while ago."""
+        """Renew the leases that this run holds, if the last renewal is some time ago."""
         now = self.services.clock.now()
         if self._renewed_at is None or now - self._renewed_at < LEASE / 5:
             return
@@ -97,7 +97,7 @@ class DecisionLeases:
         self._renewed_at = now
 
     def release(self) -> None:
-        """Let other runs have what this one did not come to."""
+        """Release the decisions that this run did not get to."""
         keys = self._held()
         table = self.services.tables.decision
         mine = (table.c.decision_id.in_(keys), table.c.lease_owner == self.owner)

@@ -107,7 +107,7 @@ def _cms_lock_refusal(decision: Decision, row: Mapping[Any, Any], settings: Sett
 
 
 def writes_locked_row(decision: Decision, row: Mapping[Any, Any], settings: Settings) -> bool:
-    """Return whether a decision writes to a row that the site locked: to be refused, unless it says that it is meant.
+    """Return whether a decision writes to a row that the site locked; it is refused then, unless it overrides the lock.
 
     What changes nothing but our state is allowed.
     """
@@ -139,7 +139,7 @@ def missing_link_refusal(connection: Connection, tables: OwnTables, decision: De
 
 
 def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> str:
-    """Return what rules a subject out for a video, in Chinese; empty if nothing does.
+    """Return why a subject is impossible for a video, in Chinese; empty if it is possible.
 
     Args:
         services: Source and settings; an answer not older than `Settings.subject_cache_age` costs no call.

@@ -28,6 +28,7 @@ from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION, SCHEMA, SCHEMA_NAME, messages
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.matching.site_videos import video_facts
@@ -84,9 +85,9 @@ def limits_of(settings: Settings) -> LengthLimits:
     return LengthLimits(settings.intro_min_han, settings.intro_max_han)
 
 
-def ledger_of(services: Services) -> IntroLedger:
-    """Return the ledger of this site."""
-    return IntroLedger(services.engine, services.tables, services.clock, services.settings.zone)
+def ledger_of(services: Services, queue: TaskQueue | None = None) -> IntroLedger:
+    """Return the ledger of this site; ``queue`` is the run's view of the tasks, where intros are written for tasks."""
+    return IntroLedger(services.engine, services.tables, services.clock, services.settings.zone, queue)
 
 
 @dataclass(slots=True)
@@ -138,9 +139,10 @@ class Author:
             text, violations = self.check(occasion.vod_id, sheet, written)
             if not violations and self.services.settings.intro_second_reading:
                 violations = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
-            self.ledger.judge(intro_id, text, violations)
+            ours = self.ledger.judge(intro_id, text, violations, task_id=occasion.task_id)
             draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
-            if not violations:
+            if not violations or not ours:
+                # A second try is for the run that has the task.
                 break
         return draft
 

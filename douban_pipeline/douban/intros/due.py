@@ -13,7 +13,8 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
-from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import OPEN, NewTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
 from douban_pipeline.douban.store.states import IntroState
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import shard_of
 
 UNJUDGED = "尚未核对"
@@ -64,14 +65,18 @@ class IntroLedger:
         tables: Our tables.
         clock: Time.
         zone: The site's time zone, in which days begin.
+        queue: The run's view of the tasks, where intros are written for tasks.
     """
 
-    def __init__(self, engine: Engine, tables: OwnTables, clock: Clock, zone: ZoneInfo) -> None:
+    def __init__(
+        self, engine: Engine, tables: OwnTables, clock: Clock, zone: ZoneInfo, queue: TaskQueue | None = None
+    ) -> None:
         self.engine = engine
         self.intro = tables.intro
         self.mark = tables.intro_mark
         self.clock = clock
         self.zone = zone
+        self.queue = queue
 
     def record(
         self,
@@ -133,22 +138,41 @@ class IntroLedger:
         unread = or_(intro.c.reading_snapshot_id.is_(None), intro.c.reading_snapshot_id != reading.snapshot_id)
         run_statement(self.engine, update(intro).where(intro.c.intro_id == intro_id, unread).values(**values))
 
-    def judge(self, intro_id: int, text: str, violations: Sequence[Violation]) -> None:
-        """Note what the guard and the second reading have against a text, as the CMS would hold it."""
+    def judge(self, intro_id: int, text: str, violations: Sequence[Violation], *, task_id: int | None = None) -> bool:
+        """Note what the guard and the second reading have against a text, as the CMS would hold it.
+
+        Nothing changes where the lease of the task was lost: the run that has it now gets the same answer from the
+        archive, and may have written it already.
+
+        Args:
+            intro_id: The text's row.
+            text: The text.
+            violations: What is wrong with it.
+            task_id: The task that it was written for, if any.
+
+        Returns:
+            Whether the task was still this run's; true where there is none.
+        """
         values = {
             "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
             "reason": violation_texts(violations)[:500] or UNWRITTEN,
             "violations": [{"code": item.code, "text": item.text} for item in violations],
             "intro_text": text,
         }
-        self._set(intro_id, values)
+        return self._set(intro_id, values, task_id)
 
-    def refuse(self, intro_id: int, reason: str) -> None:
-        """Note that a text which passed the guard is not written after all, and why."""
-        self._set(intro_id, {"state": IntroState.REFUSED, "reason": reason[:500]})
+    def refuse(self, intro_id: int, reason: str, *, task_id: int | None = None) -> bool:
+        """Note that a text which passed the guard is not written after all, and why; see `judge`."""
+        return self._set(intro_id, {"state": IntroState.REFUSED, "reason": reason[:500]}, task_id)
 
-    def _set(self, intro_id: int, values: Mapping[str, Any]) -> None:
-        run_statement(self.engine, update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
+    def _set(self, intro_id: int, values: Mapping[str, Any], task_id: int | None) -> bool:
+        def change(connection: Connection) -> bool:
+            if task_id is not None and self.queue is not None and not self.queue.holds(connection, task_id):
+                return False
+            connection.execute(update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
+            return True
+
+        return run_transaction(self.engine, change)
 
     def keep_marks(self, marks: Mapping[int, Collection[int]]) -> None:
         """Store the marks of intros that are about to be written, by intro; safe to repeat."""

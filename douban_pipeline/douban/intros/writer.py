@@ -28,7 +28,8 @@ from douban_pipeline.douban.intros.ledger import IntroLedger, Occasion, violatio
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
-from douban_pipeline.douban.store.tasks import DECISION, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import DECISION, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import WriteOutcome
@@ -125,7 +126,7 @@ class IntroWriter:
 
     def __post_init__(self) -> None:
         """Prepare the ledger and the author."""
-        self.ledger = ledger_of(self.services)
+        self.ledger = ledger_of(self.services, self.queue)
         self.author = Author(self.services, self.ledger)
 
     def write(self, tasks: Sequence[Task]) -> Iterator[IntroResult]:
@@ -246,7 +247,7 @@ class IntroWriter:
             if not reason and change.automatic and change.new["vod_content"] in reverted:
                 reason = "同样的简介曾被人工撤销"
             if reason:
-                self.ledger.refuse(draft.intro_id, reason)
+                self.ledger.refuse(draft.intro_id, reason, task_id=work.task.task_id)
                 yield from self._skip(work.task, work.row, reason, defer=True, text=draft.text)
                 continue
             ready.append((work, draft))

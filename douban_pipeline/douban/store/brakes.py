@@ -1,4 +1,4 @@
-"""Brakes on strata: while one is on, nothing of its stratum is confirmed without a person.
+"""Brakes on strata: while one is on, nothing in its stratum is confirmed automatically.
 
 Measured precision pulls a brake, only a person lifts it. Whoever judges or writes asks `active`.
 """
@@ -59,7 +59,7 @@ def newest(connection: Connection, tables: OwnTables) -> dict[str, Brake]:
 
 
 def pull(connection: Connection, tables: OwnTables, brake: Brake) -> bool:
-    """Pull a brake; return whether it was off. One that is on stays as it was pulled."""
+    """Put a brake on; return whether it was off. One that is on is not changed."""
     table = tables.brake
     if brake.stratum in active(connection, tables):
         return False

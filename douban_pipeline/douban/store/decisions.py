@@ -219,7 +219,7 @@ class Decision:
 
     @property
     def unchecked(self) -> bool:
-        """Whether the subject that it names is still to be asked for and compared, by the run that applies it."""
+        """Whether the run that applies it still has to fetch the named subject and compare it."""
         open_still = self.pending or self.status is DecisionStatus.CHECKED
         return open_still and self.action in NAMING and self.checked_at is None
 
@@ -240,7 +240,7 @@ class Decision:
         return same if self.douban_id or not self.rank else f"{same}#{self.rank}"
 
     def contradicts(self, other: Decision) -> bool:
-        """Return whether this and another, different decision about the same video cannot both be meant."""
+        """Return whether this and another, different decision about the same video contradict each other."""
         return contradict((self.action, self.lock), (other.action, other.lock))
 
     @property
@@ -251,7 +251,7 @@ class Decision:
 
 
 def contradict(one: tuple[DecisionAction, bool], other: tuple[DecisionAction, bool]) -> bool:
-    """Return whether two different decisions about one video cannot both be meant; each is its action and its lock."""
+    """Return whether two different decisions about one video contradict each other; each is its action and its lock."""
     actions = {one[0], other[0]}
     if aspect_of(one[0]) is aspect_of(other[0]):
         return True
@@ -264,7 +264,7 @@ def contradict(one: tuple[DecisionAction, bool], other: tuple[DecisionAction, bo
 
 @dataclass(frozen=True, slots=True)
 class CurrentChoice:
-    """The subject that a person chose for a video, and whether in spite of what speaks against it."""
+    """The subject that a person chose for a video, and whether its conflicts were accepted."""
 
     douban_id: int
     accepted: bool

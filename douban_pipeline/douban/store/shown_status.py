@@ -1,4 +1,4 @@
-"""The status of a video as people read it: what was never searched for is not what was searched for in vain.
+"""The status of a video as people read it: a video never searched for differs from one that was not found.
 
 `mac_douban_video.douban_review_status` has the plan's four values, and NOT_FOUND is also where every video starts and
 where one is put back to be searched for anew. Whoever shows, counts or filters statuses asks here.
@@ -55,7 +55,7 @@ def status_condition(video: Table, statuses: Collection[str]) -> ColumnElement[b
 
 
 def status_counts(connection: Connection, tables: OwnTables) -> dict[ShownStatus, int]:
-    """Return how many live videos have each status; one that the CMS has no more has no next visit."""
+    """Return how many live videos have each status; one that was deleted in the CMS has no next visit."""
     video = tables.video
     live = video.c.douban_next_sync_at.is_not(None)
     # From the index alone; only what is open has to be looked at.

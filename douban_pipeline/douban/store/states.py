@@ -77,7 +77,7 @@ class ChangeState(enum.StrEnum):
 
 
 class VerdictState(enum.StrEnum):
-    """What became of a verdict."""
+    """The outcome of a verdict."""
 
     PENDING = "pending"
     APPLIED = "applied"
@@ -118,7 +118,7 @@ class DecisionAction(enum.StrEnum):
 
 
 class DecisionState(enum.StrEnum):
-    """What became of a reviewer's decision."""
+    """The outcome of a reviewer's decision."""
 
     PENDING = "pending"
     """It waits for a run of its lane, or of its shard."""
@@ -131,7 +131,7 @@ class DecisionState(enum.StrEnum):
 
 
 class IntroState(enum.StrEnum):
-    """What became of one answer of the language model."""
+    """The outcome of one answer of the language model."""
 
     WRITTEN = "written"
     """It is in the CMS, or was until somebody changed it."""

@@ -15,23 +15,22 @@ from sqlalchemy import (
     Boolean,
     Column,
     Double,
-    Index,
     Integer,
     MetaData,
     SmallInteger,
     String,
     Table,
     Text,
-    UniqueConstraint,
     false,
     text,
-    true,
 )
-from sqlalchemy.schema import SchemaItem
 
 from douban_pipeline.core.column_types import JsonText, UtcDateTime
-from douban_pipeline.core.columns import ZERO, big, count, key, link, moment, words
-from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
+from douban_pipeline.core.columns import big, count, key, link, moment, words
+from douban_pipeline.core.platform_tables import gate_table, snapshot_table
+from douban_pipeline.douban.store.intro_tables import intro_tables
+from douban_pipeline.douban.store.review_tables import review_tables
+from douban_pipeline.douban.store.table_maker import TableMaker
 
 SHARDS = 64
 """``shard = vod_id % 64``. Partition keys are history: never change this without a migration plan."""
@@ -68,17 +67,8 @@ class OwnTables:
 @cache
 def own_tables(prefix: str) -> OwnTables:
     """Return our tables as they are called under ``prefix`` (``mac_`` → ``mac_douban_video`` …)."""
-    metadata = MetaData()
-
-    def name(suffix: str) -> str:
-        return f"{prefix}douban_{suffix}"
-
-    def table(suffix: str, *items: SchemaItem) -> Table:
-        return Table(name(suffix), metadata, *items, **MYSQL_OPTIONS)
-
-    def index(suffix: str, *columns: str) -> Index:
-        # SQLite names indexes per database, so the table's name is part of the index's.
-        return Index(f"ix_{name(suffix)}", *columns)
+    maker = TableMaker(prefix)
+    metadata, name, table, index = maker.metadata, maker.name, maker.table, maker.index
 
     video = table(
         "video",
@@ -149,105 +139,7 @@ def own_tables(prefix: str) -> OwnTables:
         index("task_lease", "lease_owner"),
         index("task_finished", "finished_at"),
     )
-    verdict = table(
-        "verdict",
-        key("verdict_id"),
-        big("vod_id"),
-        Column("shard", SmallInteger, nullable=False),
-        big("task_id"),
-        Column("verdict", String(16), nullable=False),
-        link("douban_id"),
-        Column("score", Double),
-        Column("lead", Double),
-        Column("complete", Boolean, nullable=False),
-        Column("source_healthy", Boolean, nullable=False),
-        Column("rejects", JsonText),
-        Column("reasons", JsonText),
-        words("explanation", 500),
-        Column("facts", JsonText),
-        Column("snapshots", JsonText),
-        # Of the row it was reached for, see `store.videos.fingerprint`; empty for verdicts of releases before it.
-        words("fingerprint", 32),
-        Column("profile", String(16), nullable=False, server_default=text("'plan'")),
-        # Groups whose precision is measured apart; NULL for verdicts of releases that knew none.
-        Column("strata", JsonText),
-        # There may be more works of the name than were found; a replay needs to know.
-        Column("crowded", Boolean, nullable=False, server_default=false()),
-        Column("rule_version", String(32), nullable=False),
-        Column("state", String(16), nullable=False),
-        words("state_reason", 500),
-        Column("run_id", String(64), nullable=False),
-        moment("created_at", nullable=False),
-        index("verdict_video", "vod_id", "verdict_id"),
-        index("verdict_pending", "state", "verdict"),
-        index("verdict_mix", "created_at", "verdict"),
-    )
-    candidate = table(
-        "review_candidate",
-        key("candidate_id"),
-        big("verdict_id"),
-        big("vod_id"),
-        Column("rank", SmallInteger, nullable=False, quote=True),
-        big("douban_id"),
-        words("title", 255),
-        Column("year", Integer),
-        Column("score", Double, nullable=False),
-        Column("points", JsonText),
-        Column("rejects", JsonText),
-        Column("conflicts", JsonText),
-        Column("facts", JsonText),
-        # False: known from a search hit only, so that there is no answer about it in the archive.
-        Column("fetched", Boolean, nullable=False, server_default=true()),
-        Column("snapshot_id", BigInteger),
-        moment("created_at", nullable=False),
-        UniqueConstraint("verdict_id", "rank", name=f"uq_{name('candidate_rank')}"),
-        index("candidate_video", "vod_id", "verdict_id"),
-    )
-    decision = table(
-        "decision",
-        key("decision_id"),
-        big("vod_id"),
-        Column("shard", SmallInteger, nullable=False),
-        Column("action", String(32), nullable=False),
-        link("douban_id"),
-        Column("lock", Boolean, nullable=False, server_default=false(), quote=True),
-        # Days that it is ignored; 0 for ever.
-        count("days"),
-        Column("accept_conflicts", Boolean, nullable=False, server_default=false()),
-        # It came in a spreadsheet.
-        Column("imported", Boolean, nullable=False, server_default=false()),
-        # Whether it is meant although the site locked the row.
-        Column("override_cms_lock", Boolean, nullable=False, server_default=false()),
-        # What the reviewer looked at: the newest verdict then, and the row as it was recorded.
-        Column("verdict_id", BigInteger),
-        words("fingerprint", 32),
-        # When the subject was asked for and compared; NULL where that is still to be done.
-        moment("checked_at"),
-        Column("reviewer", String(64), nullable=False),
-        words("note", 500),
-        Column("state", String(16), nullable=False),
-        words("state_reason", 500),
-        # The same pending decision cannot be recorded twice; NULL once it is settled.
-        Column("pending_key", String(96), unique=True),
-        Column("run_id", String(64), nullable=False),
-        # All that was recorded at once; reverted at once too.
-        words("batch_id", 64),
-        # The task that applies it, whose fate it shares.
-        Column("task_id", BigInteger),
-        # Not before this; NULL at once. Set when a source could not be asked.
-        moment("run_after"),
-        moment("created_at", nullable=False),
-        moment("settled_at"),
-        # The run that applies it, or did last; others leave it alone until then.
-        Column("lease_owner", String(160)),
-        moment("lease_until"),
-        index("decision_lease", "lease_owner"),
-        index("decision_pending", "state", "shard"),
-        index("decision_video", "vod_id", "decision_id"),
-        index("decision_batch", "batch_id"),
-        index("decision_task", "task_id"),
-        index("decision_subject", "douban_id", "state"),
-    )
+    review = review_tables(maker)
     log = table(
         "log",
         key("change_id"),
@@ -286,61 +178,7 @@ def own_tables(prefix: str) -> OwnTables:
     )
     snapshot = snapshot_table(metadata, name("snapshot"))
     gate = gate_table(metadata, name("gate"))
-    brake = table(
-        "brake",
-        Column("stratum", String(32), primary_key=True),
-        words("reason", 500),
-        Column("lower_bound", Double, nullable=False),
-        Column("target", Double, nullable=False),
-        Column("labels", Integer, nullable=False),
-        moment("pulled_at", nullable=False),
-        # On while this is NULL.
-        moment("lifted_at"),
-        words("lifted_by", 64),
-        words("lift_note", 500),
-    )
-    intro = table(
-        "intro",
-        key("intro_id"),
-        big("vod_id"),
-        Column("shard", SmallInteger, nullable=False),
-        link("douban_id"),
-        Column("task_id", BigInteger),
-        Column("run_id", String(64), nullable=False),
-        Column("state", String(16), nullable=False),
-        words("reason", 500),
-        Column("violations", JsonText),
-        Column("intro_text", Text),
-        words("model", 128),
-        words("provider", 64),
-        Column("prompt_version", String(32), nullable=False),
-        Column("fact_sheet", JsonText),
-        Column("fact_sheet_hash", String(64), nullable=False),
-        Column("cost_usd", Double, nullable=False, server_default=ZERO),
-        count("prompt_tokens"),
-        count("completion_tokens"),
-        Column("snapshot_id", BigInteger),
-        # What the second reading found each sentence to rest on, and the answer that says so.
-        Column("reading", JsonText),
-        Column("reading_snapshot_id", BigInteger),
-        Column("change_id", BigInteger),
-        moment("created_at", nullable=False),
-        index("intro_video", "vod_id", "intro_id"),
-        index("intro_created", "created_at", "state"),
-        index("intro_change", "change_id"),
-    )
-    intro_mark = table(
-        "intro_mark",
-        # The smallest hashes of an intro's pieces: texts that share some are compared in full.
-        Column("mark", BigInteger, primary_key=True, autoincrement=False),
-        Column("intro_id", BigInteger, primary_key=True, autoincrement=False),
-        index("intro_mark_intro", "intro_id"),
-    )
-    person = table(
-        "person",
-        Column("name", String(64), primary_key=True),
-        moment("seen_at", nullable=False),
-    )
+    intros = intro_tables(maker)
     alert = table(
         "alert",
         key("alert_id"),
@@ -363,18 +201,6 @@ def own_tables(prefix: str) -> OwnTables:
         Column("sampled_at", UtcDateTime, primary_key=True),
         Column("figures", JsonText, nullable=False),
     )
-    # Who looks at a waiting video on the served review sheet; nobody else is shown it until then.
-    claim = table(
-        "claim",
-        Column("vod_id", BigInteger, primary_key=True, autoincrement=False),
-        # The page of a browser, by the token that it drew.
-        Column("holder", String(64), nullable=False),
-        words("reviewer", 64),
-        moment("until", nullable=False),
-        index("claim_holder", "holder"),
-        index("claim_until", "until"),
-    )
-    # Hashes of posters, by whose they are: video:ID or subject:ID. None for what is no picture.
     poster = table(
         "poster",
         Column("owner", String(32), primary_key=True),
@@ -384,7 +210,6 @@ def own_tables(prefix: str) -> OwnTables:
         moment("fetched_at", nullable=False),
         index("poster_first_hash", "first_hash"),
     )
-    # What Douban calls the subject of a linked video, as of the last sync; other systems read it.
     subject = table(
         "subject",
         Column("douban_id", BigInteger, primary_key=True, autoincrement=False),
@@ -395,19 +220,19 @@ def own_tables(prefix: str) -> OwnTables:
         metadata,
         video,
         task,
-        verdict,
-        candidate,
-        decision,
+        review.verdict,
+        review.candidate,
+        review.decision,
         log,
         snapshot,
         gate,
-        brake,
-        intro,
-        intro_mark,
-        person,
+        review.brake,
+        intros.intro,
+        intros.intro_mark,
+        intros.person,
         alert,
         health,
-        claim,
+        review.claim,
         poster,
         subject,
     )

@@ -13,7 +13,7 @@ _SUBJECT_FIELDS = frozenset(item.name for item in fields(Subject))
 
 
 def video_of(facts: Mapping[str, Any]) -> Video:
-    """Return a video from its stored facts; what a release before this one did not know is unknown."""
+    """Return a video from its stored facts; facts that an earlier release did not store are unknown."""
     return Video(**_values(facts, _VIDEO_FIELDS))
 
 

@@ -1,4 +1,4 @@
-"""Our state rows: reading them, noting that a video is gone, and saying what is wrong with one."""
+"""Our state rows: reading them, marking deleted videos, and describing broken rules."""
 
 from __future__ import annotations
 

@@ -325,6 +325,30 @@ def test_an_intro_whose_lease_was_lost_is_left_to_the_run_that_has_the_task(room
     assert house.library.state(4)["intro_ai_fail_count"] == 0
 
 
+@pytest.mark.parametrize("fault", [None, "invented_link"])
+def test_a_run_that_lost_its_lease_does_not_judge_a_text_that_another_wrote(room_everywhere, monkeypatch, fault):
+    house = room_everywhere(linked(RIVER, 4))
+    if fault:
+        house.upstream.faults.add("llm", fault)
+    judge, others = IntroLedger.judge, []
+
+    def judge_late(*given, **named):
+        if not others:
+            others.append(None)
+            house.clock.advance(minutes=16)
+            others[0] = house.run(4)
+        return judge(*given, **named)
+
+    monkeypatch.setattr(IntroLedger, "judge", judge_late)
+    metadata = house.run(4)
+    assert (metadata["written"], metadata["refused_by_guard"], metadata["lease_lost"]) == (0, 0, 1)
+    assert others[0]["written"] == 1
+    assert telling(house.intros(), "state") == ([("refused",)] if fault else []) + [("written",)]
+    assert house.intros()[-1]["reason"] == ""
+    assert house.calls == (2 if fault else 1)
+    assert house.failed_guards() == {}
+
+
 def test_calls_under_way_at_once_do_each_video_once(room_everywhere):
     entries = ((RIVER, 4), (WHALE, 5), (TRAM, 6), (KITE, 7))
     house = room_everywhere(*(linked(entry, vod_id) for entry, vod_id in entries), llm_concurrency=4)

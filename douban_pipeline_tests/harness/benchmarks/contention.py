@@ -16,7 +16,7 @@ from douban_pipeline.core.database import open_engine, run_transaction
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS, own_tables
-from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 
 _START_SECONDS = 120

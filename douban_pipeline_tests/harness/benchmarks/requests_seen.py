@@ -7,6 +7,8 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from email.message import Message
+from typing import Self
 
 from douban_pipeline.demo.answers import HttpAnswer
 from douban_pipeline.demo.replay import ReplayServer
@@ -42,16 +44,15 @@ class TimedReplay(ReplayServer):
     delay: Callable[[str], float] | None = None
     _seen_lock: threading.Lock
 
-    def start(self) -> TimedReplay:
-        """Bind and begin to answer, with nothing remembered."""
+    def __enter__(self) -> Self:
+        """Start serving, with nothing remembered."""
         self.seen, self._seen_lock = [], threading.Lock()
-        super().start()
-        return self
+        return super().__enter__()
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         """Return the answer to one request, and remember it."""
         began = time.time()
-        answer = super().respond(method, target, body, authorization)
+        answer = super().respond(method, target, body, headers)
         if self.delay is not None:
             time.sleep(self.delay(target))
         with self._seen_lock:

@@ -36,7 +36,8 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.store.tasks import OPEN, NewTask, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import OPEN, NewTask
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, NO_LONGER_IGNORED, cms_locked, refuse_pending
 
 MOST_COUNTED = 1000

@@ -76,7 +76,7 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
     }
 
 
-@dg.op
+@dg.op(description=described("建立或升级自己的表，再收录 CMS 的全部影片"))
 def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
     """Create or upgrade our tables, then take in every video of the CMS."""
     prefix = services.settings.table_prefix
@@ -122,7 +122,7 @@ def initialise_library() -> None:
     initialise()
 
 
-@dg.op
+@dg.op(description=described("收录新影片、`vod_time` 变了的影片，以及资源站新增或改动的"))
 def take_in(context: dg.OpExecutionContext, config: TakeInConfig, services: dg.ResourceParam[Services]) -> None:
     """Take in new rows, rows whose `vod_time` changed, and those of titles that resource sites added or changed."""
     services.ready()
@@ -183,7 +183,7 @@ def take_in_changes() -> None:
     take_in()
 
 
-@dg.op
+@dg.op(description=described("查看全部影片中的一段，不管 `vod_time`"))
 def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
     """Look at one slice of all ids, whatever `vod_time` says."""
     services.ready()

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, RowMapping, update
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStatus
-from douban_pipeline.douban.store.tasks import Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, note_gone
 from douban_pipeline.douban.writes.refusals import Reason, Refusal
 

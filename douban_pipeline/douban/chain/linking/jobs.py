@@ -107,7 +107,7 @@ recheck_due_links = dg.define_asset_job(
 )
 
 
-@dg.op
+@dg.op(description=described("重写存档条目的索引"))
 def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
     """Write the index of the archived subjects anew."""
     services.ready()

@@ -42,7 +42,8 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
-from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.matching import Status, Verdict, Video

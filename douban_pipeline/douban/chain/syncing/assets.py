@@ -13,9 +13,10 @@ from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
 from douban_pipeline.douban.chain.linking.assets import scored_matches
+from douban_pipeline.douban.chain.syncing.closing import DRY_RUN_VISIT
 from douban_pipeline.douban.chain.syncing.guards import changes_of_run
 from douban_pipeline.douban.chain.syncing.sync_items import SyncResult
-from douban_pipeline.douban.chain.syncing.writer import DRY_RUN_VISIT, FieldWriter
+from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.decisions.applying import apply_decisions, decisions_of_run, defer_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus

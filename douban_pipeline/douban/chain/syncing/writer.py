@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import RowMapping, select
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
+from douban_pipeline.douban.chain.syncing.closing import SyncClosing
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
 from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, missing_doubt, subject_doubt
 from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult, sync_result
@@ -28,28 +28,18 @@ from douban_pipeline.douban.store.states import (
     ChangeState,
     IdSource,
     ReviewStatus,
-    TaskStatus,
     TaskType,
     VerdictState,
 )
 from douban_pipeline.douban.store.subjects import note_titles
-from douban_pipeline.douban.store.tasks import DECISION, Task, TaskQueue
-from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, note_gone, refuse_pending, state_rows
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import DECISION, Task
+from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import SYNC, Change
 from douban_pipeline.douban.writes.refusals import SENTENCES, Reason, new_link_refusal, subject_refusal
 
-DRY_RUN_VISIT = timedelta(days=1)
-"""When a video is looked at again after a dry run: soon after the site owner ends it."""
-
-REVIEW_VISIT = timedelta(minutes=1)
-"""When candidates are searched, for a person to choose from, after the current id turned out doubtful."""
-
-REFUSED_VISIT = timedelta(hours=1)
-"""When a video is looked at again after its write was refused."""
-
 _WHY_SYNCED = "按豆瓣条目更新字段"
-_NOT_WHILE_LOCKED = "豆瓣 ID 已锁定，按设置不同步其他字段"
 _WHY_ORDERED = "审核员要求立即同步，按豆瓣条目更新字段"
 
 _CHUNK = 25
@@ -73,6 +63,11 @@ class FieldWriter:
     queue: TaskQueue
     change_log: ChangeLog
     attempts: Attempts
+    closing: SyncClosing = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the closing of tasks."""
+        self.closing = SyncClosing(self.services, self.queue, self.attempts)
 
     def sync(self, tasks: Sequence[Task]) -> Iterator[SyncResult]:
         """Yield the result of each task; those whose source fails go back into the queue and yield none."""
@@ -116,7 +111,7 @@ class FieldWriter:
             refusal = subject_refusal(row, state)
             if row is None or state is None:
                 assert refusal is not None
-                yield self._skip(task, refusal.sentence, gone=row is None)
+                yield self.closing.skip(task, refusal.sentence, gone=row is None)
                 continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
             choice = choices.get(task.vod_id)
@@ -126,26 +121,26 @@ class FieldWriter:
             if task.task_type is TaskType.MATCH_DOUBAN_ID:
                 reason = self._link_refusal(item)
                 if reason is not None:
-                    yield self._refuse(item, reason)
+                    yield self.closing.refuse(item, reason)
                     continue
             elif refusal is not None and refusal.reason is Reason.NOT_CONFIRMED:
-                yield self._skip(task, refusal.sentence)
+                yield self.closing.skip(task, refusal.sentence)
                 continue
             elif refusal is not None:
-                yield self._refuse(item, refusal.sentence)
+                yield self.closing.refuse(item, refusal.sentence)
                 continue
             elif self._left_to_the_site(item):
-                yield self._leave(item, SENTENCES[Reason.LOCKED_IN_CMS], LOCKED_VISIT)
+                yield self.closing.leave(item, SENTENCES[Reason.LOCKED_IN_CMS], LOCKED_VISIT)
                 continue
             elif (doubt := choice_doubt(item)) is not None:
-                yield self._to_review(item, doubt)
+                yield self.closing.to_review(item, doubt)
                 continue
             elif state["douban_id_locked"] and item.decision_id is None and not self.services.settings.sync_locked_ids:
-                yield self._leave_locked(item)
+                yield self.closing.leave_locked(item)
                 continue
             if task.vod_id in prepared:
                 # A link that waits and a sync, where somebody else wrote the id in between.
-                yield self._refuse(item, "本批中已有该影片的另一任务")
+                yield self.closing.refuse(item, "本批中已有该影片的另一任务")
                 continue
             prepared.add(task.vod_id)
             yield item
@@ -154,17 +149,6 @@ class FieldWriter:
         """Return whether the site locked a video's row after it became due; then no request is made."""
         respects = self.services.settings.respect_vod_lock and item.decision_id is None
         return respects and left_to_the_site(item.row, item.state)
-
-    def _leave_locked(self, item: SyncItem) -> SyncResult | None:
-        """Close the sync of a video whose id is locked, where the settings leave such videos alone."""
-        now = self.services.clock.now()
-        return self._leave(item, _NOT_WHILE_LOCKED, self.services.settings.tiers.next_visit_of(item.row, now) - now)
-
-    def _leave(self, item: SyncItem, reason: str, visit_in: timedelta) -> SyncResult | None:
-        """Close a sync without calling the source, and visit the video again after ``visit_in``."""
-        if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
-            return None
-        return sync_result(item, item.state["vod_douban_id"], "skipped", reason=reason)
 
     def _link_refusal(self, item: SyncItem) -> str | None:
         """Return why a verdict must not be written, None if it may; uses the guards' own predicate."""
@@ -210,12 +194,12 @@ class FieldWriter:
     def _plan(self, item: SyncItem, answer: _Answer) -> PlannedWrite | SyncResult | None:
         """Return the write planned for a task, or its result if there is none; None if its lease was lost."""
         if isinstance(answer, SubjectMissing):
-            return self._to_review(item, missing_doubt(item))
+            return self.closing.to_review(item, missing_doubt(item))
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)
         if item.verdict is None:
             refusal = subject_doubt(self.services, item, record)
             if refusal is not None:
-                return self._to_review(item, refusal)
+                return self.closing.to_review(item, refusal)
         plan = plan_fields(
             item.row,
             record,
@@ -230,7 +214,7 @@ class FieldWriter:
         if linked:
             old, new = {"vod_douban_id": item.row["vod_douban_id"], **old}, {"vod_douban_id": record.douban_id, **new}
         if self.services.settings.dry_run:
-            return self._planned(item, record.douban_id, tuple(new), linked)
+            return self.closing.plan_only(item, record.douban_id, tuple(new), linked)
         verdict = item.verdict
         change = Change(
             vod_id=item.task.vod_id,
@@ -269,23 +253,14 @@ class FieldWriter:
             changes[write.item.task.task_id] = outcome.change_id
             if outcome.state is ChangeState.APPLIED:
                 applied.append(write)
-            elif (refused := self._refuse(write.item, outcome.reason, outcome.change_id)) is not None:
+            elif (refused := self.closing.refuse(write.item, outcome.reason, outcome.change_id)) is not None:
                 yield refused
-        run_transaction(self.services.engine, partial(self._finish, applied=applied))
+        run_transaction(self.services.engine, partial(self.closing.finish, applied=applied))
         for write in applied:
             columns = tuple(write.change.new)
             result = "written" if columns else "unchanged"
             change_id = changes.get(write.item.task.task_id)
             yield sync_result(write.item, write.douban_id, result, columns, write.linked, "", change_id)
-
-    def _finish(self, connection: Connection, applied: Sequence[PlannedWrite]) -> None:
-        for write in applied:
-            if not write.change.new:
-                self._update_state(connection, write.item, write.change.state)
-            if write.item.verdict is not None:
-                self._mark_verdict(connection, write.item.verdict, VerdictState.APPLIED, "")
-            # Where the lease was lost just now, the write is in the log all the same.
-            self.queue.finish(connection, write.item.task.task_id, TaskStatus.SUCCESS)
 
     def _state_after(self, item: SyncItem, douban_id: int, linked: bool) -> dict[str, Any]:
         now = self.services.clock.now()
@@ -306,98 +281,6 @@ class FieldWriter:
             # An id that was there already keeps its source: no write of ours put it there.
             state["douban_id_source"] = _source_of(item, douban_id)
         return state
-
-    def _planned(self, item: SyncItem, douban_id: int, columns: tuple[str, ...], linked: bool) -> SyncResult | None:
-        reason = "演练模式：未写入"
-        if item.ordered:
-            # A decision waits until the dry run ends; it is not refused because of it.
-            until = self.services.clock.now() + DRY_RUN_VISIT
-            ours = run_transaction(
-                self.services.engine,
-                lambda connection: self.queue.requeue(connection, item.task.task_id, until, reason, failed=False),
-            )
-            self.attempts.lost += not ours
-        else:
-            ours = self._close(item, TaskStatus.SKIP, VerdictState.DRY_RUN, reason, DRY_RUN_VISIT)
-        return sync_result(item, douban_id, "planned", columns, linked, reason) if ours else None
-
-    def _refuse(self, item: SyncItem, reason: str, change_id: int | None = None) -> SyncResult | None:
-        # A row that the site locked stays so: no use asking every hour.
-        now = self.services.clock.now()
-        visit_in = REFUSED_VISIT
-        if item.row["vod_lock"]:
-            visit_in = self.services.settings.tiers.next_visit_of(item.row, now) - now
-        if not self._close(item, TaskStatus.SKIP, VerdictState.REFUSED, reason, visit_in):
-            return None
-        douban_id = item.verdict["douban_id"] if item.verdict is not None else item.state["vod_douban_id"]
-        return sync_result(item, douban_id, "refused", reason=reason, change_id=change_id)
-
-    def _to_review(self, item: SyncItem, reason: str) -> SyncResult | None:
-        """Ask a person about the current id, and have candidates searched for that person to choose from."""
-        state = {"douban_review_status": ReviewStatus.REVIEW, "douban_review_reason": reason[:500]}
-        # A sync that a person ordered counts as refused: none was made.
-        status = TaskStatus.SKIP if item.ordered else TaskStatus.SUCCESS
-        if not self._close(item, status, VerdictState.REFUSED, reason, REVIEW_VISIT, state):
-            return None
-        return sync_result(item, item.state["vod_douban_id"], "review", reason=reason)
-
-    def _skip(self, task: Task, reason: str, *, gone: bool = False) -> SyncResult | None:
-        def close(connection: Connection) -> bool:
-            if not self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
-                return False
-            if gone:
-                note_gone(connection, self.services.tables, task.vod_id)
-            if task.task_type is TaskType.MATCH_DOUBAN_ID:
-                refuse_pending(connection, self.services.tables, task.vod_id, reason)
-            return True
-
-        if not run_transaction(self.services.engine, close):
-            self.attempts.lost += 1
-            return None
-        return SyncResult(task.vod_id, task.shard, "", 0, "skipped", reason=reason)
-
-    def _close(
-        self,
-        item: SyncItem,
-        status: TaskStatus,
-        verdict_state: VerdictState,
-        reason: str,
-        visit_in: timedelta,
-        state: Mapping[str, Any] | None = None,
-    ) -> bool:
-        """Close a task that wrote nothing, and look again after ``visit_in``; return whether it was still ours.
-
-        Nothing changes where the lease was lost.
-        """
-        now = self.services.clock.now()
-
-        def close(connection: Connection) -> bool:
-            if not self.queue.finish(connection, item.task.task_id, status, reason):
-                return False
-            if item.verdict is not None and item.verdict["state"] == VerdictState.PENDING:
-                self._mark_verdict(connection, item.verdict, verdict_state, reason)
-            if item.state["douban_next_sync_at"] is not None:
-                values = {"douban_last_sync_at": now, "douban_next_sync_at": now + visit_in, **(state or {})}
-                self._update_state(connection, item, values)
-            return True
-
-        ours = run_transaction(self.services.engine, close)
-        self.attempts.lost += not ours
-        return ours
-
-    def _update_state(self, connection: Connection, item: SyncItem, values: Mapping[str, Any]) -> None:
-        """Change our state, unless the link was decided on since it was read."""
-        video = self.services.tables.video
-        as_seen = [video.c[name] == item.state[name] for name in ("vod_douban_id", "douban_review_status")]
-        connection.execute(update(video).where(video.c.vod_id == item.task.vod_id, *as_seen).values(**values))
-
-    def _mark_verdict(self, connection: Any, verdict: RowMapping, state: VerdictState, reason: str) -> None:
-        table = self.services.tables.verdict
-        connection.execute(
-            update(table)
-            .where(table.c.verdict_id == verdict["verdict_id"])
-            .values(state=state, state_reason=reason[:500])
-        )
 
 
 def _source_of(item: SyncItem, douban_id: int) -> IdSource:

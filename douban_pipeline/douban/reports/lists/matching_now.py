@@ -16,7 +16,8 @@ from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
 from douban_pipeline.douban.reports.lists.videos import missing_list
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
-from douban_pipeline.douban.store.tasks import REVIEWER, NewTask, TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
+from douban_pipeline.douban.store.tasks import REVIEWER, NewTask
 
 MATCH_PRIORITY = 900
 """Before every tier, behind syncs that a decision ordered."""

@@ -9,7 +9,7 @@ from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.decisions import applying
 from douban_pipeline.douban.decisions.subject_checks import SubjectChecks
-from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions

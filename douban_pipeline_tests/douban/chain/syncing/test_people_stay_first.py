@@ -15,7 +15,7 @@ from douban_pipeline.douban.decisions.applying import apply_decisions
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, TaskStage
-from douban_pipeline.douban.store.tasks import TaskQueue
+from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline_tests.douban.chain.syncing.conftest import RIVAL
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.runs import STEPS

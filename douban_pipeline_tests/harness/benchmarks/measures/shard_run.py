@@ -48,7 +48,7 @@ def _measure(world: World) -> list[Figure]:
     with due_at_upstream(world, vod_ids, home, **FREE, batch_size=VIDEOS) as (upstream, environment):
         with quiet_stack(world.scratch / "dagster", environment, storage="postgres") as stack:
             runs = [_one_run(world, stack, upstream, shard) for shard in shards]
-        bare = statistics.median(_bare_requests(upstream.url, run.requests) for run in runs)
+        bare = statistics.median(_bare_requests(upstream.base, run.requests) for run in runs)
     return _figures(runs, len(vod_ids), bare, _empty_job(world.scratch))
 
 
