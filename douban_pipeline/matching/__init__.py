@@ -19,7 +19,7 @@ from douban_pipeline.matching.text import normalise
 from douban_pipeline.matching.titles import ParsedTitle, cache_key, clean_title, parse_title, readings
 from douban_pipeline.matching.verdicts import Candidate, Status, Verdict, judge, rank
 
-RULE_VERSION = "rules-8"
+RULE_VERSION = "rules-9"
 """Names the rules a verdict was reached by; stored with every verdict and every write.
 
 Raise it whenever the same facts could lead to another verdict.

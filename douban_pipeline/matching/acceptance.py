@@ -103,7 +103,18 @@ def _season_one_sided(case: Case) -> bool:
         return True
     if title.own_name and (case.letters >= TELLING_TITLE or case.person):
         return False
+    if title.local_number == 1 and _others_are_numbered(case):
+        return True
     return {title.local_number, title.subject_number} != {1, None}
+
+
+def _others_are_numbered(case: Case) -> bool:
+    """Say whether Douban numbers other seasons of the name: then its first has its number too, or is not in sight."""
+    for subject, rival in case.rivals:
+        parsed = parse_title(subject.title)
+        if rival.title.same_base and parsed.number_kind == "season" and (parsed.number or 0) > 1:
+            return True
+    return False
 
 
 def _alias_unbacked(case: Case) -> bool:
@@ -185,6 +196,26 @@ def _sibling_nearer(case: Case) -> bool:
         if (numbered and rival.year.gap <= year.gap) or (longer and rival.year.gap < year.gap):
             return True
     return False
+
+
+def _kind_conflict(case: Case) -> bool:
+    """Sites file animated films and television specials of a series under series, too.
+
+    Title and original title with a subtitle are one work's in a year: 浪客剑心 星霜篇. The original alone may be the
+    series': 火影忍者疾风传剧场版：鸣人之死 has NARUTO -ナルト- 疾風伝.
+    """
+    title = case.comparison.title
+    if case.comparison.kind is not False:
+        return False
+    return not (_is_filed_as_series(case) and title.same_subtitled and title.names > 1 and case.exact_year)
+
+
+def _is_filed_as_series(case: Case) -> bool:
+    """Say whether both are animated, and nothing but the site's section says that there are episodes."""
+    if case.video.kind is not Kind.SERIES or (case.video.episodes or 0) > 1 or kinds.serial(case.subject) is True:
+        return False
+    genres = case.comparison.fields.genres
+    return bool(kinds.animated(None, genres[0]) and kinds.animated(case.subject.kind, genres[1]))
 
 
 def _medium_conflict(case: Case) -> bool:
@@ -283,7 +314,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.SEASON_ONE_SIDED, _season_one_sided),
     (Code.EDITION_CONFLICT, _edition_conflict),
     (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
-    (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
+    (Code.KIND_CONFLICT, _kind_conflict),
     (Code.MEDIUM_CONFLICT, _medium_conflict),
     (Code.YEAR_OF_RELEASE, lambda case: case.found(Code.YEAR_OF_RELEASE)),
     (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),

@@ -16,7 +16,10 @@ from douban_pipeline.matching.titles import ParsedTitle, alias_readings, lone_ma
 _ARTICLE = re.compile(r"(?:the|a|an|le|la|les|l'|el|los|las|il|lo|gli|der|die|das|un|une)\s+(?=\w)", re.IGNORECASE)
 
 _PARTICLE_MAY_GO = 6
-"""Letters from which a name is the same without its 之."""
+"""Letters from which a name is the same without its 之 or 的."""
+
+_AND_IS_AND = 5
+"""Letters from which 和 within a name is 与."""
 
 OWN_SCRIPTS = frozenset({"kana", "hangul", "other"})
 """Scripts in which a work has one name: not Latin, where pinyin, English and the original may differ."""
@@ -34,12 +37,14 @@ class Form(NamedTuple):
         parsed: The reading it belongs to.
         is_alias: Whether it is an alias, not a title.
         soft_year: The year a reading took off the end of the name; it holds only for a work of about that year.
+        equal_only: Whether it is how others may write the name, which no other name is measured against.
     """
 
     text: str
     parsed: ParsedTitle
     is_alias: bool
     soft_year: int | None = None
+    equal_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +55,7 @@ class TitleForms:
         title: The likeliest reading of its title.
         forms: Every reading of every name, titles before aliases.
         by_text: The same by text; of equal texts the first.
+        measured: The same of names that another may be somewhat like.
         bases: Names without their numbers.
         claimed: Numbers the work carries: its title's, else those its other names give to the same name.
         editions: Distinct editions that any name states.
@@ -60,6 +66,7 @@ class TitleForms:
     title: ParsedTitle
     forms: tuple[Form, ...]
     by_text: dict[str, Form]
+    measured: tuple[Form, ...]
     bases: frozenset[str]
     claimed: frozenset[int]
     editions: frozenset[str]
@@ -97,18 +104,22 @@ def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str
     by_alias = [alias_readings(alias) for alias in aliases]
     for each in by_alias:
         found += _expand(each, is_alias=True)
-    unique: dict[tuple[str, bool], Form] = {}
+    unique: dict[tuple[str, bool, bool], Form] = {}
     for form in found:
-        unique.setdefault((form.text, form.soft_year is not None), form)
+        unique.setdefault((form.text, form.soft_year is not None, form.equal_only), form)
     forms = tuple(unique.values())
     by_text: dict[str, Form] = {}
+    measured: dict[str, Form] = {}
     for form in forms:
         if form.soft_year is None:
             by_text.setdefault(form.text, form)
+            if not form.equal_only:
+                measured.setdefault(form.text, form)
     return TitleForms(
         title=by_title[0],
         forms=forms,
         by_text=by_text,
+        measured=tuple(measured.values()),
         bases=frozenset(form.parsed.base for form in forms),
         claimed=_claimed(by_title[0], by_original, by_alias),
         editions=frozenset().union(*(form.parsed.distinct_editions for form in forms)),
@@ -145,6 +156,8 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
         if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
             # 福五鼠之三十六计 is 福五鼠三十六计; behind a number the particle is gone anyway.
             yield Form(reading.form.replace("之", ""), reading, is_alias, soft)
+        for written in _otherwise(reading.base):
+            yield Form(reading._replace(base=written).form, reading, is_alias, soft, equal_only=True)
         if (counted := with_digits(reading.name)) != reading.name:
             # 表错七日情 is 表错7日情, Twelve Years a Slave is 12 Years a Slave.
             digits = normalise(counted)
@@ -152,6 +165,18 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
         if reading.name.isascii() and (article := _ARTICLE.match(reading.name)):
             bare = normalise(reading.name[article.end() :])
             yield Form(bare if reading.number is None else f"{bare}#{reading.number}", reading, is_alias, soft)
+
+
+def _otherwise(base: str) -> Iterator[str]:
+    """Yield a name as translators and sites write it otherwise: without its 的, and with 与 for 和.
+
+    西伯利亚理发师 is 西伯利亚的理发师. Of a short name the particle is much: 消失爱人 is not 消失的爱人.
+    """
+    inside = base[1:-1]
+    if "的" in inside and len(base) >= _PARTICLE_MAY_GO:
+        yield base[0] + inside.replace("的", "") + base[-1]
+    if "和" in inside and len(base) >= _AND_IS_AND:
+        yield base[0] + inside.replace("和", "与") + base[-1]
 
 
 def _joined(title: ParsedTitle, original: ParsedTitle) -> Form:

@@ -250,9 +250,9 @@ def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> 
         return 0.0, *nothing
     best = (0.0, 0, left.forms[0], right.forms[0])
     for mine in left.forms:
-        if not admitted(mine):
+        if mine.equal_only or not admitted(mine):
             continue
-        for theirs in right.by_text.values():
+        for theirs in right.measured:
             value = similarity(mine.text, theirs.text, best[0])
             rank = -(mine.is_alias + theirs.is_alias)
             if (value, rank) > best[:2]:
@@ -320,8 +320,8 @@ def _with_a_title(left: TitleForms, right: TitleForms) -> float:
         (
             similarity(mine.text, theirs.text)
             for mine in left.forms
-            for theirs in right.by_text.values()
-            if not (mine.is_alias and theirs.is_alias)
+            for theirs in right.measured
+            if not ((mine.is_alias and theirs.is_alias) or mine.equal_only)
         ),
         default=0.0,
     )

@@ -67,4 +67,27 @@ def test_titles_come_before_aliases_and_no_form_is_empty(work):
     assert set(names.by_text) == {form.text for form in names.forms if form.soft_year is None}
     for form in names.forms:
         if form.is_alias and form.soft_year is None:
-            assert names.by_text[form.text] is form
+            assert names.by_text[form.text] is form or names.by_text[form.text].equal_only or form.equal_only
+
+
+@pytest.mark.parametrize(
+    ("title", "otherwise"),
+    [
+        ("守灯人的渡海时刻", {"守灯人渡海时刻"}),
+        ("守灯人的海的时刻", {"守灯人海时刻"}),
+        ("守灯的渡海人2", {"守灯渡海人#2"}),
+        ("阿松和小灯", {"阿松与小灯"}),
+        ("阿松和小灯的渡海", {"阿松和小灯渡海", "阿松与小灯的渡海"}),
+        ("远去的灯塔", set()),
+        ("灯和塔", set()),
+        ("和平灯塔的守灯人和", {"和平灯塔守灯人和"}),
+    ],
+)
+def test_how_others_write_a_name(title, otherwise):
+    assert {form.text for form in names_of(Subject(1, title)).forms if form.equal_only} == otherwise
+
+
+def test_another_writing_takes_no_name_away_that_is_measured():
+    names = names_of(Subject(1, "守灯人的渡海时刻", "", ("守灯人渡海时刻",)))
+    assert {form.text for form in names.measured} == {"守灯人的渡海时刻", "守灯人渡海时刻"}
+    assert not names.by_text["守灯人渡海时刻"].is_alias

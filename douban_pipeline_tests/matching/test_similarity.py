@@ -73,6 +73,11 @@ def test_numbers_of_both_sides(local, subject, known, numbers):
         ("战狼", "", {}),
         ("", "", {}),
         ("《》", "战狼", {}),
+        ("远去灯塔", "远去的灯塔", {}),
+        ("灯和塔", "灯与塔", {}),
+        ("和平年代的灯塔", "与平年代的灯塔", {}),
+        # Without 的 they differ in a letter at the end: as much as a season may.
+        ("守着渡海的灯塔上唯一一位守灯人X", "守着渡海的灯塔上唯一一位守灯人", {}),
     ],
 )
 def test_other_works_are_never_near_exact(local, subject, known):
@@ -98,6 +103,10 @@ def test_other_works_are_never_near_exact(local, subject, known):
         ("十二怒汉", "12怒汉", {}),
         ("12 Years a Slave", "为奴", {"aliases": ("Twelve Years a Slave",)}),
         ("桂宝大电影之爆笑闯宇宙", "桂宝之爆笑闯宇宙", {}),
+        ("守灯人渡海时刻", "守灯人的渡海时刻", {}),
+        ("灯塔奇怪的旅行", "灯塔的奇怪旅行", {}),
+        ("守灯的灯塔人2", "守灯灯塔人2", {}),
+        ("阿松和小灯", "阿松与小灯", {}),
     ],
 )
 def test_same_works_are_near_exact(local, subject, known):

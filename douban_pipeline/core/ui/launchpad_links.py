@@ -8,6 +8,7 @@ only where the link is shown, because installations choose the names of their lo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,8 +77,7 @@ def op_config(
             comment = notes.get(field.group(1), "") if field else ""
         lines.append(f"{line}  # {comment}" if comment else line)
     for name, value in (others or {}).items():
-        text = " ".join(_dumped({name: value}).split())
-        lines.append(f"{_INDENT}# {text}" + (f"  # {notes[name]}" if notes.get(name) else ""))
+        lines.append(f"{_INDENT}# {_in_one_line(name, value)}" + (f"  # {notes[name]}" if notes.get(name) else ""))
     return "\n".join([*lines, ""])
 
 
@@ -87,6 +87,22 @@ _FIELD = re.compile(rf"{_INDENT}(\w+):")
 
 def _dumped(value: Mapping[str, Any]) -> str:
     return str(yaml.dump(value, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000))
+
+
+_YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+
+
+def _in_one_line(name: str, value: Any) -> str:
+    """Return a field and its value as YAML in one line.
+
+    Most defaults do without YAML's writer: every process that loads a location writes some 150 of them.
+    """
+    if name.lower() not in _YAML_WORDS:
+        if value is None or isinstance(value, bool | int):
+            return f"{name}: {json.dumps(value)}"
+        if value in ("", []):
+            return f"{name}: {json.dumps(value)}".replace('"', "'")
+    return " ".join(_dumped({name: value}).split())
 
 
 def _rows(value: Any) -> list[_Row]:

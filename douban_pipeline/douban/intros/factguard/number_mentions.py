@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 
 from douban_pipeline.douban.intros.factguard.plain_text import plain
 from douban_pipeline.matching.numerals import roman_value
@@ -44,8 +45,11 @@ def _phrase(word: str) -> str:
     return f"{before}{word}{after}"
 
 
-PHRASES = re.compile("|".join(map(_phrase, sorted(_PHRASES.split(), key=len, reverse=True))))
-"""Phrases, the longest first."""
+@cache
+def _phrases() -> re.Pattern[str]:
+    """Return the pattern of any phrase, the longest first; made when first needed: few processes read texts."""
+    return re.compile("|".join(map(_phrase, sorted(_PHRASES.split(), key=len, reverse=True))))
+
 
 STRONG_UNITS = (
     "周年|年代|年级|个?年头|年|岁|旬|季|辑|集|话|回合|回|期|部曲|部|章|卷|篇|届|座|项|亿|万|元|块钱|美元|美金|英镑|欧元|日元"
@@ -129,7 +133,7 @@ class Number:
 def number_mentions(text: str) -> list[Number]:
     """Return the numbers of ``text``, in order; words with numerals that count nothing are none."""
     found = []
-    for match in _MENTION.finditer(PHRASES.sub("_", _plain(text))):
+    for match in _MENTION.finditer(_phrases().sub("_", _plain(text))):
         value = _value(match)
         if value is not None:
             found.append(Number(value, _kind((match["unit"] or "").lower()), match[0].strip()))
