@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading, run_transaction
@@ -15,7 +15,7 @@ from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRssAccount, WeRssArticle
 from douban_pipeline.digest.articles import Body, body_of, clean
 from douban_pipeline.digest.clients import feed_entries
-from douban_pipeline.digest.clients.feed_entries import NoFeeds
+from douban_pipeline.digest.clients.feed_entries import FEEDS_SETTING, NoFeeds
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import window_of
 from douban_pipeline.digest.store import accounts, items
@@ -230,9 +230,10 @@ class Ingest:
     def _from_feeds(self, report: IngestReport, last: Mapping[str, datetime | None]) -> None:
         services, settings = self.services, self.services.settings
         try:
-            chosen = feed_entries.sources(services.feeds_engine, settings.feed_sources)
+            feeds = feed_entries.database(services.others, settings.feeds_tables_url)
+            chosen = feed_entries.sources(feeds, settings.feed_sources)
         except (NoFeeds, DatabaseError, SQLAlchemyError) as error:
-            report.problems.append(f"feeds：{str(error).splitlines()[0][:300]}")
+            report.problems.append(_feeds_problem(error))
             return
         missing = set(settings.feed_sources) - {feed_entries.EVERY} - set(chosen)
         report.problems += [f"feeds 没有来源 {each[:64]}" for each in sorted(missing)]
@@ -241,14 +242,22 @@ class Ingest:
         for source_id, name in chosen.items():
             self.renew()
             report.accounts += 1
-            self._source(report, source_id, name, last.get(f"{FEED}:{source_id}"))
+            if not self._source(report, feeds, source_id, name, last.get(f"{FEED}:{source_id}")):
+                return
 
-    def _source(self, report: IngestReport, source_id: str, name: str, last_good_at: datetime | None) -> None:
+    def _source(
+        self, report: IngestReport, feeds: Engine, source_id: str, name: str, last_good_at: datetime | None
+    ) -> bool:
+        """Store the new entries of one source; return False if the database of feeds does not answer any more."""
         services, settings = self.services, self.services.settings
         now = services.now()
         longest = max(timedelta(days=settings.catch_up_days), settings.window)
         window = window_of(now, settings.window, longest, last_good_at)
-        found = feed_entries.entries(services.feeds_engine, source_id, name, window.start)[:_MOST_ARTICLES]
+        try:
+            found = feed_entries.entries(feeds, source_id, name, window.start)[:_MOST_ARTICLES]
+        except SQLAlchemyError as error:
+            report.problems.append(_feeds_problem(error))
+            return False
         mp_id = f"{FEED}:{source_id}"
 
         def store(connection: Connection) -> int:
@@ -261,6 +270,7 @@ class Ingest:
         report.seen += len(found)
         if window.extended:
             report.extended.append(name)
+        return True
 
     def _note_problem(self, report: IngestReport, error: SourceError, what: str = "") -> None:
         sentence = f"{what}：{error.reason}" if what else f"WeRSS：{error.reason}"
@@ -268,6 +278,11 @@ class Ingest:
             report.problems.append(sentence)
         if "拒绝登录" in error.reason or "access key" in error.reason:
             report.alert = f"WeRSS：{error.reason}"
+
+
+def _feeds_problem(error: Exception) -> str:
+    reason = str(getattr(error, "orig", None) or error).splitlines()[0][:300]
+    return f"feeds：{f'无法读取数据库（{FEEDS_SETTING}）：{reason}' if isinstance(error, SQLAlchemyError) else reason}"
 
 
 def _found(row: WeRssArticle, account: WeRssAccount, start: datetime, end: datetime) -> FoundArticle | None:

@@ -54,7 +54,7 @@ class WatchConfig(LaunchpadConfig):
     reason: str = Field("", description="原因，写进日报 · Reason, for the report.")
 
 
-@dg.op
+@dg.op(description=described("到期的日报都要在发件箱里；没有渠道收下的，告诉运维"))
 def watch_reports(
     context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
@@ -194,7 +194,7 @@ HISTORY_DAYS = 90
 """Days for which finished runs are kept; slots, analyses and reports are kept for ever."""
 
 
-@dg.op
+@dg.op(description=described("删除过期的原始应答和已结束的运行"))
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Delete raw answers and finished runs after their retention period."""
     services.ready()

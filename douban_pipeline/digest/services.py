@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Engine, Table
+from sqlalchemy import Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
@@ -18,6 +18,7 @@ from douban_pipeline.core.llm import LanguageModel, ObjectForm
 from douban_pipeline.core.messages.alerts import alert_channel
 from douban_pipeline.core.messages.channels import read_channels
 from douban_pipeline.core.messages.types import Channel
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.platform import Platform, SourceLimits
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
@@ -159,14 +160,11 @@ class DigestServices(Platform):
         return read_rubric(self.rubric_folder)
 
     @cached_property
-    def feeds_engine(self) -> Engine:
-        """The database of the feeds system, for reading; the digest's own engine if they are the same."""
-        url = self.settings.feeds_tables_url
-        if url == self.settings.tables_url:
-            return self.engine
-        engine = open_engine(url, setting="DOUBAN_PIPELINE_FEEDS_DATABASE_URL")
-        self._opened.callback(engine.dispose)
-        return engine
+    def others(self) -> OtherDatabases:
+        """Where other systems keep their tables; closed together with these services."""
+        others = OtherDatabases(self.engine, self.settings.tables_url)
+        self._opened.callback(others.close)
+        return others
 
     def ready(self) -> Self:
         """Return self if the database is set up for this release; a file in HOME is set up automatically.

@@ -161,7 +161,7 @@ class DigestSettings(LocatedSettings):
     @classmethod
     def _slots(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value or list(value) != sorted(set(value)) or not all(_SLOT.fullmatch(slot) for slot in value):
-            raise ValueError(said("不是由早到晚的时刻", "no ascending list of times"))
+            raise ValueError(said("不是由早到晚的时刻", "not an ascending list of times"))
         return value
 
     @field_validator("push_channels")

@@ -79,7 +79,7 @@ check_job = dg.define_asset_job(
 stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计一天的提问。", "Counts a day's questions."))
 
 
-@dg.op
+@dg.op(description=described("删除过期的数据和已结束的运行"))
 def delete_outdated(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[TmdbServices]
 ) -> None:
@@ -115,7 +115,7 @@ def tmdb_retention() -> None:
     delete_outdated()
 
 
-@dg.op
+@dg.op(description=described("运行 PostgreSQL 的 VACUUM"))
 def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
     """Run PostgreSQL's VACUUM."""
     services.ready()

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.cms.maccms import Category, Cms, inspect_cms, live_condition
-from douban_pipeline.core.database import reading
+from douban_pipeline.cms.maccms import inspect_cms, live_condition
+from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.matching import Kind, Status, Subject, Verdict, Video, judge
 from douban_pipeline.matching.profiles import make_profile
@@ -53,13 +54,20 @@ def link_videos(
         most: Maximum number of videos.
         on_video: Called with the result for each.
 
-    Raises:
-        DatabaseError: The library cannot be read.
+    Returns:
+        What was found. Where the library cannot be read, nothing is, and the report says why.
     """
     report, failures = LinkReport(), 0
-    cms = inspect_cms(services.library, services.settings.table_prefix)
-    for row, categories in _rows(services, cms, most):
-        video = video_facts(row, cms, categories)
+    after = services.store.run(links.highest)
+    before = services.days_ago(LOOK_AGAIN_DAYS)
+    again = services.store.run(lambda connection: links.to_look_at_again(connection, before, most))
+    try:
+        videos = _library_videos(services, after, again, most)
+    except (DatabaseError, SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0][:300]
+        report.ended = f"无法读取影视库（DOUBAN_PIPELINE_DATABASE_URL）：{reason}"
+        return report
+    for video in videos:
         try:
             match = look_for(services, client, video)
         except SourceError as error:
@@ -163,16 +171,19 @@ def _types(video: Video) -> tuple[EntityType, ...]:
     return EntityType.TV, EntityType.MOVIE
 
 
-def _rows(services: TmdbServices, cms: Cms, most: int) -> list[tuple[Mapping[Any, Any], Mapping[int, Category]]]:
-    after = services.store.run(links.highest)
+def _library_videos(services: TmdbServices, after: int, again: Sequence[int], most: int) -> list[Video]:
+    """Return new videos, those with an id above ``after``, then those of ``again``: at most ``most`` in all.
+
+    Raises:
+        DatabaseError: The database cannot be used, or is not the CMS's.
+        SQLAlchemyError: It does not answer.
+    """
+    cms = inspect_cms(services.library, services.settings.table_prefix)
     with reading(services.library) as connection:
         categories = cms.categories(connection)
         query = select(cms.vod).where(cms.vod.c.vod_id > after, live_condition(cms)).order_by(cms.vod.c.vod_id)
         found: list[Mapping[Any, Any]] = [*connection.execute(query.limit(most)).mappings()]
-    if len(found) < most:
-        before = services.days_ago(LOOK_AGAIN_DAYS)
-        ids = services.store.run(lambda connection: links.to_look_at_again(connection, before, most - len(found)))
-        with reading(services.library) as connection:
-            rows = cms.rows(connection, ids)
-        found += [rows[vod_id] for vod_id in ids if vod_id in rows]
-    return [(row, categories) for row in found]
+        left = again[: most - len(found)]
+        rows = cms.rows(connection, left) if left else {}
+    found += [rows[vod_id] for vod_id in left if vod_id in rows]
+    return [video_facts(row, cms, categories) for row in found]

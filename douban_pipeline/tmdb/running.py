@@ -12,8 +12,8 @@ from typing import Self
 from sqlalchemy import Engine
 
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.services import TmdbPlatform, api_headers, open_client, open_graph, open_store
@@ -73,19 +73,25 @@ class TmdbServices(TmdbPlatform):
         self.store.ready()
         return self
 
-    @cached_property
+    @property
     def library(self) -> Engine:
         """The CMS's database, for reading.
 
         Raises:
             ProblemsError: None is configured.
+            DatabaseError: The URL cannot be used.
         """
         url = self.settings.library_url.get_secret_value()
         if not url:
             raise ProblemsError(["没有设置 DOUBAN_PIPELINE_DATABASE_URL：不知道影片在哪里"])
-        engine = open_engine(url, setting="DOUBAN_PIPELINE_DATABASE_URL")
-        self._opened.callback(engine.dispose)
-        return engine
+        return self.others.engine(url, setting="DOUBAN_PIPELINE_DATABASE_URL")
+
+    @cached_property
+    def others(self) -> OtherDatabases:
+        """Where other systems keep their tables; closed together with these services."""
+        others = OtherDatabases(self.engine, self.settings.database_url.get_secret_value())
+        self._opened.callback(others.close)
+        return others
 
     def close(self) -> None:
         """Close all connections, then stop an embedded server; safe to repeat."""

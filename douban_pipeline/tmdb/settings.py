@@ -117,7 +117,7 @@ class TmdbSettings(SystemSettings):
     @classmethod
     def _language(cls, value: str) -> str:
         if not re.fullmatch(r"[a-z]{2}(-[A-Z]{2})?", value):
-            raise ValueError(said("不是带地区的语言", "no language with a region"))
+            raise ValueError(said("不是带地区的语言", "not a language with a region"))
         return value
 
     @field_validator("api_url", "exports_url")
@@ -130,7 +130,7 @@ class TmdbSettings(SystemSettings):
     def _graph(cls, value: str) -> str:
         scheme, found, host = value.partition("://")
         if value and (not found or not host or scheme not in _GRAPH_SCHEMES):
-            raise ValueError(said("不是 Bolt 地址", "no Bolt address"))
+            raise ValueError(said("不是 Bolt 地址", "not a Bolt address"))
         return value
 
     @field_validator("database_url")

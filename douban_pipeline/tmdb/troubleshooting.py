@@ -87,7 +87,7 @@ def _strangers(store: PostgresTmdbStore) -> Finding:
     with store.transaction() as connection:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'tmdb'").fetchall()
     if strangers := sorted({name for (name,) in rows} - own):
-        remedy = said("关系属于图：请放到别处", "relations belong into the graph: keep them elsewhere")
+        remedy = said("关系属于图：请放到别处", "relations belong in the graph: keep them elsewhere")
         named = ", ".join(strangers)
         message = said(f"模式中有不属于我们的表：{named}", f"tables that are not ours in the schema: {named}")
         return Finding("tables", "warn", message, remedy)
@@ -143,7 +143,7 @@ def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:
         [first, *_] = store.run(lambda connection: outbox.dead(connection, 1))
         reason = f"{first['entity_type']}/{first['tmdb_id']}: {first['last_error']}"
         remedy = said(
-            "排除原因后运行 `douban-pipeline tmdb requeue`", "mend the cause, then run `douban-pipeline tmdb requeue`"
+            "排除原因后运行 `douban-pipeline tmdb requeue`", "fix the cause, then run `douban-pipeline tmdb requeue`"
         )
         return Finding("outbox", "warn", f"{shown}{said('；', '; ')}{reason}", remedy)
     if counts.oldest is not None and clock.now() - counts.oldest > _WAITING:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from sqlalchemy import insert
 
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.demo.completions import FAULTS
 from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS
 from douban_pipeline.digest.reporting import make_report
@@ -293,6 +296,31 @@ def test_entries_of_feeds_are_digested_by_their_tables(tmp_path: Path) -> None:
         assert [(each.mp_name, each.score) for each in ended.findings] == [("快讯", 77)]
         assert "rss-gone" in ended.error
         assert at.run("12:00").findings == []
+
+
+def test_feeds_that_do_not_answer_are_named_and_the_rest_of_the_slot_goes_on(tmp_path: Path) -> None:
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as silent,
+        stage(
+            tmp_path,
+            feed_sources=["*"],
+            feeds_url=f"mysql+pymysql://nobody:geheim@127.0.0.1:{silent.getsockname()[1]}/feeds",
+        ) as at,
+    ):
+        others = OtherDatabases(at.services.engine, at.services.settings.tables_url, seconds=0.2)
+        vars(at.services)["others"] = others
+        at.publish(1, 70)
+        ended = at.run("07:00")
+        others.close()
+    assert "DOUBAN_PIPELINE_FEEDS_DATABASE_URL" in ended.error
+    assert "geheim" not in ended.error
+    assert [each.score for each in ended.findings] == [70]
+
+
+def test_feeds_that_were_never_set_up_are_named_and_no_file_is_made(tmp_path: Path) -> None:
+    with stage(tmp_path, werss_url="", feed_sources=["*"]) as at:
+        assert "feeds setup" in at.run("07:00").error
+    assert not (tmp_path / "feeds.sqlite").exists()
 
 
 def test_a_slot_before_its_hour_is_refused_and_a_backfill_pushes_nothing(at: Stage) -> None:

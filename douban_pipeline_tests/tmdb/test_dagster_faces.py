@@ -13,16 +13,12 @@ import pytest
 from pydantic import SecretStr
 
 from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
-from douban_pipeline.matching import Kind, Video, judge
-from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of
-from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 from douban_pipeline_tests.harness.fixtures.locations import add_run, location_origin
@@ -365,22 +361,6 @@ def test_videos_are_linked_by_the_gate_and_doubt_goes_to_a_person(
     later = metadata(run(services, instance, "match_tmdb_videos"))
     assert (later["none_now"], later["review_now"]) == (1, 0), "what a person decided is not searched again"
     assert execute(store, links)[1] == (2, "movie", 13, "confirmed")
-
-
-def test_a_season_of_a_series_is_told_from_the_others() -> None:
-    seasons = [
-        {"season_number": number, "air_date": f"{2009 + number}-01-01", "episode_count": 10} for number in (0, 1, 2)
-    ]
-    raw = show(7, crew(1, "c", name="张三"), name="长街", original_name="长街", seasons=seasons, created_by=[])
-    found = [*subjects_of(EntityType.TV, raw)]
-    assert [(each.title, each.year, each.episodes) for each in found] == [
-        ("长街 第1季", 2010, 10),
-        ("长街 第2季", 2011, 10),
-    ]
-    assert [key_of_subject(each.douban_id)[1] for each in found] == [1, 2]
-    second = Video(1, "长街第二季", year=2011, kind=Kind.SERIES, directors=("张三",), episodes=10)
-    best = judge(second, found, profile=make_profile("calibrated")).candidates[0]
-    assert key_of_subject(best.subject.douban_id) == (EntityKey(EntityType.TV, 7), 2)
 
 
 def test_without_a_key_or_a_library_runs_have_nothing_to_do(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import Engine, column, inspect, select, table
+from sqlalchemy import Engine, column, select, table
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.digest.types import FoundArticle
 
 EVERY = "*"
 """Placeholder for all sources."""
+FEEDS_SETTING = "DOUBAN_PIPELINE_FEEDS_DATABASE_URL"
+"""The variable that names the database."""
 _MOST = 2000
 
 _source = table("feed_source", column("source_id"), column("title"), column("url"), column("state"))
@@ -25,18 +28,26 @@ class NoFeeds(Exception):  # noqa: N818 (the name states the problem)
     """The tables of feeds do not exist in the configured database."""
 
 
-def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
-    """Return the existing ones of the wanted sources, by id, with their names.
+def database(others: OtherDatabases, url: str) -> Engine:
+    """Return the engine for the feeds system's tables.
 
     Raises:
         NoFeeds: There are no such tables.
+        DatabaseError: The URL cannot be used.
+        SQLAlchemyError: The database does not answer.
     """
+    engine = others.engine_with(_source, url, setting=FEEDS_SETTING)
+    if engine is None:
+        raise NoFeeds(f"没有 feeds 的表：检查 {FEEDS_SETTING}，或先 feeds setup")
+    return engine
+
+
+def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
+    """Return the existing ones of the wanted sources, by id, with their names."""
+    query = select(_source.c.source_id, _source.c.title, _source.c.url)
+    if EVERY not in wanted:
+        query = query.where(_source.c.source_id.in_(wanted))
     with reading(engine) as connection:
-        if not inspect(connection).has_table(_source.name):
-            raise NoFeeds("没有 feeds 的表：检查 DOUBAN_PIPELINE_FEEDS_DATABASE_URL，或先 feeds setup")
-        query = select(_source.c.source_id, _source.c.title, _source.c.url)
-        if EVERY not in wanted:
-            query = query.where(_source.c.source_id.in_(wanted))
         return {row.source_id: row.title or row.url for row in connection.execute(query)}
 
 

@@ -40,7 +40,7 @@ class PushConfig(LaunchpadConfig):
     dry_run: bool = Field(False, description="true 只列出会发送什么 · true only lists what would be sent.")
 
 
-@dg.op(name="push")
+@dg.op(name="push", description=described("发送发件箱里到期的消息，各渠道互不影响"))
 def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Send the due messages of the outbox, each channel independently."""
     services.ready()

@@ -48,7 +48,7 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
     except SpoolError as error:
         remedy = said(
             "腾出空间，或移走此文件：等待写入的都在其中",
-            "make room, or move the file away: what waits in it is in that file",
+            "free some space, or move the file away: what waits in it is in that file",
         )
         yield Finding("spool", "fail", str(error), remedy)
         return
