@@ -1,4 +1,4 @@
-"""The unpartitioned report on what others wrote over our writes, which restores locked values where that is wanted."""
+"""The unpartitioned report on values that others wrote over ours; it restores locked values if the settings say so."""
 
 from zoneinfo import ZoneInfo
 
@@ -106,7 +106,7 @@ def _keeps(tally: DriftTally, zone: ZoneInfo, location: str) -> dg.AssetCheckRes
 
 
 def _restoring(services: Services, tally: DriftTally, batch_id: str) -> str:
-    """Return what is done about locked values, and how to have it otherwise."""
+    """Return what is done about locked values, and how to change that."""
     settings, on = services.settings, variable("restore_locked")
     if settings.dry_run:
         return f"演练模式（{variable('dry_run')}=true）：只报告，不恢复。"

@@ -1,4 +1,4 @@
-"""Where the CMS no longer holds what was written: which column, what was written and when, and who it looks like.
+"""Where the CMS no longer holds what was written: which column, what was written and when, and the likely author.
 
 Locked values are compared with what was locked, whenever that was; what was written into other columns is followed
 for `WINDOW`. Videos are looked at in pieces, by index.
@@ -41,7 +41,7 @@ _ID = "vod_douban_id"
 
 
 class DriftCause(enum.StrEnum):
-    """Who it looks like that changed a value."""
+    """Who probably changed a value."""
 
     STALE_FORM = "stale_form"
     """The CMS saved the row since, with the value from before our write."""
@@ -52,7 +52,7 @@ class DriftCause(enum.StrEnum):
 
 
 class DriftKind(enum.StrEnum):
-    """How grave a difference is, the gravest first."""
+    """The severity of a difference, most severe first."""
 
     LOCKED = "locked"
     """A value that is locked."""
@@ -69,7 +69,7 @@ SERIOUS = (DriftKind.LOCKED, DriftKind.ID, DriftKind.PUT_BACK)
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A column that holds something else than was written or locked.
+    """A column whose value is not what was written or locked.
 
     Attributes:
         written: What was written, or locked.
@@ -96,7 +96,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class DriftBatch:
-    """One piece of the library that was looked at: how many videos, how many unsure columns, and what was found."""
+    """One checked part of the library: number of videos, number of uncertain columns, and findings."""
 
     videos: int
     unsure: int
@@ -104,7 +104,7 @@ class DriftBatch:
 
 
 def drifts(services: Services) -> Iterator[DriftBatch]:
-    """Yield what differs, a piece of the library at a time, in the order of `vod_id`."""
+    """Yield the differences, one part of the library at a time, in the order of `vod_id`."""
     with reading(services.engine) as connection:
         first = first_change_since(connection, services.tables, services.clock.now() - WINDOW)
     for vod_ids in _pieces(services, first):
@@ -147,7 +147,7 @@ def _keys(engine: Engine, key: ColumnElement[int], condition: ColumnElement[bool
 
 
 class _Piece:
-    """Some videos, looked at together."""
+    """Some videos, checked together."""
 
     def __init__(self, services: Services, connection: Connection, vod_ids: Sequence[int], first: int | None) -> None:
         self.services, self.connection, self.first = services, connection, first
@@ -213,15 +213,19 @@ class _Piece:
         return set(self.connection.execute(query).scalars())
 
     def _drift(self, vod_id: int, column: str, write: LastWrite | None, decided: bool) -> Drift | None:
-        """Return what there is to say of a column that differs, None if it was never ours."""
+        """Return the finding for a column that differs, None if it was never ours."""
         row, state = self.rows[vod_id], self.states[vod_id]
         lock, since = _lock_of(column, state)
         current, written = row[column], write.value if write else None
         at = write.at if write else None
+        author, earlier = write, write.before if write else ()
         if lock and column == _ID:
             written = state[_ID]
-            if write is None or write.value != written:
+            if write is None:
                 at = since
+            elif write.value != written:
+                # It was locked as the CMS had it; what we wrote before that is as old as a form may be.
+                at, author, earlier = since, None, (*write.before, write.value)
         elif lock:
             if write is None or (since is not None and write.at < since):
                 # Nobody knows what the text was when it was locked.
@@ -230,7 +234,7 @@ class _Piece:
             return None
         if current == written:
             return None
-        lost = write is not None and current in write.before
+        lost = current in earlier
         saved = at is not None and row["vod_time"] > at.timestamp()
         looks = DriftCause.PROGRAM if not saved else (DriftCause.STALE_FORM if lost else DriftCause.SAVED)
         kind = DriftKind.EDITED
@@ -241,7 +245,7 @@ class _Piece:
         elif lost:
             kind = DriftKind.PUT_BACK
         title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
-        return Drift(vod_id, title, column, kind, looks, written, current, write, at, held, state)
+        return Drift(vod_id, title, column, kind, looks, written, current, author, at, held, state)
 
     def _held(
         self,
@@ -279,7 +283,7 @@ _NAMES = {"vod_douban_id": "豆瓣 ID", "vod_content": "简介", "vod_blurb": "�
 
 
 def restore(change_log: ChangeLog, found: Iterable[Drift]) -> dict[tuple[int, str], str]:
-    """Restore the locked values that may be restored; return what became of each, by video and column.
+    """Restore the locked values that may be restored; return the outcome of each, by video and column.
 
     Once a run: what is changed again while it writes is left to the next one. Each write takes effect only where the
     value that was seen and the lock are still there.

@@ -1,4 +1,4 @@
-"""What differs between the CMS and what was written, summed up as tables; of many findings only the first are held."""
+"""Differences between the CMS and what was written, as tables; of many findings only the first are kept."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DriftTally:
     not_restored: int = 0
 
     def add(self, look: DriftBatch, outcomes: Mapping[tuple[int, str], str] | None = None) -> None:
-        """Count one piece; ``outcomes`` says what became of each value to restore, by video and column."""
+        """Count one part; ``outcomes`` is the outcome of each value to restore, by video and column."""
         outcomes = outcomes or {}
         self.videos += look.videos
         self.unsure += look.unsure
@@ -85,7 +85,7 @@ class DriftTally:
         return panel(rows)
 
     def findings_table(self, kinds: Iterable[DriftKind], zone: ZoneInfo, location: str, *, most: int = SHOWN) -> str:
-        """Return findings as a table, the gravest first."""
+        """Return findings as a table, most severe first."""
         of_kinds = [(drift, became) for kind in kinds for drift, became in self.first.get(kind, ())]
         total = sum(self.by_kind[kind] for kind in kinds)
         rows = [_row(drift, became, zone, location) for drift, became in of_kinds[:most]]

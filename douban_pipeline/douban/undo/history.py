@@ -1,4 +1,4 @@
-"""What happened to a video, gathered from every table that knows of it. `history_page` renders it."""
+"""The history of a video, collected from all tables. `history_page` renders it."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg
 def _result_lines(
     selection: ChangeSelection, results: Sequence[RevertedChange], decisions: int, sought: str, dry_run: bool
 ) -> str:
-    """Return in a few lines what came of the launch."""
+    """Return the outcome of the launch in a few lines."""
     whole, will = sum(not item.skipped for item in results), "将" if dry_run else "已"
     lines = [f"{will}完整撤销 {whole} 条变更；另有 {len(results) - whole} 条全部或部分跳过。"]
     if not results:
@@ -146,7 +146,7 @@ def _result_lines(
 
 
 def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id: str, location: str) -> str:
-    """Return the link that comes next: to do what was shown, or to undo what was done."""
+    """Return the next link: to apply what was shown, or to undo what was done."""
     if not results:
         return "—"
     if given["dry_run"]:

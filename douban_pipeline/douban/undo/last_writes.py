@@ -43,7 +43,7 @@ class LastWrite:
 
 @dataclass(slots=True)
 class LastWrites:
-    """The newest write of each column of one video, and the columns that nobody is sure of.
+    """The newest write of each column of one video, and the columns whose writer is uncertain.
 
     Attributes:
         under_way: Those of the unsure ones that a run may be writing right now.

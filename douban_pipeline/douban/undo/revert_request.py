@@ -135,7 +135,7 @@ def _plain_problems(request: RevertRequest) -> Iterator[str]:
 
 
 def _unknown(connection: Connection, tables: OwnTables, selection: ChangeSelection) -> Iterator[str]:
-    """Yield what ``selection`` names that was never there."""
+    """Yield what ``selection`` names but does not exist."""
     log, decision, video = tables.log, tables.decision, tables.video
     lists: tuple[tuple[str, Collection[int], tuple[Column[int], ...]], ...] = (
         ("change_ids 中没有这些变更", selection.change_ids, (log.c.change_id,)),

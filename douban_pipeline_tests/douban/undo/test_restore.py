@@ -74,6 +74,21 @@ def test_locked_values_are_restored_through_the_log(library):
     ]
 
 
+def test_an_id_locked_as_the_cms_had_it_is_not_put_down_to_an_earlier_write(library):
+    """Somebody typed another id than was written, a person locked that, and an old form brings the first one back."""
+    typed = 26752088
+    library.set_cms(7, vod_douban_id=typed)
+    locked = {"vod_douban_id": typed, "douban_id_source": "cms", "douban_id_lock_time": library.clock.now()}
+    library.set_state(7, **locked)
+    library.clock.advance(minutes=1)
+    library.set_cms(7, vod_douban_id=LOCKED, vod_time=unix(library.clock.now()))
+    restore_all(library)
+    assert current_values(library) == (typed, "旧简介")
+    assert newest(library)["reason"] == (
+        f"锁定的豆瓣 ID（已锁定）在 CMS 中被改为 {LOCKED}，看来是过期的后台表单；恢复锁定值"
+    )
+
+
 def test_a_second_time_there_is_nothing_to_do(library):
     library.set_cms(7, vod_douban_id=5)
     assert restore_all(library)

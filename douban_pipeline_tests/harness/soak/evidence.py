@@ -134,6 +134,12 @@ class Finding:
         return self.held and self.waiting > 0
 
 
+def of_the_soak(errors: Sequence[str], acts: int, system: str = "douban") -> Finding:
+    """Return whether the soak itself, which took ``acts`` steps, ran without an error: otherwise it proves nothing."""
+    broke = "the soak's own code did not break"
+    return Finding(broke, not errors, acts, len(errors), tuple(errors[:3]), system=system)
+
+
 def snapshot_of(services: Services) -> Snapshot:
     """Return the CMS of ``services`` as it stands."""
     return Snapshot.take(services.engine, services.settings.table_prefix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from email.message import Message
 from random import Random
 from typing import Any
 
@@ -77,9 +78,9 @@ class DistantReplay(ReplayServer):
         self.requests = self._log
         self._timeout, self._delay, self._rng = caller_timeout, delay, Random(seed)
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         """Return the answer after a while; see `ReplayServer.respond`."""
-        answer = super().respond(method, target, body, authorization)
+        answer = super().respond(method, target, body, headers)
         if answer is None:
             self._log.end(self._now() + max(self._timeout - _HANGS_UP_EARLIER, 0.0))
             return None

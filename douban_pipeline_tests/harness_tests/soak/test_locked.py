@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -82,6 +83,20 @@ def test_a_lock_protects_the_value_of_when_it_was_set_or_what_a_person_wrote_sin
         journal=SimpleNamespace(entries=list),
         services=SimpleNamespace(settings=SimpleNamespace(respect_vod_lock=False)),
     )
-    records: Any = SimpleNamespace(by_video={7: changes})
+    records: Any = SimpleNamespace(by_video={7: changes}, locked_ids={})
     found = no_locked_value_changed(evidence, records)
     assert (found.violations, found.held) == (violations, not violations)
+
+
+@pytest.mark.parametrize(("restored", "violations"), [("1292052", 0), ("26752088", 1)])
+def test_an_id_locked_as_the_cms_had_it_is_the_one_to_put_back(restored, violations):
+    """A person typed another id than was written, and locked that: the log of the lock does not repeat it."""
+    linked = replace(INTRO, new={"vod_douban_id": "26752088"}, old={"vod_douban_id": "0"}, state_new={})
+    lock = replace(write(3, "lock_id", "", "", by=PERSON, state={"douban_id_locked": True}), new={}, decision_id=9)
+    back = replace(write(5, "restore", "", ""), old={"vod_douban_id": "1"}, new={"vod_douban_id": restored})
+    evidence: Any = SimpleNamespace(
+        journal=SimpleNamespace(entries=list),
+        services=SimpleNamespace(settings=SimpleNamespace(respect_vod_lock=False)),
+    )
+    records: Any = SimpleNamespace(by_video={7: [linked, lock, back]}, locked_ids={9: 1292052})
+    assert no_locked_value_changed(evidence, records).violations == violations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from email.message import Message
 
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
@@ -17,7 +18,7 @@ def replay(delay: tuple[float, float] = (0.0, 0.0)) -> DistantReplay:
 def test_every_request_has_its_end_behind_its_beginning():
     upstream = replay((0.02, 0.03))
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(upstream.respond, "GET", f"/douban.php?id={SUBJECT}", b"", "") for _ in range(8)]
+        asked = [pool.submit(upstream.respond, "GET", f"/douban.php?id={SUBJECT}", b"", Message()) for _ in range(8)]
         assert all((answer := future.result()) is not None and answer.status == 200 for future in asked)
     about = upstream.requests.describe()["douban"]
     assert len(about["times"]) == len(about["ended"]) == about["count"] == 8
@@ -27,12 +28,12 @@ def test_every_request_has_its_end_behind_its_beginning():
 def test_a_request_that_hangs_ends_before_its_caller_gives_up():
     with replay() as upstream:
         upstream.faults.add("douban", "timeout", times=1)
-        assert upstream.respond("GET", f"/douban.php?id={SUBJECT}", b"", "") is None
+        assert upstream.respond("GET", f"/douban.php?id={SUBJECT}", b"", Message()) is None
         about = upstream.requests.describe()["douban"]
     assert about["ended"][0] - about["times"][0] < 4
 
 
 def test_what_is_no_question_is_not_recorded():
     upstream = replay()
-    upstream.respond("GET", "/healthz", b"", "")
+    upstream.respond("GET", "/healthz", b"", Message())
     assert all(about["ended"] == about["times"] == [] for about in upstream.requests.describe().values())

@@ -6,7 +6,7 @@ write happened between its own two times. So what is told is certain: both momen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -57,7 +57,7 @@ def no_locked_value_changed(evidence: Evidence, records: Records) -> Finding:
             entries.setdefault(entry.vod_id, []).append(entry)
     restored = spans_seen = 0
     for vod_id, changes in records.by_video.items():
-        spans = list(_spans(changes))
+        spans = list(_spans(changes, records.locked_ids))
         if evidence.services.settings.respect_vod_lock:
             spans += _spans_of_the_cms(evidence, vod_id, entries.get(vod_id, []))
         spans_seen += len(spans)
@@ -84,7 +84,7 @@ def _wrong(change: Change, span: Span) -> bool:
     return any(span.values.get(name, value) != value for name, value in change.new.items() if name in span.columns)
 
 
-def _spans(changes: list[Change]) -> Iterator[Span]:
+def _spans(changes: list[Change], locked_ids: Mapping[int, int]) -> Iterator[Span]:
     """Yield the times in which our own locks stood, as the log tells them."""
     shown = sorted(
         (change for change in changes if change.happened),
@@ -99,6 +99,8 @@ def _spans(changes: list[Change]) -> Iterator[Span]:
         for place, change in enumerate(shown):
             written = _values(change, columns)
             values |= written
+            if columns == _ID and (found := locked_ids.get(change.decision_id or 0)) is not None:
+                values["vod_douban_id"] = canonical("vod_douban_id", found)
             locked = bool(change.state_new.get(name, locked))
             # Under a lock a person may still write, or take a write back; then it protects that.
             if change.state_new.get(name) or (locked and written and not change.automatic):

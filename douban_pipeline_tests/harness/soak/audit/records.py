@@ -86,13 +86,18 @@ class Change:
 
 @dataclass(slots=True)
 class Records:
-    """What the tables hold at the end."""
+    """What the tables hold at the end.
+
+    Attributes:
+        locked_ids: The ids that decisions locked as they found them, which the log does not repeat, by decision.
+    """
 
     engine: Engine
     prefix: str
     changes: list[Change] = field(default_factory=list)
     by_video: dict[int, list[Change]] = field(default_factory=dict)
     states: dict[int, Row] = field(default_factory=dict)
+    locked_ids: dict[int, int] = field(default_factory=dict)
 
     def rows(self, query: str, **values: Any) -> list[dict[str, Any]]:
         """Return the rows of a query; ``{own}`` in it is what our tables' names begin with, ``{cms}`` the CMS's."""
@@ -113,6 +118,8 @@ def read(evidence: Evidence) -> Records:
     for change in records.changes:
         records.by_video.setdefault(change.vod_id, []).append(change)
     records.states = {row["vod_id"]: row for row in records.rows("SELECT * FROM {own}video")}
+    locks = records.rows("SELECT decision_id, douban_id FROM {own}decision WHERE action = 'lock_id'")
+    records.locked_ids = {row["decision_id"]: row["douban_id"] for row in locks}
     return records
 
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Self
 
 from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.evidence import Finding, of_the_soak
 from douban_pipeline_tests.harness.soak.systems.ground import Ground
 from douban_pipeline_tests.harness.soak.systems.harms import Harms, plan
 from douban_pipeline_tests.harness.soak.systems.life import OUTAGES, Harm, SystemLife
@@ -141,8 +141,7 @@ class Systems(Part):
         """Return what became of the invariants of each system."""
         errors = [*self.errors, *(error for life in self.lives for error in life.errors)]
         acts = sum(life.acts.total() for life in self.lives)
-        own = Finding("the soak's own code did not break", not errors, acts, len(errors), tuple(errors[:3]))
-        found = [replace(own, system="all systems")]
+        found = [of_the_soak(errors, acts, "all systems")]
         for life in self.lives:
             found += [replace(each, system=life.name) for each in life.audit()]
         return found
