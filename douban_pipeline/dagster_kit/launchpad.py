@@ -47,8 +47,8 @@ def person_job(
 ) -> dg.JobDefinition:
     """Return a job that runs ``work`` and whose launchpad opens with a complete config.
 
-    The op is named after ``work``. It refuses a config that names environment variables, and a `ProblemsError` raised
-    by ``work`` ends the run with one line per problem.
+    The op is named after ``work``, and described by the first line of the manual. It refuses a config that names
+    environment variables, and a `ProblemsError` raised by ``work`` ends the run with one line per problem.
 
     Args:
         work: The op's function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
@@ -102,13 +102,14 @@ def person_job(
             for place, (what, each) in enumerate(shown.items(), 1)
         ),
     }
-    manual = one_language(manual)
+    manual = one_language(manual).strip()
+    summary = manual.partition("\n")[0]
     for marker, text in texts.items():
         if marker in manual:
             manual = manual.replace(marker, text())
-    graph = dg.GraphDefinition(name=name, node_defs=[dg.op(run)])
+    graph = dg.GraphDefinition(name=name, node_defs=[dg.op(description=summary)(run)])
     return graph.to_job(
-        name=name, description=manual.strip(), config=dg.RunConfig(ops={op: config}), owners=owners(), tags=dict(tags)
+        name=name, description=manual, config=dg.RunConfig(ops={op: config}), owners=owners(), tags=dict(tags)
     )
 
 

@@ -85,11 +85,11 @@ def page(browser: Browser, request: pytest.FixtureRequest, asked_elsewhere: list
 
 @pytest.fixture
 def dev_ui(chromium: str, tmp_path: Path) -> Iterator[DagsterUi]:
-    """`make dev` on a demo library of its own, for one test: its sensors launch runs for as long as it lives.
+    """`make dev SYSTEMS=douban` on a demo library of its own, for one test: its sensors launch runs while it lives.
 
     Not started where there is no Chromium to look at it.
     """
-    with run_dev(tmp_path) as ui:
+    with run_dev(tmp_path, "douban") as ui:
         yield ui
 
 

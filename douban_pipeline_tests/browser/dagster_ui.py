@@ -130,17 +130,20 @@ class DagsterUi:
 
 
 @contextmanager
-def run_dev(directory: Path) -> Iterator[DagsterUi]:
+def run_dev(directory: Path, systems: str = "") -> Iterator[DagsterUi]:
     """Start `make dev`'s command in ``directory``; stop it with Ctrl-C in the end, and see that nothing is left of it.
 
-    A scratch directory: the demo makes its library and Dagster's instance beneath the working directory.
+    Args:
+        directory: A scratch directory: the demo makes its library and Dagster's instance beneath the working directory.
+        systems: Names of the systems to start, separated by commas; empty for all.
     """
     port, service_port = free_port(), free_port()
     log = directory / "dev.log"
+    command = [sys.executable, "-m", "douban_pipeline", "dev", "--systems", systems]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", PREFIX))}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port), "--service-port", str(service_port)],
+            [*command, "--port", str(port), "--service-port", str(service_port)],
             cwd=directory,
             # The plan's profile leaves more of the sample to people than the default.
             env=inherited | {"PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8", f"{PREFIX}MATCH_PROFILE": "plan"},

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
+from douban_pipeline.douban.review.served.desk import LEAST_AGE
 from douban_pipeline_tests.browser.served import IN_SIGHT, decisions, films, open_page, served, shown
 from douban_pipeline_tests.browser.sheets import card, current, library, press, stocked
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -95,6 +97,46 @@ def test_what_was_refused_comes_back_and_the_current_card_stays(page: Page, libr
         press(page, "1")
         expect(page.locator("#count")).to_contain_text("等待执行 1")
         assert [row["vod_id"] for row in decisions(stock) if row["state"] == "pending"] == [3]
+        judge_anew(stock, 4, 92_000_004)
+        stays_until_the_new_verdict_is_asked_for(page, stock)
+
+
+def judge_anew(stock: Library, vod_id: int, first: int) -> None:
+    """Have a video judged again with another best candidate, as the service then finds out."""
+    verdict, candidate = stock.tables.verdict, stock.tables.candidate
+    [judged] = stock.query(sa.select(verdict).where(verdict.c.vod_id == vod_id))
+    stock.insert(verdict, [{**judged, "verdict_id": 777}])
+    for row in stock.query(sa.select(candidate).where(candidate.c.vod_id == vod_id)):
+        del row["candidate_id"]
+        subject = first if row["rank"] == 1 else row["douban_id"]
+        stock.insert(candidate, [{**row, "verdict_id": 777, "douban_id": subject}])
+    stock.clock.advance(seconds=LEAST_AGE.total_seconds() + 1)
+
+
+def stays_until_the_new_verdict_is_asked_for(page: Page, stock: Library) -> None:
+    """See that 4, the current card, is not replaced, and what is chosen on the former verdict comes to nothing."""
+    before, shown_card = page.evaluate(TOP), card(page, 4)
+    notice = shown_card.locator(".renewal")
+    expect(notice).to_contain_text("这部影片刚刚重新判定")
+    assert page.evaluate(TOP) == pytest.approx(before, abs=2)
+    press(page, "12")
+    assert current(page) == 4
+    expect(shown_card.locator("th.candidate").first).to_contain_text("90000004")
+    expect(shown_card.locator(".sentence")).to_contain_text("请按 v 查看新的判定，再选一次")
+    press(page, "v")
+    expect(shown_card.locator("th.candidate").first).to_contain_text("92000004")
+    expect(notice).to_contain_text("之前选的「候选 2《条目4》91000042」没有提交")
+    expect(page.locator("#said")).to_contain_text("之前选的「候选 2《条目4》91000042」没有提交")
+    assert (current(page), page.evaluate(TOP)) == (4, pytest.approx(before, abs=2))
+    # A step of the former verdict is no step back to a candidate of this one: what is taken back is 3.
+    press(page, "u")
+    expect(shown_card.locator("[aria-pressed=true]")).to_have_count(0)
+    press(page, "1")
+    expect(page.locator("#count")).to_contain_text("等待执行 1")
+    expect(page.locator("#count")).to_contain_text("已选 1 / ")
+    assert [(row["vod_id"], row["douban_id"]) for row in decisions(stock) if row["state"] == "pending"] == [
+        (4, 92_000_004)
+    ]
 
 
 def test_a_key_changes_no_card_that_is_not_marked(page: Page, library: Library):
@@ -119,23 +161,32 @@ def test_a_key_changes_no_card_that_is_not_marked(page: Page, library: Library):
         assert [row["vod_id"] for row in decisions(stock)] == [at]
 
 
-def test_what_the_sites_lock_refuses_is_decided_again(page: Page, library: Library):
+def test_what_the_sites_lock_refuses_is_not_sent_before_it_is_meant(page: Page, library: Library):
     stock = stocked(library, films(6))
     stock.execute("UPDATE mac_vod SET vod_lock = 1 WHERE vod_id = 1")
     with served(stock) as (service, _):
         open_page(page, service)
         press(page, "1")
-        # The page does not go on from what will be refused, and says which key means it nevertheless.
+        # The page does not go on from what would be refused, and says which key means it nevertheless.
         assert current(page) == 1
-        expect(card(page, 1).locator(".warnings")).to_contain_text("请按 w")
-        expect(card(page, 1)).to_contain_text("被拒")
-        expect(card(page, 1).locator(".sentence")).to_contain_text("vod_lock")
-        assert current(page) == 1
-        press(page, "w")
-        assert current(page) == 2  # nothing more is to be pressed for it
-        expect(page.locator("#count")).to_contain_text("等待执行 1")
-        [refused, row] = decisions(stock)
-        assert (refused["state"], row["state"], row["override_cms_lock"]) == ("refused", "pending", True)
+        warnings = card(page, 1).locator(".warnings")
+        expect(warnings).to_contain_text("（vod_lock），不许改写它的豆瓣 ID，所以没有提交；确认要写入请按 w")
+        # Others are sent meanwhile, and so is what needs no leave of the site.
+        press(page, "j1")
+        expect(page.locator("#count")).to_have_text("已选 1 / 6，等待执行 1，CMS 锁定而未提交 1")
+        page.reload()
+        expect(warnings).to_contain_text("所以没有提交")
+        assert [row["vod_id"] for row in decisions(stock)] == [2]
+        press(page, "kkw")
+        assert current(page) == 3  # nothing more is to be pressed for it
+        expect(page.locator("#count")).to_have_text("已选 1 / 5，等待执行 1")
+        [_, row] = decisions(stock)
+        assert (row["vod_id"], row["state"], row["override_cms_lock"]) == (1, "pending", True)
+        # Taken back, it is what it was: chosen, and not sent.
+        press(page, "u")
+        expect(page.locator("#count")).to_have_text("已选 0 / 5，CMS 锁定而未提交 1")
+        expect(card(page, 1).locator(".flag.state")).to_have_text("没有提交")
+        assert [row["state"] for row in decisions(stock)] == ["pending", "refused"]
 
 
 def test_a_lock_that_came_after_the_card_was_read_is_overridden_all_the_same(page: Page, library: Library):

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.browser
 NOW = datetime(2026, 3, 1, 4, tzinfo=UTC)
 HOSTILE = "甲<img src=x onerror=document.title='run'></script><script>document.title='run'</script>\u2028"
 COUNT = 130
+HASH = "0123456789abcdef" * 4
 PICTURES, DRAWN = "data:image/svg+xml,", "%3Csvg xmlns='http://www.w3.org/2000/svg' width='40' height='56'/%3E"
 COLUMNS = (
     ListColumn("video", "影片"),
@@ -31,6 +32,7 @@ COLUMNS = (
     ListColumn("labels", "冲突", ColumnKind.LABEL),
     ListColumn("score", "得分", ColumnKind.NUMBER),
     ListColumn("nothing", "没有的", ColumnKind.TEXT),
+    ListColumn("why", "原因", ColumnKind.TEXT),
     ListColumn("tier", "优先级", ColumnKind.LABEL, by="rank"),
     ListColumn("rank", "", ColumnKind.RANK),
     ListColumn("subject", "条目", ColumnKind.SUBJECT),
@@ -59,6 +61,7 @@ def row(number: int) -> Row:
         "labels": ("年份", "地区") if number % 3 == 0 else ("年份",) if number % 3 == 1 else (),
         "score": None if number % 10 == 0 else (number * 37) % 101 + 0.5,
         "nothing": None,
+        "why": f"事实表 {HASH}" if number == 1 else None,
         "tier": ("急", "次之", "不急")[number % 3],
         "rank": (3000, 200, 10)[number % 3] + number,
         "subject": 90_000_000 + number,
@@ -235,4 +238,6 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, folder: Path, width:
     page.goto((folder / "list_some.html").as_uri())
     expect(page.locator("#list-said")).to_contain_text("共 130 行")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    expect(page.locator("abbr")).to_have_text("0123456789…")
+    expect(page.locator("abbr")).to_have_attribute("title", HASH)
     context.close()

@@ -1,7 +1,7 @@
 """A reviewer's day in a real browser: from the review queue, by two ways, to the library, and back again.
 
-`make dev` runs as people run it, but for what would take half an hour: some shards of the sample come due at once, the
-others not while we look. Everything that a reviewer does is clicked and typed.
+`make dev SYSTEMS=douban` runs as people run it, but for what would take half an hour: some shards of the sample come
+due at once, the others not while we look. Everything that a reviewer does is clicked and typed.
 """
 
 from __future__ import annotations

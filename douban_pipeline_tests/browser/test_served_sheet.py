@@ -146,6 +146,7 @@ def test_a_choice_that_was_recorded_is_taken_back(page: Page, library: Library):
 def test_all_that_is_listed_is_decided_at_once_after_a_preview(page: Page, library: Library):
     cases = [*films(8), Case(9, {"vod_name": "别的"}, verdict=None)]
     stock = stocked(library, cases)
+    stock.execute("UPDATE mac_vod SET vod_lock = 1 WHERE vod_id = 8")
     with served(stock) as (service, _):
         open_page(page, service)
         page.get_by_label("查找").fill("号片子")
@@ -153,8 +154,10 @@ def test_all_that_is_listed_is_decided_at_once_after_a_preview(page: Page, libra
         expect(page.locator("#found")).to_have_text("符合条件 8 部")
         press(page, "b")
         page.locator("#bulk-action").select_option(label="选首选候选")
-        expect(page.locator("#bulk-told")).to_have_text("列出的 8 部中，8 部适用，0 部跳过")
+        expect(page.locator("#bulk-told")).to_have_text(
+            "列出的 8 部中，7 部适用，1 部跳过，其中 1 部因 CMS 锁定留待单独选择"
+        )
         expect(page.locator("#bulk-list li").first).to_contain_text("1号片子 → 候选 1《条目1》")
-        page.get_by_role("button", name="应用到 8 部").click()
-        expect(page.locator("#count")).to_contain_text("等待执行 8")
-        assert sorted(row["vod_id"] for row in decisions(stock)) == list(range(1, 9))
+        page.get_by_role("button", name="应用到 7 部").click()
+        expect(page.locator("#count")).to_contain_text("等待执行 7")
+        assert sorted(row["vod_id"] for row in decisions(stock)) == list(range(1, 8))

@@ -36,6 +36,8 @@ for name in sys.argv[1:]:
         if not job.name.startswith("__"):
             shown[f"job {job.name}"] = job.description
             owners[f"job {job.name}"] = job.owners
+            if not set(job.asset_layer.executable_asset_keys):  # of an asset's step the page of the asset says more
+                shown |= {f"op {job.name}.{node.name}": node.definition.description for node in job.nodes}
     for each in (*repository.sensor_defs, *repository.schedule_defs):
         shown[f"{type(each).__name__} {each.name}"] = each.description
         if not isinstance(each, dg.RunStatusSensorDefinition):  # these take no owners

@@ -3,20 +3,24 @@
 Pages extend `page.html.j2`; `page_parts.html.j2` holds shared parts; both are in this folder.
 
 Every value is escaped unless it is `Markup`, and using an undefined name is an error. In a
-template, ``value | script_json`` is JSON to be put inside a ``<script>`` element.
+template, ``value | script_json`` is JSON to be put inside a ``<script>`` element, and ``value | short_hashes`` is text
+whose hashes are cut short.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 _HERE = "douban_pipeline.core.ui"
+_HASH = re.compile(r"\b[0-9a-f]{40,128}\b")
+_HASH_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,15 @@ def script_json(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704 - escaped on this line
 
 
+def short_hashes(text: object) -> Markup:
+    """Return text, escaped, with only the first digits of long hashes; a pointer or a tap shows the whole."""
+
+    def shortened(found: re.Match[str]) -> str:
+        return f'<abbr title="{found[0]}" tabindex="0">{found[0][:_HASH_SHOWN]}…</abbr>'
+
+    return Markup(_HASH.sub(shortened, str(escape(str(text)))))  # noqa: S704 - escaped on this line, hashes are digits
+
+
 @cache
 def _environment(package: str) -> Environment:
     environment = Environment(
@@ -65,4 +78,5 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["script_json"] = script_json
+    environment.filters["short_hashes"] = short_hashes
     return environment

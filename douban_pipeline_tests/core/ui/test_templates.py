@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.ui.templates import render, script_json
+from douban_pipeline.core.ui.templates import render, script_json, short_hashes
 
 
 @pytest.fixture
@@ -40,6 +40,13 @@ def test_a_value_that_nobody_gave_is_an_error(package: str) -> None:
         render(package, "pages/page.html", text="x")
     with pytest.raises(jinja2.TemplateNotFound):
         render(package, "pages/none.html")
+
+
+def test_of_long_hashes_the_first_digits_are_shown() -> None:
+    whole = "0123456789abcdef" * 4
+    shown = short_hashes(f"<b>事实表 {whole}；影片 1234567890，{whole[:39]}")
+    short = f'<abbr title="{whole}" tabindex="0">0123456789…</abbr>'
+    assert shown == f"&lt;b&gt;事实表 {short}；影片 1234567890，{whole[:39]}"
 
 
 @given(st.text())

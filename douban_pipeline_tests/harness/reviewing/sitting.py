@@ -29,7 +29,7 @@ _WATCH = """() => {
 }"""
 _FIRST = "() => document.querySelector('article.current.filled')"
 _READY = """() => {
-  // A choice that the site's lock will refuse stays the current card, also while it waits to be sent.
+  // What would be refused stays the current card, also while it waits to be sent.
   const card = document.querySelector("article.current.filled:not(.done), article.current.filled:has(.warnings li)");
   if (!card) return document.querySelector("#empty:not([hidden])")?.textContent.startsWith("没有") ? { vod: 0 } : null;
   const heads = [...card.querySelectorAll("th.candidate")];

@@ -184,8 +184,16 @@ function content(row, place) {
     case "time":
       return [cell.replace(" ", "\u00a0")];
     default:
-      return String(cell).split("\n").map((line) => el("div", "", line));
+      return String(cell).split("\n").map((line) => el("div", "", ...line.split(HASH).map(shortHash)));
   }
+}
+
+const HASH = /\b([0-9a-f]{40,128})\b/;
+
+/** Returns a part of a text: every other one is a hash, whose first digits say enough; a pointer or a tap shows the whole. */
+function shortHash(part, place) {
+  if (place % 2 === 0) return part;
+  return Object.assign(el("abbr", "", `${part.slice(0, 10)}…`), { title: part, tabIndex: 0 });
 }
 
 /** Returns what names a row: with its poster, and as a link to the video's page, where there are any. */
@@ -316,6 +324,8 @@ function sortBy(key) {
 
 function begin() {
   recall();
+  const here = document.querySelector("nav [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - 48; // on a phone the links are swiped
   document.querySelectorAll("#list th[data-key] button").forEach((made) => {
     made.disabled = false;
     made.addEventListener("click", () => sortBy(made.parentElement.dataset.key));

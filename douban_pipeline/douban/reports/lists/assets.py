@@ -21,7 +21,7 @@ class ListsConfig(LaunchpadConfig):
 
 
 @report_asset(
-    "所有要人处理的清单，每份都是全部行：待核查、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
+    "所有要人处理的清单，每份都是全部行：待审核、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
     "务、决定、变更日志。每份一个可筛选、排序、翻页的网页和一个 CSV 文件。"
 )
 def lists(

@@ -28,7 +28,7 @@ _NAMED = 3
 """Troubles that the line on top names."""
 
 _REPORTS = {
-    "review_queue.html": ("待审核", "审核单：逐部比较与决定"),
+    "review_queue.html": ("审核单", "逐部比较待审核的影片并决定"),
     "missing_douban_ids.html": ("缺豆瓣 ID", "最有价值的在前，附填 ID、忽略的启动页"),
     "duplicate_reports.html": ("疑似重复", "同一 ID 的、同名的，附处理链接"),
     "locked_douban_ids.html": ("已锁定 ID", "谁锁的、为什么，附解锁的启动页"),
@@ -104,9 +104,9 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("无豆瓣 ID", f"{found.without_id:,}", _share(found.without_id, found.total)),
             Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
             Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
-            Card("待核查", f"{found.in_review:,}", "等待人工"),
+            Card("待审核", f"{found.in_review:,}", "等待人工"),
             Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
-            Card("冲突", f"{found.conflicts:,}", "待核查中有冲突项的影片"),
+            Card("冲突", f"{found.conflicts:,}", "待审核中有冲突项的影片"),
             Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
             Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
             Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),

@@ -150,7 +150,7 @@ def review_list(services: Services) -> NamedList:
     choose = {"douban_id": SECOND, "verdict_id": THIRD}
     page = ListPage(
         "list_review",
-        "待核查",
+        "待审核",
         "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。逐部比较见 review_queue。",
         columns,
         key="vod_id",

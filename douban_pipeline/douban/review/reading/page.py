@@ -1,6 +1,6 @@
 """The page of the review sheet: a template, style and scripts, put together as one file.
 
-As a file it asks no server. The service adds `live.js` and what it may ask for.
+As a file it asks no server. The service adds `live.js`, `renewing.js` and what it may ask for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PACKAGE = "douban_pipeline.douban.review.reading"
 
 _NAMES = ("launchpad", "choices", "comparison", "cards", "finding", "window", "bulk", "main", "starting")
 _SCRIPTS = tuple(f"{name}.js" for name in _NAMES)
-"""In the order in which they use each other; `live.js` stands before the last two."""
+"""In the order in which they use each other; those of the service stand before the last two."""
 
 
 def sheet_page(sheet: Mapping[str, Any]) -> bytes:
@@ -54,7 +54,7 @@ def policy_of(*, served: bool, pictures: str) -> str:
 
 
 def _served_scripts() -> tuple[str, ...]:
-    return (*_SCRIPTS[:-2], "live.js", *_SCRIPTS[-2:])
+    return (*_SCRIPTS[:-2], "renewing.js", "live.js", *_SCRIPTS[-2:])
 
 
 def _page(sheet: Mapping[str, Any], scripts: Sequence[str], policy: str) -> bytes:

@@ -135,7 +135,7 @@ def _unbroken(text: str) -> str:
 def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterator[tuple[str, Launchpad]]:
     """Yield the launches that settle a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
-    over = "（写入 CMS 锁定）" if entry.cms_locked else ""
+    over = "（CMS 已锁定，仍要写入）" if entry.cms_locked else ""
     if entry.candidates and not entry.stale:
         best, *others = entry.candidates
         # An id is surer than a rank: it stays what the reviewer saw.

@@ -27,7 +27,7 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 ZONE = GivenSettings().zone
-GATE = GateStatus("douban", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 0, 0, START, START)
+GATE = GateStatus("douban", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 2, 0, 0, START, START)
 HEALTH = Health(START, 0, None, 0, [], [], {}, {}, [], [], IntroBudget(0, 0, 0, 0))
 
 

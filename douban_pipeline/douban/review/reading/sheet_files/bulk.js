@@ -10,6 +10,8 @@ const BULK = {
   clear: ["清除现有 ID", (card) => (card.locked ? "ID 已锁定" : card.id ? { pick: "clear" } : "没有现有 ID")],
 };
 /* What may be chosen for many: its name, and what it comes to for a card, or why it does not. */
+const ANEW = "刚刚重新判定，请单独看";
+const LOCKED = "CMS 锁定了这部影片（vod_lock）：请单独选择，确认要写入按 w";
 
 function chosenFirst(card, accept) {
   const [first] = card.candidates;
@@ -41,9 +43,10 @@ class Bulk {
   preview() {
     const [, means] = BULK[byId("bulk-action").value];
     const locked = (card, change) => refusedByLock(card, { ...NOTHING, ...change }, this.app.sheet.ids);
-    const may = (card, change) => (typeof change === "object" && locked(card, change) ? "影片已在 CMS 中锁定，请单独看" : change);
-    const all = this.found.map((card) => [card, may(card, means(card))]);
+    const may = (card, change) => (typeof change === "object" && locked(card, change) ? LOCKED : change);
+    const all = this.found.map((card) => [card, card.newer ? ANEW : may(card, means(card)), card.verdict]);
     this.changes = all.filter(([, change]) => typeof change === "object");
+    const held = all.filter(([, change]) => change === LOCKED).length;
     const skipped = all.filter(([, change]) => typeof change === "string");
     const told = ([card, change]) => {
       const choice = { ...NOTHING, ...change };
@@ -51,12 +54,18 @@ class Bulk {
     };
     const left = ([card, why]) => el("li", "sub", el("b", "", card.title), ` 跳过：${why}`);
     byId("bulk-list").replaceChildren(...this.changes.map(told), ...skipped.map(left));
-    byId("bulk-told").textContent = `列出的 ${number(all.length)} 部中，${number(this.changes.length)} 部适用，${number(skipped.length)} 部跳过`;
+    byId("bulk-told").textContent = `列出的 ${number(all.length)} 部中，${number(this.changes.length)} 部适用，${number(skipped.length)} 部跳过${held ? `，其中 ${number(held)} 部因 CMS 锁定留待单独选择` : ""}`;
     byId("bulk-apply").textContent = `应用到 ${number(this.changes.length)} 部`;
     byId("bulk-apply").disabled = !this.changes.length;
   }
 
   apply() {
+    // What was previewed was said of candidates that are others by now.
+    if (this.changes.some(([card, , verdict]) => card.newer || card.verdict !== verdict)) {
+      this.preview();
+      byId("bulk-told").textContent += "。有影片刚刚重新判定，预览已更新，请再看一次";
+      return;
+    }
     this.app.choices.setAll(this.changes);
     byId("bulk").close();
     this.app.changed(this.changes.map(([card]) => card));

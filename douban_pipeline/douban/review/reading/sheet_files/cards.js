@@ -2,6 +2,8 @@
 /* A card: what is known of a video, the buttons, what was chosen and what became of that. */
 
 const STATES = {
+  held: ["没有提交", "bad"],
+  outdated: ["没有提交", "bad"],
   waiting: ["待发送", ""],
   sent: ["已发送，正在记录", ""],
   recorded: ["已记录，等待执行", "good"],
@@ -11,13 +13,15 @@ const STATES = {
   undoing: ["正在撤销", ""],
   reverted: ["已撤销", ""],
 };
-/* How far a choice has come that the service took, in words, and whether that is good. */
+/* How far a choice has come on its way through the service, in words, and whether that is good. */
 
 /** Shows one card and keeps it true to its choice. Only its head stands at once; `fill` adds the rest near the eye. */
 class Card {
   constructor(app, data) {
     Object.assign(this, { app, sheet: app.sheet, choices: app.choices, data, filled: false });
-    this.element = el("article", "card", cardHead(this.sheet, data));
+    // Over the card: whatever it comes to say moves nothing under a hand.
+    this.renewal = el("div", "renewal");
+    this.element = el("article", "card", this.renewal, cardHead(this.sheet, data));
     this.element.tabIndex = -1;
     this.element.dataset.vod = data.vod;
     this.element.setAttribute("aria-label", `影片 ${data.vod}《${data.title}》`);
@@ -85,7 +89,7 @@ class Card {
     row.append(button("lock toggle", "l", "锁定", () => this.toggle("lock")));
     row.append(button("accept toggle", "a", "接受冲突", () => this.toggle("accept")));
     row.append(button("intro toggle", "s", this.data.introLocked ? "解锁简介" : "锁定简介", () => this.toggle("intro")));
-    if (this.data.cmsLocked) row.append(button("override toggle", "w", "写入 CMS 锁定", () => this.toggle("override")));
+    if (this.data.cmsLocked) row.append(button("override toggle", "w", "CMS 已锁定，仍要写入", () => this.toggle("override")));
     const search = `https://search.douban.com/movie/subject_search?search_text=${encodeURIComponent(this.data.search)}&cat=1002`;
     row.append(link("", search, "在豆瓣搜索 ↗"));
     return row;
@@ -146,7 +150,8 @@ class Card {
     const state = app.stateOf(data);
     this.element.classList.toggle("done", app.isDone(data));
     this.element.classList.toggle("sent", Boolean(state) || this.choices.progress(data, row) === "launched");
-    this.element.classList.toggle("refused", state?.state === "refused");
+    this.element.classList.toggle("refused", ["held", "outdated", "refused"].includes(state?.state));
+    if (app.live) showRenewal(this.renewal, data);
     if (!this.filled) return;
     for (const made of this.element.querySelectorAll("[data-pick]")) {
       made.setAttribute("aria-pressed", String(made.dataset.pick === choice.pick));
@@ -167,10 +172,11 @@ class Card {
     const told = wordsOf(data, choice, sheet.ids);
     this.chosen.replaceChildren(...(told ? [el("b", "", told)] : []), ...(state ? this.progressed(state) : this.launches(row)));
     const others = app.rivalsOf(data);
-    this.warnings.replaceChildren(...warningsOf(data, choice, sheet.ids, others).map((text) => el("li", "", text)));
+    const warnings = warningsOf(data, choice, sheet.ids, others, state?.state === "held");
+    this.warnings.replaceChildren(...warnings.map((text) => el("li", "", text)));
   }
 
-  /** Returns what became of a choice that the service took. */
+  /** Returns what became of a choice. */
   progressed({ state, reason }) {
     const [text, tone] = STATES[state] || [state, ""];
     return [el("span", `flag state ${tone}`, text), reason ? el("span", "sentence", reason) : null].filter(Boolean);

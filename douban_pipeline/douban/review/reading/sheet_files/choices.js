@@ -106,8 +106,8 @@ function refusedByLock(card, choice, ids) {
   return Boolean(decision.action === "clear_id" ? card.id : decision.douban_id && decision.douban_id !== card.id);
 }
 
-/** Returns what a reviewer should know of a choice before launching it. */
-function warningsOf(card, choice, ids, others) {
+/** Returns what a reviewer should know of a choice before it is launched; `held`: it is not, because of the lock. */
+function warningsOf(card, choice, ids, others, held) {
   const decision = decisionOf(card, choice, ids);
   if (!decision) {
     if (choice.pick === "id") return [`请填写豆瓣 ID（${ids[0]} 至 ${ids[1]}）或条目网址`];
@@ -115,7 +115,8 @@ function warningsOf(card, choice, ids, others) {
   }
   const told = [];
   if (refusedByLock(card, choice, ids)) {
-    told.push("影片已在 CMS 中锁定：记录时会被拒绝；确认要写入请按 w 或打开「写入 CMS 锁定」");
+    const lock = held ? "CMS 锁定了这部影片（vod_lock），不许改写它的豆瓣 ID，所以没有提交" : "影片已在 CMS 中锁定：记录时会被拒绝";
+    told.push(`${lock}；确认要写入请按 w 或打开「CMS 已锁定，仍要写入」`);
   }
   if (!decision.douban_id) return told;
   const candidate = card.candidates.find((each) => each.id === decision.douban_id);
@@ -200,15 +201,19 @@ class Choices {
   /** Changes a choice. What is typed sign by sign is undone at once. */
   set(card, changed) {
     const last = this.history[this.history.length - 1];
-    const typing = "typed" in changed && last && last.typed && last.steps[0][0] === card;
-    if (!typing) this.history.push({ steps: [[card, this.of(card)]], typed: "typed" in changed });
+    const typing = "typed" in changed && last && last.typed && last.steps[0][0] === card && last.steps[0][2] === this.key(card);
+    if (!typing) this.history.push({ steps: [this.step(card)], typed: "typed" in changed });
     this.put(card, { ...this.of(card), ...changed });
   }
 
   /** Changes many choices as one step; `changes` holds cards and what is changed of each. */
   setAll(changes) {
-    this.history.push({ steps: changes.map(([card]) => [card, this.of(card)]), typed: false });
+    this.history.push({ steps: changes.map(([card]) => this.step(card)), typed: false });
     for (const [card, changed] of changes) this.put(card, { ...this.of(card), ...changed });
+  }
+
+  step(card) {
+    return [card, this.of(card), this.key(card)];
   }
 
   put(card, choice) {
@@ -219,12 +224,14 @@ class Choices {
     this.save(key);
   }
 
-  /** Takes the last change back; returns its cards. */
+  /** Takes the last change back; returns its cards. One of a former verdict is past: its candidates were others. */
   undo() {
-    const last = this.history.pop();
-    if (!last) return [];
-    for (const [card, before] of last.steps) this.put(card, before);
-    return last.steps.map(([card]) => card);
+    while (this.history.length) {
+      const steps = this.history.pop().steps.filter(([card, , key]) => this.key(card) === key);
+      for (const [card, before] of steps) this.put(card, before);
+      if (steps.length) return steps.map(([card]) => card);
+    }
+    return [];
   }
 
   /** Returns how far the row of a card has come: "" (nowhere), "opened" (its launchpad) or "launched", as a person said. */

@@ -10,7 +10,9 @@ const AT_ONCE = 40;
 const WANTED = 24;
 const FIRST = 12;
 const FEWEST = 10;
-const SETTLED = ["applied", "already", "refused", "reverted"];
+const OPEN_AGAIN = ["refused", "reverted"];
+const KEPT_BACK = ["held", "outdated"];
+const SETTLED = ["applied", "already", ...OPEN_AGAIN];
 const KEPT_SENT = 200;
 const ABANDONED = 20000;
 
@@ -125,6 +127,7 @@ class Live {
       this.asked = true;
       this.app.whole = true;
       this.app.replace(queue);
+      await this.reread();
       this.report("");
     } catch (error) {
       this.report(`队列此刻无法读取：${error.status ? error.message : "服务没有应答"}。稍后自动重试`);
@@ -159,8 +162,8 @@ class Live {
     const key = this.app.choices.key(item);
     const row = this.app.choices.row(item);
     const before = this.states.get(key);
-    const known = before && before.row === row && !["refused", "reverted"].includes(before.state);
-    if (!row || known) this.outbox.delete(key);
+    const known = before && before.row === row && !OPEN_AGAIN.includes(before.state);
+    if (!row || known || this.holds(item)) this.outbox.delete(key);
     else if (!(before && before.row === row && before.state === "refused")) {
       const words = wordsOf(item, this.app.choices.of(item), this.app.sheet.ids);
       const decisions = this.app.choices.decisions(item);
@@ -169,18 +172,33 @@ class Live {
     this.keep();
   }
 
+  /** Returns why a choice is not sent: "outdated" on a verdict that is not the last one, "held" by the site's lock as long
+      as it does not say that it is meant, "" where it may be. */
+  holds(item) {
+    const { choices, sheet } = this.app;
+    if (!(item.newer || item.cmsLocked) || !(choices.key(item) in choices.made)) return "";
+    const choice = choices.of(item);
+    if (item.newer && decisionOf(item, choice, sheet.ids)) return "outdated";
+    return refusedByLock(item, choice, sheet.ids) ? "held" : "";
+  }
+
   /** Returns how far a choice has come: its state and the sentence that belongs to it. */
   stateOf(item) {
-    if (!this.touched.has(item.vod)) return undefined;
-    const key = this.app.choices.key(item);
-    if (this.outbox.has(key)) return { state: "waiting", reason: "" };
-    if (this.batch?.entries.some((entry) => entry.key === key)) return { state: "waiting", reason: "" };
-    return this.states.get(key);
+    const sent = this.touched.has(item.vod) ? this.sentOf(this.app.choices.key(item)) : undefined;
+    const open = !sent || OPEN_AGAIN.includes(sent.state);
+    const held = open && this.holds(item);
+    if (!held || sent?.row === this.app.choices.row(item)) return sent;
+    return { state: held, reason: held === "outdated" ? "这部影片刚刚重新判定：请按 v 查看新的判定，再选一次" : "" };
+  }
+
+  sentOf(key) {
+    const waits = this.outbox.has(key) || this.batch?.entries.some((entry) => entry.key === key);
+    return waits ? { state: "waiting", reason: "" } : this.states.get(key);
   }
 
   isDone(item) {
     const found = this.stateOf(item);
-    return Boolean(found) && !["refused", "reverted"].includes(found.state);
+    return Boolean(found) && ![...KEPT_BACK, ...OPEN_AGAIN].includes(found.state);
   }
 
   keep() {
@@ -214,6 +232,7 @@ class Live {
     this.ticks = (this.ticks || 0) + 1;
     if (this.outbox.size || this.batch) this.keep();
     this.send(false);
+    renewUnseen();
     const waits = this.sent.some((each) => !SETTLED.includes(each.state));
     if (this.ticks % (waits ? 2 : 8) === 0) this.look();
     this.fill();

@@ -57,9 +57,12 @@ app.changed = (items, whole = false) => {
   for (const item of around) app.cards.get(item.vod)?.show();
   const [first] = items;
   const refused = () =>
+    app.stateOf(first)?.state === "outdated" ||
     refusedByLock(first, choices.of(first), sheet.ids) || conflictsOf(first, choices.of(first), sheet.ids, app.rivalsOf(first)).length;
   // The card says it as well, but it goes out of sight.
-  if (whole && choices.row(first)) announce(first, `：${wordsOf(first, choices.of(first), sheet.ids)}`);
+  const { state, reason } = app.stateOf(first) || {};
+  const held = { held: "。没有提交：CMS 锁定了这部影片，确认要写入请按 w", outdated: `。没有提交：${reason}` }[state] || "";
+  if (whole && choices.row(first)) announce(first, `：${wordsOf(first, choices.of(first), sheet.ids)}${held}`);
   if (whole && app.view.advance && choices.row(first) && !refused()) next();
   else if (app.view.hide && items.length > 1) list();
   tell();
@@ -90,7 +93,10 @@ app.replace = ({ items, waiting, decided }) => {
   const before = new Map(app.items.map((item) => [item.vod, item]));
   const fresh = items.map((item) => {
     const old = before.get(item.vod);
-    return old && (old.verdict === item.verdict || app.isDone(old)) ? Object.assign(old, { group: item.group }) : item;
+    const anew = old && old.verdict < item.verdict;
+    if (!old || (anew && !old.candidates)) return item;
+    if (anew && (!app.isDone(old) || app.live.outbox.has(choices.key(old)))) judgedAnew(old, item.verdict);
+    return Object.assign(old, { group: item.group });
   });
   const there = new Set(fresh.map((item) => item.vod));
   // What was decided here stays until the page is left, so that it can be looked at again.
@@ -104,7 +110,8 @@ app.replace = ({ items, waiting, decided }) => {
   });
 };
 
-/** Takes cards that were claimed; one that is here already stays, as somebody looks at it, unless it is read `anew`. */
+/** Takes cards that were claimed; one that is here already stays, as somebody looks at it, unless it is read `anew`, and
+   even then where it is of another verdict. */
 app.receive = ({ cards, gone }, anew = false) => {
   const known = new Map(app.items.map((item) => [item.vod, item]));
   app.window.steady(() => {
@@ -112,13 +119,17 @@ app.receive = ({ cards, gone }, anew = false) => {
     const focused = document.activeElement?.closest("article")?.dataset.vod;
     for (const card of cards) {
       const item = known.get(card.vod);
-      if (!item || (item.candidates && item.verdict === card.verdict && !anew)) continue;
+      if (!item || (item.candidates && item.verdict === card.verdict && !anew) || keepsOld(item, card)) continue;
+      const renewed = renewalOf(item, card) || (item.verdict === card.verdict && item.renewed);
       forget(item, true);
-      Object.assign(item, card, { group: item.group });
+      Object.assign(item, card, { group: item.group, newer: null, renewed });
       retarget(item);
+      // A lock that is known by now holds back what was not sent yet.
+      if (app.live.outbox.has(choices.key(item))) app.live.chosen(item);
     }
     // The current card stays the current one, also where it is made again.
     if (current && app.items.includes(current)) mark(current);
+    if (current?.renewed && cards.some((card) => card.vod === current.vod)) announce(current, current.renewed);
     app.lose(gone);
     if (cards.length) find();
     const { element } = (app.current && app.cards.get(app.current.vod)) || {};
@@ -184,9 +195,9 @@ function tell() {
   if (launched.length) parts.push(`${launched.length} 条已启动`);
   if (asked.length > launched.length) parts.push(`${asked.length - launched.length} 条打开过启动页，是否已启动待您确认`);
   if (app.live) {
-    const states = chosen.map((item) => app.stateOf(item)?.state);
-    const count = (...these) => states.filter((state) => these.includes(state)).length;
-    for (const [text, found] of [["待发送", count("waiting")], ["正在记录", count("sent")], ["等待执行", count("recorded")]]) {
+    const states = app.items.map((item) => app.stateOf(item)?.state);
+    for (const [text, state] of [["待发送", "waiting"], ["正在记录", "sent"], ["等待执行", "recorded"], ["CMS 锁定而未提交", "held"], ["重新判定而未提交", "outdated"]]) {
+      const found = states.filter((each) => each === state).length;
       if (found) parts.push(`${text} ${found}`);
     }
   }

@@ -74,6 +74,7 @@ const CARD_KEYS = {
   a: (card) => card.toggle("accept"),
   s: (card) => card.toggle("intro"),
   w: (card) => card.data.cmsLocked && card.toggle("override"),
+  v: (card) => app.live && showNewer(card.data),
 };
 
 function press(event) {
