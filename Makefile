@@ -2,6 +2,7 @@
 #
 #   make demo PYTHON=python3.12        another interpreter (before the first call, or after `make clean`)
 #   make demo SYSTEMS=douban,feeds     some of the five systems
+#   make dev SYSTEMS=douban            the same for Dagster's code locations
 #   make dev PORT=3111                 another port for Dagster's UI; SERVICE_PORT=8888 for the service
 #   make test PYTEST_ARGS="-m quick"   rules, storage on SQLite and the definitions: under a minute
 #   make test PYTEST_ARGS="-k revert"  some of the tests
@@ -37,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
-	@echo "make dev       run Dagster, the service and the comment worker on the demo library until Ctrl-C"
+	@echo "make dev       run Dagster, the service and the comment worker, or what SYSTEMS need, on the demo library until Ctrl-C"
 	@echo "make test      run the tests; where no server answers, those of wheels and installed programs are started"
 	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times against polling policies at equal polls: a few minutes"
@@ -75,7 +76,7 @@ demo: $(INSTALLED)
 	@$(BIN)/douban-pipeline demo --systems '$(SYSTEMS)'
 
 dev: $(INSTALLED)
-	@$(BIN)/douban-pipeline dev --port $(PORT) --service-port $(SERVICE_PORT)
+	@$(BIN)/douban-pipeline dev --systems '$(SYSTEMS)' --port $(PORT) --service-port $(SERVICE_PORT)
 
 reference: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.reference

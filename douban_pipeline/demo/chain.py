@@ -16,7 +16,9 @@ from rich.table import Table
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.outcomes import NOTHING, Outcome
+from douban_pipeline.core.ui.language import said
+from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
@@ -29,6 +31,7 @@ from douban_pipeline.douban.settings import Settings, load_settings
 from douban_pipeline.douban.store.shown_status import shown_status_column
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 
 
 @dataclass(slots=True)
@@ -58,8 +61,8 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         )
         settings = load_settings()
         services = open_services(settings)
-        console.print(f"library    {settings.shown_library_url}", soft_wrap=True)
-        console.print(f"upstream   {upstream.url} (bundled replay, this machine only)")
+        console.print(printed("library", url=settings.shown_library_url), soft_wrap=True)
+        console.print(printed("upstream", url=upstream.base))
         make_library(services)
         done = _run_all(settings, services, instance, console)
         _print_result(services, done, console)
@@ -69,11 +72,10 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
     written = counts["synced_fields.written"]
     well = not done.failed_runs and all(all(passed) for passed in done.guards.values())
     failed = counts["search_candidates.failed"] + counts["synced_fields.failed"]
-    result = (
-        f"{counts['due_videos.due']} visits, {judged} judged, {written} written, {counts['ai_intros.written']} intros"
-    )
-    result += f", {failed} to be tried again" if failed else ""
-    return Outcome(well, result if counts["due_videos.due"] else NOTHING, home / "reports" / "index.html")
+    due, intros = counts["due_videos.due"], counts["ai_intros.written"]
+    result = printed("chain", due=due, judged=judged, written=written, intros=intros)
+    result += printed("again", count=failed) if failed else ""
+    return Outcome(well, result if due else printed("nothing"), home / "reports" / "index.html")
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
@@ -82,7 +84,7 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
     columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         steps = SHARDS // SHARDS_PER_RUN
-        bar = progress.add_task("taking in the library", total=steps + 2)
+        bar = progress.add_task(printed("taking in"), total=steps + 2)
         ops = {"initialise": {"config": {"spread": False}}}
         _run(repository, instance, done, "initialise_library", ops=ops)
         apply_states(services)
@@ -94,18 +96,19 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
             if waiting.isdisjoint(range(first, last + 1)):
                 progress.advance(bar)
                 continue
-            progress.update(bar, description=f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
+            these = printed("shards", first=partition_key(first), last=partition_key(last), count=SHARDS)
+            progress.update(bar, description=these)
             if not console.is_terminal:
-                console.print(f"shards {partition_key(first)}-{partition_key(last)} of {SHARDS}")
+                console.print(these)
             _run(repository, instance, done, CHAIN, shards=(first, last))
             progress.advance(bar)
         # Videos whose id does not fit become due for a match as soon as that is found; they fit into one run.
         if work.overview():
-            progress.update(bar, description="what became due meanwhile")
+            progress.update(bar, description=printed("late"))
             _run(repository, instance, done, CHAIN, shards=(0, SHARDS - 1))
-        progress.update(bar, description="reports")
+        progress.update(bar, description=printed("reports"))
         _run(repository, instance, done, "nightly_reports")
-        progress.update(bar, advance=1, description="done")
+        progress.update(bar, advance=1, description=printed("done"))
     return done
 
 
@@ -157,17 +160,17 @@ def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int]
 
 def _print_result(services: Services, done: DemoResult, console: Console) -> None:
     counts = done.counts
-    result = Table(title="This run", title_justify="left", show_header=False)
+    result = Table(title=printed("run"), title_justify="left", show_header=False)
     for label, value in (
-        ("due", counts["due_videos.due"]),
-        ("confirmed by this run", counts["scored_matches.confirmed"]),
-        ("sent to review", counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
-        ("not found", counts["scored_matches.not_found"]),
-        ("synced (written or up to date)", counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
-        ("failed, to be tried again", counts["search_candidates.failed"] + counts["synced_fields.failed"]),
-        ("deferred by a failing source", counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
-        ("intros written", counts["ai_intros.written"]),
-        ("requests to find candidates", counts["search_candidates.requests"]),
+        (printed("due"), counts["due_videos.due"]),
+        (printed("confirmed"), counts["scored_matches.confirmed"]),
+        (printed("review"), counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
+        (printed("not found"), counts["scored_matches.not_found"]),
+        (printed("synced"), counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
+        (printed("failed"), counts["search_candidates.failed"] + counts["synced_fields.failed"]),
+        (printed("deferred"), counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
+        (printed("intros"), counts["ai_intros.written"]),
+        (printed("requests"), counts["search_candidates.requests"]),
     ):
         result.add_row(label, str(value))
     console.print(result)
@@ -177,13 +180,14 @@ def _print_result(services: Services, done: DemoResult, console: Console) -> Non
     if written.row_count:
         console.print(written)
     for run in done.failed_runs:
-        console.print(f"[red]failed run:[/red] {run}")
+        console.print(f"[red]{printed('failed run')}[/red] {run}")
 
 
 def _library_table(services: Services) -> Table:
     video = services.tables.video
     status = shown_status_column(video)
-    table = Table("status", "videos", "locked id", "with Douban id", title="The library now", title_justify="left")
+    heads = (printed(name) for name in ("status", "videos", "locked", "with id"))
+    table = Table(*heads, title=printed("now"), title_justify="left")
     query = (
         select(
             status,
@@ -195,13 +199,13 @@ def _library_table(services: Services) -> Table:
         .order_by(func.count().desc())
     )
     with reading(services.engine) as connection:
-        for row in connection.execute(query):
-            table.add_row(*(str(value) for value in row))
+        for shown, *numbers in connection.execute(query):
+            table.add_row(said(word_for(REVIEW_STATUSES, shown), shown), *(str(number) for number in numbers))
     return table
 
 
 def _guard_table(done: DemoResult) -> Table:
-    table = Table("guard", "passed", "failed", title="Guards", title_justify="left")
+    table = Table(*map(printed, ("guard", "passed", "failures")), title=printed("guards"), title_justify="left")
     for guard, passed in sorted(done.guards.items()):
         failed = len(passed) - sum(passed)
         table.add_row(guard, str(sum(passed)), f"[red]{failed}[/red]" if failed else "0")
@@ -217,8 +221,8 @@ def _written_table(services: Services, done: DemoResult) -> Table:
         for values in connection.execute(query).scalars():
             changes += 1
             columns.update(values.keys())
-    table = Table("column of mac_vod", "changes", title="Written", title_justify="left")
-    table.caption = f"{changes} logged changes"
+    table = Table(printed("column"), printed("changes"), title=printed("written"), title_justify="left")
+    table.caption = printed("logged", count=changes)
     for column, count in columns.most_common():
         table.add_row(column, str(count))
     return table

@@ -25,30 +25,31 @@ def run_once(systems: str, console: Console) -> None:
         typer.BadParameter: There is no such system.
         typer.Exit: A run or a guard failed (1), or Ctrl-C stopped it (130).
     """
-    chosen = [name.strip() for name in systems.split(",") if name.strip()] or [*SYSTEMS]
-    unknown = [name for name in chosen if name not in SYSTEMS]
-    if unknown:
-        known = ", ".join(SYSTEMS)
-        raise typer.BadParameter(
-            said(f"没有系统 {unknown[0]!r}；系统：{known}", f"there is no system {unknown[0]!r}; systems: {known}")
-        )
+    chosen = chosen_systems(systems)
     _print_by_lines()
     try:
         well = run_demo(project_folder(), chosen, console)
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
-        console.print(said("已停止；`make demo` 会从停下的地方继续", "stopped; `make demo` goes on where it was"))
+        console.print(said("已停止；`make demo` 会从停下的地方继续", "stopped; `make demo` continues from there"))
         raise typer.Exit(130) from None
     if not well:
         raise typer.Exit(1)
 
 
-def open_all(port: int, service_port: int, console: Console) -> None:
+def open_all(systems: str, port: int, service_port: int, console: Console) -> None:
     """Run Dagster, the service and the comment worker on the demo's library until Ctrl-C.
 
+    Args:
+        systems: Names of the systems, separated by commas; empty means all of them.
+        port: Port of Dagster's UI.
+        service_port: Port of the service.
+        console: Where to print.
+
     Raises:
-        typer.BadParameter: A port is taken.
+        typer.BadParameter: There is no such system, or a port is taken.
         typer.Exit: It ended.
     """
+    chosen = chosen_systems(systems)
     refuse_taken_port(port, "--port (make dev PORT=3111)")
     refuse_taken_port(service_port, "--service-port (make dev SERVICE_PORT=8888)")
     if port == service_port:
@@ -59,7 +60,23 @@ def open_all(port: int, service_port: int, console: Console) -> None:
             )
         )
     _print_by_lines()
-    raise typer.Exit(run_dev(project_folder(), demo_home(), port, service_port, console))
+    raise typer.Exit(run_dev(project_folder(), demo_home(), chosen, port, service_port, console))
+
+
+def chosen_systems(names: str) -> list[str]:
+    """Return the systems with the given names, which are separated by commas; all where none is given.
+
+    Raises:
+        typer.BadParameter: There is no such system.
+    """
+    chosen = {name.strip() for name in names.split(",") if name.strip()} or {*SYSTEMS}
+    unknown = sorted(chosen - {*SYSTEMS})
+    if unknown:
+        known = ", ".join(SYSTEMS)
+        raise typer.BadParameter(
+            said(f"没有系统 {unknown[0]!r}；系统：{known}", f"there is no system {unknown[0]!r}; systems: {known}")
+        )
+    return [name for name in SYSTEMS if name in chosen]
 
 
 def refuse_taken_port(port: int, option: str) -> None:

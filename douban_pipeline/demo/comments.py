@@ -19,8 +19,10 @@ from pydantic import SecretStr
 from rich.console import Console
 from sqlalchemy import create_engine, inspect
 
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.comment_sample import make_comments
 from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.demo.talk import run_talk
 
@@ -86,15 +88,15 @@ class _Stage:
         result = repository.get_job(job).execute_in_process(
             instance=self.instance, raise_on_error=False, run_config=given | quiet
         )
-        said: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         for event in result.all_node_events:
             if event.is_successful_output:
-                said |= {name: value.value for name, value in event.step_output_data.metadata.items()}
+                reported |= {name: value.value for name, value in event.step_output_data.metadata.items()}
             elif event.is_step_materialization:
                 found = event.step_materialization_data.materialization.metadata
-                said |= {name: value.value for name, value in found.items()}
+                reported |= {name: value.value for name, value in found.items()}
         failed = [each.check_name for each in result.get_asset_check_evaluations() if not each.passed]
-        return said | {"failed checks": failed}, result.success and not failed
+        return reported | {"failed checks": failed}, result.success and not failed
 
 
 def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
@@ -107,8 +109,7 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
     """
     talked = run_talk(home, instance, console)
     well = run_section(home, instance, console)
-    done = f"{talked.done}; {COMMENTS} comments taken in, a rule tried, one deleted everywhere"
-    return Outcome(talked.well and well, done, talked.page)
+    return Outcome(talked.well and well, printed("section", talk=talked.done, count=COMMENTS), talked.page)
 
 
 def prepare_section(settings: Any) -> None:
@@ -170,7 +171,7 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
     with ExitStack() as stack:
         redis = stack.enter_context(embedded_redis())
         if redis is None:
-            console.print("comments   no redis-server is found: everything is read from the database")
+            console.print(printed("no redis-server"))
         settings = CommentsSettings.load(
             home=folder,
             library_url=SecretStr(url),
@@ -230,22 +231,18 @@ def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
     stage.work()
     seconds = time.perf_counter() - begun
     scored, passed = stage.run("score_comments")
-    checks = "passed" if passed else f"failed: {', '.join(scored['failed checks'])}"
-    console.print(
-        f"comments   {taken.get('taken', 0)} of the CMS's own on 《{title}》 taken in and applied in {seconds:.1f} s, "
-        f"sections ordered by heat: {scored.get('sections', 0)}; checks {checks}",
-        soft_wrap=True,
-    )
+    checks = printed("checks passed") if passed else printed("checks failed", names=", ".join(scored["failed checks"]))
+    counts = {"count": taken.get("taken", 0), "sections": scored.get("sections", 0)}
+    text = printed("taken in", title=title, seconds=f"{seconds:.1f}", checks=checks, **counts)
+    console.print(text, soft_wrap=True)
     begun = time.perf_counter()
     page = stage.page("heat")
     took = 1000 * (time.perf_counter() - begun)
     section = page["section"]
-    console.print(
-        f"page       {section['count']} comments, {section['roots']} of them roots, opened in {took:.0f} ms; the first:"
-    )
+    console.print(printed("page", count=section["count"], roots=section["roots"], took=f"{took:.0f}"))
     _print_first(page["items"], console)
     found = stage.ask(f"/admin/comments/{page['items'][2]['id']}", stage.admin)
-    console.print("why third? " + found["why"][0], markup=False, soft_wrap=True)
+    console.print(printed("third", why=found["why"][0]), markup=False, soft_wrap=True)
     for sentence in found["why"][1:]:
         console.print(f"           {sentence}", markup=False, soft_wrap=True)
     return reported and passed and section["count"] == comments and len(found["why"]) > 3
@@ -255,8 +252,8 @@ def _print_first(items: list[dict[str, Any]], console: Console) -> None:
     for place, item in enumerate(items[:5], start=1):
         text = "".join(piece.get("text") or piece.get("link") or "" for piece in item["pieces"])
         text = text if len(text) <= 40 else text[:39] + "…"
-        told = f"{item['likes']} likes, {item['replies']} replies"
-        console.print(f"           {place}. {text} ({item['author']['name']}, {told})", markup=False, soft_wrap=True)
+        told = {"author": item["author"]["name"], "likes": item["likes"], "replies": item["replies"]}
+        console.print(printed("first", place=place, text=text, **told), markup=False, soft_wrap=True)
 
 
 def _try_rule(stage: _Stage, console: Console) -> bool:
@@ -264,21 +261,16 @@ def _try_rule(stage: _Stage, console: Console) -> bool:
     section_id = int(stage.page("heat")["section"]["id"])
     rule = {**RULE, "try_on": section_id}
     tried, first = stage.run("save_comment_rule", try_and_save_rule=rule)
-    console.print(
-        f"rule       {RULE['expression']} → {RULE['decision']} by {RULE['amount']}, tried: {tried.get('changed')} "
-        f"would get another score, {tried.get('moved')} would move",
-        markup=False,
-        soft_wrap=True,
-    )
+    given = {name: RULE[name] for name in ("expression", "decision", "amount")}
+    text = printed("rule", changed=tried.get("changed"), moved=tried.get("moved"), **given)
+    console.print(text, markup=False, soft_wrap=True)
     before = [item["id"] for item in stage.page("heat")["items"]]
     saved, second = stage.run("save_comment_rule", try_and_save_rule={**rule, "dry_run": False, "operator": "demo"})
     _, third = stage.run("score_comments")
     page = stage.page("heat")
     gone = [place for place, number in enumerate(before, start=1) if number not in {i["id"] for i in page["items"]}]
-    console.print(
-        f"           in force as revision {saved.get('revision')}; who was number "
-        f"{', '.join(map(str, gone)) or 'nobody'} has left the first ten:"
-    )
+    left = ", ".join(map(str, gone)) or printed("nobody")
+    console.print(printed("in force", revision=saved.get("revision"), gone=left))
     _print_first(page["items"], console)
     return first and second and third and len(gone) == 1 and tried.get("revision") == 0
 
@@ -293,36 +285,34 @@ def _delete(stage: _Stage, console: Console) -> bool:
     refused = stage.decide("moderate", **given)["refused"]
     batch = stage.decide("moderate", **given, dry_run=False)["batch"]
     after, found = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
-    console.print(
-        f"deleted    comment {number} with {below} replies, which was in all of {', '.join(_LISTS)}: "
-        f"now in {len(found)} of them, and {before} comments became {after}",
-        soft_wrap=True,
-    )
+    lists = said("、", ", ").join(printed(f"list {name}") for name in _LISTS)
+    counts = {"below": below, "found": len(found), "before": before, "after": after}
+    console.print(printed("deleted", number=number, lists=lists, **counts), soft_wrap=True)
     stage.decide("undo", batch=batch, reason="演示撤销")
     again, back = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
-    console.print(f"           taken back: {again} comments, in {len(back)} of {len(_LISTS)} again")
+    console.print(printed("taken back", count=again, found=len(back), all=len(_LISTS)))
     return not refused and not found and (after, again) == (before - 1 - below, before) and listed == back == [*_LISTS]
 
 
-_LISTS = ("by heat", "by time", "by likes", "by floor", "its replies", "its dialog", "the API of servers")
+_LISTS = ("heat", "time", "likes", "floor", "replies", "dialog", "servers")
 
 
 def _places(stage: _Stage, chosen: dict[str, Any], replies: list[str]) -> list[str]:
     """Return the lists and answers that hold a comment, or a reply to it; long lists are opened where it stood."""
     number, floor = chosen["id"], chosen["floor"]
     opened = {
-        "by heat": stage.page("heat", 50),
-        "by time": stage.page("new", 50, f"{floor + 1}.0"),
-        "by likes": stage.page("likes", 50, f"{chosen['likes']}.{int(number) + 1}"),
-        "by floor": stage.page("floor", 50, f"{floor - 1}.0"),
+        "heat": stage.page("heat", 50),
+        "time": stage.page("new", 50, f"{floor + 1}.0"),
+        "likes": stage.page("likes", 50, f"{chosen['likes']}.{int(number) + 1}"),
+        "floor": stage.page("floor", 50, f"{floor - 1}.0"),
     }
     found = [name for name, page in opened.items() if {number, *replies} & _ids(page)]
     if stage.ask(f"/comments/{number}/replies") is not None:
-        found.append("its replies")
+        found.append("replies")
     if any(stage.ask(f"/comments/{each}/dialog") is not None for each in replies):
-        found.append("its dialog")
+        found.append("dialog")
     if stage.ask("/server/comments", stage.key, ids=",".join([number, *replies]))["comments"]:
-        found.append("the API of servers")
+        found.append("servers")
     return found
 
 

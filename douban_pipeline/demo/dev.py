@@ -1,4 +1,4 @@
-"""The command ``dev``: Dagster with every code location, the service and the comment worker, on the demo's library."""
+"""The command ``dev``: Dagster with code locations, the service and the comment worker, on the demo's library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from types import FrameType
 
 import dagster as dg
 import httpx
+import yaml
 from rich.console import Console
 from rich.markup import escape
 
@@ -44,16 +45,19 @@ from douban_pipeline.douban.settings import load_settings
 
 DEMO_SPREAD = timedelta(minutes=30)
 _ADMIN = "COMMENTS_ADMIN_TOKEN"
+_SYSTEM_OF = {"douban_pipeline": "douban"}
+"""Systems of code locations that have another name."""
 _LOCATIONS = """{workspaceOrError{... on Workspace{locationEntries{name loadStatus
 locationOrLoadError{... on PythonError{message}}}}}}"""
 
 
-def run_dev(project: Path, home: Path, port: int, service_port: int, console: Console) -> int:
-    """Run everything on the demo's library until a signal ends it; return the exit status.
+def run_dev(project: Path, home: Path, systems: Collection[str], port: int, service_port: int, console: Console) -> int:
+    """Run systems on the demo's library until a signal ends it; return the exit status.
 
     Args:
         project: The folder with `workspace.yaml` and `dagster.yaml`.
         home: The demo's folder.
+        systems: Names of `run.SYSTEMS`: their code locations, stand-ins and worker are started.
         port: Port of Dagster's UI.
         service_port: Port of the service.
         console: Where to print.
@@ -65,9 +69,11 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
     end = _End()
     try:
         with ExitStack() as stack:
-            environment = stack.enter_context(_sources(home, dagster, service, console))
+            environment = stack.enter_context(_sources(home, systems, dagster, service, console))
             os.environ.update(environment)
             _prepare_library()
+            if "comments" in systems:
+                _prepare_comments()
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
             # `dagster dev` recommends its successor, on the terminal of who called this command.
@@ -82,11 +88,12 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
             # checkout's may name a real CMS.
             children = stack.enter_context(Children(home))
             end.leave_to_the_loops()
-            for name, command in _commands(project, port, service_port if service else None).items():
+            workspace = write_workspace(project, home, systems)
+            for name, command in _commands(workspace, systems, port, service_port if service else None).items():
                 children.start(name, command)
             asked = [lambda: unready_dagster(dagster)] + ([lambda: unready_service(service)] if service else [])
             wait_until_ready(asked, children.ended, end.asked)
-            _announce(home, dagster, service, environment, console)
+            _announce(home, systems, dagster, service, environment, console)
             children.wait(end.asked)
     except KeyboardInterrupt:
         console.print(said("已停止；没有程序在运行", "stopped; nothing runs any more"))
@@ -98,20 +105,38 @@ def run_dev(project: Path, home: Path, port: int, service_port: int, console: Co
     return 0
 
 
-def _commands(project: Path, port: int, service_port: int | None) -> Mapping[str, Sequence[str]]:
-    dagster = [sys.executable, "-m", "dagster", "dev", "-w", str(project / "workspace.yaml")]
+def write_workspace(project: Path, home: Path, systems: Collection[str]) -> Path:
+    """Write a workspace with the code locations of systems into the demo's folder; return its path."""
+    workspace = yaml.safe_load((project / "workspace.yaml").read_text(encoding="utf-8"))
+    chosen = []
+    for entry in workspace["load_from"]:
+        module = entry["python_module"]
+        if _SYSTEM_OF.get(module["location_name"], module["location_name"]) in systems:
+            folder = (project / module["working_directory"]).resolve()
+            chosen.append({"python_module": module | {"working_directory": str(folder)}})
+    path = home / "workspace.yaml"
+    path.write_text(yaml.safe_dump({"load_from": chosen}, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _commands(
+    workspace: Path, systems: Collection[str], port: int, service_port: int | None
+) -> Mapping[str, Sequence[str]]:
+    dagster = [sys.executable, "-m", "dagster", "dev", "-w", str(workspace)]
     commands = {"Dagster": [*dagster, "-h", "127.0.0.1", "-p", str(port), "--log-level", "warning"]}
     own = [sys.executable, "-m", "douban_pipeline"]
     if service_port is not None:
         commands["the service"] = [*own, "serve", "--host", "127.0.0.1", "--port", str(service_port)]
-        if find_spec("ahocorasick"):
+        if "comments" in systems and find_spec("ahocorasick"):
             commands["the comment worker"] = [*own, "comment-worker"]
     return commands
 
 
 @contextmanager
-def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterator[dict[str, str]]:
-    """Serve simulations of all sources; yield the environment variables for them."""
+def _sources(
+    home: Path, systems: Collection[str], dagster: str, service: str, console: Console
+) -> Iterator[dict[str, str]]:
+    """Serve simulations of the systems' sources; yield the environment variables for them."""
     with ExitStack() as stack:
         upstream = stack.enter_context(ReplayServer(load_subjects()))
         environment = demo_environment(
@@ -124,15 +149,19 @@ def _sources(home: Path, dagster: str, service: str, console: Console) -> Iterat
         )
         os.environ.update(environment)
         own = {
+            "SYSTEMS": ",".join(systems),
             "SERVE_TOKEN": "",
             "COMMENTS_GUESTS": "true",
             "COMMENTS_CMS_LOGIN": "false",
             _ADMIN: secrets.token_hex(12),
         }
         environment |= {f"{BASE_PREFIX}{name}": value for name, value in own.items()}
-        environment |= stack.enter_context(serve_sources(home, lambda: datetime.now(UTC).timestamp()))
-        environment |= stack.enter_context(serve_today())
-        environment |= _tmdb_servers(stack, home, console)
+        if "feeds" in systems:
+            environment |= stack.enter_context(serve_sources(home, lambda: datetime.now(UTC).timestamp()))
+        if "digest" in systems:
+            environment |= stack.enter_context(serve_today())
+        if "tmdb" in systems:
+            environment |= _tmdb_servers(stack, home, console)
         yield environment
 
 
@@ -165,6 +194,9 @@ def _prepare_library() -> None:
     spread_visits(services, DEMO_SPREAD)
     write_overview(services)  # a sensor writes it again when Dagster is there
     services.close()
+
+
+def _prepare_comments() -> None:
     if find_spec("ahocorasick"):
         from douban_pipeline.comments.settings import load_settings as load_comments
         from douban_pipeline.demo.comments import prepare_section
@@ -242,7 +274,14 @@ def wait_until_ready(
             raise KeyboardInterrupt
 
 
-def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, str], console: Console) -> None:
+def _announce(
+    home: Path,
+    systems: Collection[str],
+    dagster: str,
+    service: str,
+    environment: Mapping[str, str],
+    console: Console,
+) -> None:
     def say(what: str, address: str) -> None:
         console.print(f"  {what:<18} {address}", highlight=False, soft_wrap=True)
 
@@ -251,13 +290,13 @@ def _announce(home: Path, dagster: str, service: str, environment: Mapping[str, 
     )
     console.print(answers, soft_wrap=True)
     if service:
-        from douban_pipeline.demo.comments import film
-
         say("reports", f"{service}/")
         say("review", f"{service}/review/")
-        if (home / "reports" / "digest").exists():
+        if "digest" in systems and (home / "reports" / "digest").exists():
             say("digest", f"{service}/digest/")
-        if find_spec("ahocorasick"):
+        if "comments" in systems and find_spec("ahocorasick"):
+            from douban_pipeline.demo.comments import film
+
             say("comments", f"{service}/demo?type=1&id={film()}")
             token = environment[f"{BASE_PREFIX}{_ADMIN}"]
             say("comments, admin", f"{service}/demo/admin with the token {token}")

@@ -14,9 +14,11 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.digest_server import DigestServer
 from douban_pipeline.demo.feeds import SteppedClock
-from douban_pipeline.demo.outcomes import NOTHING, Outcome
+from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.demo.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.definitions import build_defs
@@ -68,17 +70,17 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Ou
             push_channels=f"{robots.channel('wecom')} {robots.channel('dingtalk')}",
         )
         services = open_services(settings, clock).ready()
-        console.print(f"articles   {server.base} (bundled WeRSS and model, this machine only)")
+        console.print(printed("articles", url=server.base))
         with reading(services.engine) as connection:
             before = {row.slot for row in slots.of_day(connection, day) if row.status == SlotStatus.SUCCESS}
         due = [slot for slot in settings.schedule_slots if slot not in before]
         ended = [_slot(services, instance, clock, SlotKey(day, slot)) for slot in due]
         _print(services, console, day)
         sent = [each.title for each in robots.taken if each.kind == "wecom"]
-        console.print(f"{len(robots.taken)} messages taken by two robots: {'; '.join(sent)}", soft_wrap=True)
+        console.print(printed("taken", count=len(robots.taken), titles="; ".join(sent)), soft_wrap=True)
         page = services.reports.path / "digest" / "daily" / f"{day}.html"
         services.close()
-    done = f"{len(due)} slots of {day}, {len(robots.taken)} messages pushed" if due else NOTHING
+    done = printed("digest", day=day, slots=len(due), messages=len(robots.taken)) if due else printed("nothing")
     return Outcome(all(ended) and page.exists(), done, page)
 
 
@@ -135,11 +137,12 @@ def _slot(services: DigestServices, instance: dg.DagsterInstance, clock: Stepped
 
 
 def _print(services: DigestServices, console: Console, day: date) -> None:
-    table = Table("slot", "status", "new", "analysed", "findings", "held back", "best", title=f"The digest of {day}")
+    heads = (printed(name) for name in ("slot", "status", "new", "analysed", "findings", "held back", "best"))
+    table = Table(*heads, title=printed("digest of", day=day))
     with reading(services.engine) as connection:
         rows = slots.of_day(connection, day)
     for row in rows:
         names = ("articles_new", "analysed", "findings", "held_back", "best_score")
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
-        table.add_row(row.slot, SLOT_STATUSES[row.status], *numbers)
+        table.add_row(row.slot, said(SLOT_STATUSES[row.status], row.status.lower()), *numbers)
     console.print(table)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from email.message import Message
 
 from douban_pipeline.demo.answers import HttpAnswer
 from douban_pipeline.demo.completions import ModelStandIn
-from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
+from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
 from douban_pipeline.demo.werss import WeRssStandIn
 
 COMPLETIONS = "/chat/completions"
@@ -26,16 +27,14 @@ class DigestServer(LoopbackStandIn):
     model: ModelStandIn = field(default_factory=ModelStandIn)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def _bind(self) -> LoopbackServer:
-        return LoopbackServer(("127.0.0.1", 0), self._respond)
-
     @property
     def model_url(self) -> str:
         """The address of the model."""
         return f"{self.base}{COMPLETIONS}"
 
-    def _respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return the answer of WeRSS or of the model, one at a time."""
         with self._lock:
             if target.startswith(COMPLETIONS):
-                return self.model.answer(body, authorization)
-            return self.werss.answer(method, target, body, authorization)
+                return self.model.answer(body, authorization(headers))
+            return self.werss.answer(method, target, body, authorization(headers))

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
 from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
+from douban_pipeline.demo.http_server import LoopbackStandIn
 
 SHOWN = 20
 """Number of entries in a feed, the newest ones."""
@@ -56,15 +56,6 @@ class RequestSeen:
     conditional: bool
 
 
-class _Server(LoopbackServer):
-    def __init__(self, owner: FeedServer) -> None:
-        self._owner = owner
-        super().__init__(("127.0.0.1", owner.port), lambda *_: None)
-
-    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        return self._owner.answer(method, target, body, headers)
-
-
 @dataclass
 class FeedServer(LoopbackStandIn):
     """Serves ``channels`` at ``/feed/NAME`` and WeRSS at its own paths, as a context manager.
@@ -81,14 +72,11 @@ class FeedServer(LoopbackStandIn):
     seen: list[RequestSeen] = field(default_factory=list)
     port: int = 0
 
-    def _bind(self) -> LoopbackServer:
-        return _Server(self)
-
     def url(self, name: str) -> str:
         """Return the address of a channel."""
         return f"{self.base}/feed/{name}"
 
-    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         """Return the answer to a request; None keeps the caller waiting."""
         parts = urlsplit(target)
         if parts.path.startswith(API):

@@ -16,8 +16,10 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
-from douban_pipeline.demo.outcomes import NOTHING, Outcome
+from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.printed import printed
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller
@@ -26,7 +28,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store import stats
 from douban_pipeline.feeds.store.tables import source
 from douban_pipeline.feeds.store.tables import stats as stats_table
-from douban_pipeline.feeds.wording import reason_text
+from douban_pipeline.feeds.wording import KINDS, reason_text
 
 HOURS = 8
 _HOUR, _DAY = 3600, 86_400
@@ -87,7 +89,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
     with _sources(home, now, lambda: clock.at) as (start, reached, server):
         clock.at = reached
         services = open_services(_settings(home, server), clock).ready()
-        console.print(f"sources    {server.base} (bundled, this machine only)")
+        console.print(printed("sources", url=server.base))
         if reached == start:
             _follow_all(services, server)
         polls, hits = _totals(services)
@@ -98,7 +100,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         asked, found = (after - earlier for after, earlier in zip(_totals(services), (polls, hits), strict=True))
         _print(services, console, asked, found, now - reached)
         services.close()
-    done = f"{asked} polls of {len(server.channels)} sources, {found} found something" if asked else NOTHING
+    done = printed("feeds", polls=asked, sources=len(server.channels), hits=found) if asked else printed("nothing")
     return Outcome(well, done, home / "reports" / "feeds.html")
 
 
@@ -198,13 +200,16 @@ def _through_dagster(services: FeedsServices, instance: dg.DagsterInstance) -> b
 
 
 def _print(services: FeedsServices, console: Console, polls: int, hits: int, seconds: int) -> None:
-    table = Table("source", "kind", "polls", "hits", "next look", "why", title="Followed sources", title_justify="left")
+    heads = (printed(name) for name in ("source", "kind", "polls", "hits", "next poll", "why"))
+    table = Table(*heads, title=printed("followed"), title_justify="left")
     with reading(services.engine) as connection:
         rows = stats.with_sources(connection)
     zone = services.settings.zone
     for row in sorted(rows, key=lambda each: each.next_due_at):
         due = "—" if row.state != "active" else f"{datetime.fromtimestamp(row.next_due_at, zone):%H:%M}"
         why = reason_text(row.why, row._asdict())
-        table.add_row(row.title, row.kind, str(row.check_count), str(row.hit_count), due, why)
+        table.add_row(
+            row.title, said(KINDS.get(row.kind, row.kind), row.kind), str(row.check_count), str(row.hit_count), due, why
+        )
     console.print(table)
-    console.print(f"{polls} polls in {seconds / _HOUR:.1f} hours of the sources' time, {hits} found something")
+    console.print(printed("polled", polls=polls, hours=f"{seconds / _HOUR:.1f}", hits=hits))

@@ -19,8 +19,8 @@ from douban_pipeline.demo.answers import HttpAnswer, json_answer
 _LARGEST_BODY = 4 << 20
 _GOODBYE_SECONDS = 5.0
 
-Respond = Callable[[str, str, bytes, str], HttpAnswer | None]
-"""Maps method, target, body and Authorization header to an answer; ``None`` keeps the caller waiting."""
+Respond = Callable[[str, str, bytes, Message], HttpAnswer | None]
+"""Maps method, target, body and headers to an answer; ``None`` keeps the caller waiting."""
 
 
 class LoopbackServer(ThreadingHTTPServer):
@@ -35,10 +35,6 @@ class LoopbackServer(ThreadingHTTPServer):
         self._open: set[socket.socket] = set()
         self._changed = threading.Condition()
         super().__init__(address, Handler)
-
-    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return the answer to a request; override it to use more headers than ``respond`` gets."""
-        return self.respond(method, target, body, headers.get("Authorization") or "")
 
     def server_bind(self) -> None:
         # HTTPServer resolves the host's full name here, which may take seconds without a network.
@@ -70,17 +66,28 @@ class LoopbackServer(ThreadingHTTPServer):
 
 
 class LoopbackStandIn(ABC):
-    """Base of simulated upstreams on loopback, used as context managers."""
+    """Base of simulated upstreams, used as context managers.
 
+    Attributes:
+        host: Address to listen on; loopback by default.
+        port: Port to listen on; 0 chooses a free one.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
     _server: LoopbackServer | None = None
 
     @abstractmethod
-    def _bind(self) -> LoopbackServer:
-        """Return the server, listening but not serving yet."""
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return the answer to a request; None keeps the caller waiting. Called on a thread of each connection."""
 
     def __enter__(self) -> Self:
-        """Start serving."""
-        self._server = self._bind()
+        """Start serving.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        self._server = LoopbackServer((self.host, self.port), self.respond)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -95,9 +102,14 @@ class LoopbackStandIn(ABC):
 
     @property
     def base(self) -> str:
-        """The address of the server."""
+        """The address of the server, without a trailing slash."""
         assert self._server is not None
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self.host}:{self._server.server_port}"
+
+
+def authorization(headers: Message) -> str:
+    """Return the header Authorization; "" without one."""
+    return headers.get("Authorization") or ""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -116,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(json_answer({"error": "too large"}, 413))
             return
         body = self.rfile.read(length)
-        answer = self.server.answer(self.command, self.path, body, self.headers)
+        answer = self.server.respond(self.command, self.path, body, self.headers)
         if answer is None:
             self.close_connection = True
             self.connection.recv(1)  # returns when the caller hangs up, or `hang_up` does

@@ -13,8 +13,6 @@ from rich.table import Table
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.templates import render
 
-NOTHING = "nothing was due"
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

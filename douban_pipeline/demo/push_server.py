@@ -15,12 +15,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.http_server import LoopbackStandIn
 
 KEY = "demo-key-0123456789abcdef"
 """Key, token or topic of every robot."""
@@ -70,7 +69,7 @@ class Refusal(Exception):  # noqa: N818 (it is an answer)
         self.answer = answer
 
 
-class PushServer:
+class PushServer(LoopbackStandIn):
     """All platforms but e-mail; see `SmtpServer` for that.
 
     Args:
@@ -86,33 +85,12 @@ class PushServer:
     """
 
     def __init__(self, now: Callable[[], float] = time.time, port: int = 0) -> None:
-        self.now = now
+        self.now, self.port = now, port
         self.taken: list[Taken] = []
         self.refused: list[Refused] = []
         self.faults: defaultdict[str, deque[str]] = defaultdict(deque)
         self._lock = threading.Lock()
         self._minute: defaultdict[str, deque[float]] = defaultdict(deque)
-        self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self) -> PushServer:
-        """Serve."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop at once, whoever still waits for an answer."""
-        self._server.shutdown()
-        self._server.hang_up()
-        self._server.server_close()
-        self._thread.join(5)
-
-    @property
-    def base(self) -> str:
-        """The address of the server."""
-        return f"http://127.0.0.1:{self._server.server_port}"
 
     def channel(self, kind: str, name: str = "") -> str:
         """Return a platform's channel as the setting of channels writes it."""
@@ -169,15 +147,6 @@ class PushServer:
         digest = hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()
         fresh = abs(self.now() - timestamp) <= _SIGNED_SECONDS
         return fresh and hmac.compare_digest(base64.b64encode(digest).decode(), given)
-
-
-class _Server(LoopbackServer):
-    def __init__(self, address: tuple[str, int], push: PushServer) -> None:
-        self._push = push
-        super().__init__(address, lambda *_: None)
-
-    def answer(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        return self._push.respond(method, target, body, headers)
 
 
 def _kind_of(path: str) -> str | None:

@@ -18,13 +18,14 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from email.message import Message
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from douban_pipeline.demo import answers, bocha, introductions, second_reader
 from douban_pipeline.demo.answers import HttpAnswer, Subject, html_answer, json_answer
 from douban_pipeline.demo.faults import Fault, Faults, RequestLog
-from douban_pipeline.demo.http_server import LoopbackServer
+from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
 from douban_pipeline.demo.inventions import INVENTIONS
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.evaluation.title_index import TitleIndex
@@ -33,10 +34,10 @@ _CAPTCHA = "检测到有异常请求从您的IP发出，请输入验证码 <img 
 _LOGIN = "<form action='/passport/login'>登录豆瓣 <input name='name'><input name='password'></form>"
 
 
-class ReplayServer:
-    """The replay upstream on a thread of its own.
+class ReplayServer(LoopbackStandIn):
+    """The replay upstream, as a context manager.
 
-    Usable as a context manager. `faults` and `requests` are the same as ``/control/faults`` and
+    `faults` and `requests` are the same as ``/control/faults`` and
     ``/control/requests``, without HTTP.
 
     Attributes:
@@ -70,7 +71,7 @@ class ReplayServer:
         self.requests = RequestLog()
         self.invent: Callable[[int, Mapping[str, Any]], Fault | None] | None = None
         self.read: second_reader.Read | None = None
-        self._host, self._port = host, port
+        self.host, self.port = host, port
         self._now = now
         self._subjects = {int(subject["id"]): subject for subject in subjects}
         self._ids = sorted(self._subjects)
@@ -89,83 +90,35 @@ class ReplayServer:
             for number, subject in self._subjects.items()
             if subject.get("fault")
         }
-        self._http: LoopbackServer | None = None
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> Self:
-        """Bind and begin to answer.
-
-        Raises:
-            OSError: The address cannot be bound.
-            RuntimeError: It runs already.
-        """
-        if self._http is not None:
-            raise RuntimeError("the replay upstream runs already")
-        self._http = LoopbackServer((self._host, self._port), self.respond)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, name="replay", daemon=True
-        )
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Hang up on everyone, those kept waiting included, and free the port; safe to repeat."""
-        http, thread = self._http, self._thread
-        if http is None or thread is None:
-            return
-        self._http = self._thread = None
-        http.shutdown()
-        thread.join()
-        http.hang_up()
-        http.server_close()
-
-    def __enter__(self) -> Self:
-        """Start."""
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Stop."""
-        self.stop()
-
-    @property
-    def url(self) -> str:
-        """Where it answers, without a trailing slash.
-
-        Raises:
-            RuntimeError: It does not run.
-        """
-        if self._http is None:
-            raise RuntimeError("the replay upstream does not run: call start()")
-        host, port = self._http.server_address[:2]
-        return f"http://{host!s}:{port}"
 
     @property
     def douban_url(self) -> str:
         """Address of douban.php, called as ``URL?id=SUBJECT``."""
-        return f"{self.url}/douban.php"
+        return f"{self.base}/douban.php"
 
     @property
     def search_url(self) -> str:
         """Address of SearXNG's search."""
-        return f"{self.url}/search"
+        return f"{self.base}/search"
 
     @property
     def suggest_url(self) -> str:
         """Address of Douban's suggest."""
-        return f"{self.url}/j/subject_suggest"
+        return f"{self.base}/j/subject_suggest"
 
     @property
     def bocha_url(self) -> str:
         """Address of Bocha's web search."""
-        return f"{self.url}/v1/web-search"
+        return f"{self.base}/v1/web-search"
 
     @property
     def llm_url(self) -> str:
         """Address of OpenRouter's chat completions."""
-        return f"{self.url}/api/v1/chat/completions"
+        return f"{self.base}/api/v1/chat/completions"
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         """Return the answer to one request, or ``None`` to keep the caller waiting."""
+        key = authorization(headers)
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         match method, parts.path:
@@ -176,11 +129,11 @@ class ReplayServer:
             case "GET", "/j/subject_suggest":
                 return self._suggest(query.get("q", "").strip())
             case "POST", "/v1/web-search":
-                return self._web_search(body, authorization)
+                return self._web_search(body, key)
             case "POST", "/api/v1/chat/completions":
-                return self._chat(body, authorization)
+                return self._chat(body, key)
             case "GET", "/api/v1/key":
-                return introductions.key_answer(self._model_calls()) if _bearer(authorization) else _unauthorized()
+                return introductions.key_answer(self._model_calls()) if _bearer(key) else _unauthorized()
             case "GET", "/passport/login":
                 return html_answer("登录豆瓣", _LOGIN)
             case "GET", "/healthz":
@@ -241,14 +194,14 @@ class ReplayServer:
         }
         return self._misbehave(fault, own, f"/j/subject_suggest?q={quote(asked)}")
 
-    def _web_search(self, body: bytes, authorization: str) -> HttpAnswer | None:
+    def _web_search(self, body: bytes, key: str) -> HttpAnswer | None:
         try:
             request = bocha.read_request(body)
         except ValueError as error:
             return bocha.error_answer(400, str(error))
         asked = request["query"]
         fault = self._noted("bocha", asked)
-        if not _bearer(authorization):
+        if not _bearer(key):
             return bocha.error_answer(401, "Invalid API KEY")
         if fault is None:
             return bocha.search_answer(request, self._index.find(asked, 8), self._known_ids)
@@ -256,7 +209,7 @@ class ReplayServer:
             return bocha.search_answer(request, self._strangers(asked, 3), self._known_ids)
         return self._misbehave(fault, bocha.faults(asked, _retry_after(fault)), "/v1/web-search")
 
-    def _chat(self, body: bytes, authorization: str) -> HttpAnswer | None:
+    def _chat(self, body: bytes, key: str) -> HttpAnswer | None:
         try:
             request = _json(body)
         except ValueError as error:
@@ -265,10 +218,10 @@ class ReplayServer:
             return introductions.error_answer(400, "the body is no JSON object")
         message = introductions.last_user_message(request)
         if second_reader.is_reading(message):
-            return self._read_again(request, message, authorization)
+            return self._read_again(request, message, key)
         question = introductions.read_request(message)
         fault = self._noted("llm", message, corrected=question.corrected)
-        if not _bearer(authorization):
+        if not _bearer(key):
             return _unauthorized()
         number, now = self._model_calls(), self._now()
         if fault is None and self.invent is not None:
@@ -286,9 +239,9 @@ class ReplayServer:
         own = introductions.failures(request, number, now, _retry_after(fault))
         return self._misbehave(fault, own, "/api/v1/chat/completions")
 
-    def _read_again(self, request: dict[str, Any], message: str, authorization: str) -> HttpAnswer | None:
+    def _read_again(self, request: dict[str, Any], message: str, key: str) -> HttpAnswer | None:
         fault = self._noted("reading", message)
-        if not _bearer(authorization):
+        if not _bearer(key):
             return _unauthorized()
         number, now = self._model_calls(), self._now()
         if fault is None or fault.fault == "wrong_id":
@@ -309,7 +262,7 @@ class ReplayServer:
         common = {
             "captcha": html_answer("禁止访问", _CAPTCHA),
             "login_redirect": html_answer(
-                "302 Found", "", 302, {"Location": f"{self.url}/passport/login?redir={quote(target, safe='')}"}
+                "302 Found", "", 302, {"Location": f"{self.base}/passport/login?redir={quote(target, safe='')}"}
             ),
             "forbidden": html_answer("403 Forbidden", "<h1>403 Forbidden</h1>", 403),
             "throttled": html_answer("429 Too Many Requests", "", 429, _retry_after(fault)),
@@ -370,7 +323,7 @@ def serve(host: str = "127.0.0.1", port: int = 8790, subjects: Iterable[Subject]
     before = [signal.signal(number, lambda *_: ended.set()) for number in signals]
     try:
         with ReplayServer(subjects, host, port) as server:
-            sys.stdout.write(f"replay upstream ready at {server.url}\n")
+            sys.stdout.write(f"replay upstream ready at {server.base}\n")
             sys.stdout.flush()
             ended.wait()
     finally:
@@ -389,8 +342,8 @@ def _form(body: bytes) -> dict[str, str]:
     return {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
 
 
-def _bearer(authorization: str) -> bool:
-    return authorization.startswith("Bearer ") and len(authorization) > len("Bearer ")
+def _bearer(key: str) -> bool:
+    return key.startswith("Bearer ") and len(key) > len("Bearer ")
 
 
 def _unauthorized() -> HttpAnswer:

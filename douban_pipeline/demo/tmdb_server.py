@@ -11,13 +11,14 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.message import Message
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackServer, LoopbackStandIn
+from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
 
 BUNDLED = Path(__file__).parent / "data" / "tmdb.jsonl"
 FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
@@ -118,9 +119,6 @@ class TmdbServer(LoopbackStandIn):
         for item in self.recordings or bundled():
             self.learn(item)
 
-    def _bind(self) -> LoopbackServer:
-        return LoopbackServer(("127.0.0.1", self.port), self.respond)
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -145,7 +143,7 @@ class TmdbServer(LoopbackStandIn):
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def respond(self, method: str, target: str, body: bytes, authorization: str) -> HttpAnswer | None:
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
         """Return what a request is answered with; None keeps the caller waiting."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
@@ -156,7 +154,7 @@ class TmdbServer(LoopbackStandIn):
             self._stopped.wait(self.seconds)
         if parts.path.startswith("/p/exports/"):
             return self._export(parts.path.rpartition("/")[2])
-        if self.key and self.key not in (query.get("api_key"), authorization.removeprefix("Bearer ")):
+        if self.key and self.key not in (query.get("api_key"), authorization(headers).removeprefix("Bearer ")):
             return _error(7, "Invalid API key: You must be granted a valid key.", 401)
         answer = self._good(parts.path.removeprefix("/3"), query)
         return answer if fault is None else _misbehave(fault, answer)

@@ -17,12 +17,15 @@ import httpx
 import psutil
 import pytest
 import typer
+import yaml
 from rich.console import Console
 
 from douban_pipeline.demo import dev
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.commands import open_all, refuse_taken_port
 from douban_pipeline.demo.comments import film
+from douban_pipeline.demo.run import SYSTEMS
+from douban_pipeline.demo.setup import project_folder
 from douban_pipeline_tests.browser.dagster_ui import LOCATIONS, run_dev
 
 LIMIT = 600.0
@@ -46,7 +49,7 @@ def test_a_taken_port_is_refused_before_anything_is_made(which: str, tmp_path: P
         with pytest.raises(
             typer.BadParameter, match=rf"port {port} of 127\.0\.0\.1 cannot be had .*{which} \(make dev"
         ):
-            open_all(*ports, Console(file=io.StringIO()))
+            open_all("", *ports, Console(file=io.StringIO()))
     assert not list(tmp_path.iterdir())
     refuse_taken_port(port, which)
 
@@ -77,6 +80,29 @@ def test_everything_answers_at_one_address_and_nothing_is_left_after_ctrl_c(tmp_
         assert service.post(f"{section}/comments", json={"content": "甲乙丙丁", "name": "看客"}).status_code == 202
         # Only the comment worker puts it there.
         wait_for(lambda: "甲乙丙丁" in service.get(f"{section}/page", params={"sort": "new"}).text)
+
+
+def test_an_unknown_system_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(typer.BadParameter, match="there is no system 'doubn'; systems: douban, feeds, digest, tmdb"):
+        open_all("feeds,doubn", own_port(), own_port(), Console(file=io.StringIO()))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("systems", "locations"),
+    [
+        (["douban"], ["douban_pipeline"]),
+        (["feeds", "comments"], ["feeds", "comments"]),
+        ([*SYSTEMS], ["douban_pipeline", "feeds", "digest", "tmdb", "comments"]),
+    ],
+)
+def test_chosen_systems_have_their_code_locations_and_no_others(systems, locations, tmp_path: Path) -> None:
+    project = project_folder()
+    workspace = yaml.safe_load(dev.write_workspace(project, tmp_path, systems).read_text(encoding="utf-8"))
+    modules = [each["python_module"] for each in workspace["load_from"]]
+    assert [module["location_name"] for module in modules] == locations
+    assert {module["working_directory"] for module in modules} == {str(project)}
 
 
 def entry(name: str, status: str = "LOADED", message: str | None = None) -> dict[str, Any]:

@@ -253,7 +253,7 @@ def test_an_invention_is_repaired_when_it_is_named(server: Model) -> None:
 def test_a_stubborn_invention_is_repeated(server: Model) -> None:
     facts = sheet(FAREWELL)
     rule = {"endpoint": "llm", "fault": "invented_link", "stubborn": True}
-    answer = CLIENT.post(f"{server.url}/control/faults", json=rule)
+    answer = CLIENT.post(f"{server.base}/control/faults", json=rule)
     assert answer.json()["rules"][0]["stubborn"] is True
     for violations in ((), ("有网址",)):
         assert VIOLATES["invented_link"](text_of(server.ask(facts, *violations)), facts)

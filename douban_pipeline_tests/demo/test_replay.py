@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -241,7 +242,7 @@ def test_a_schema_names_the_property(server, client):
 def test_no_key_no_answer(server, client, headers):
     for reply in (
         client.post(server.llm_url, json={"messages": []}, headers=headers),
-        client.get(f"{server.url}/api/v1/key", headers=headers),
+        client.get(f"{server.base}/api/v1/key", headers=headers),
     ):
         assert reply.status_code == 401
         assert reply.json()["error"]["code"] == 401
@@ -251,8 +252,8 @@ def test_requests_that_make_no_sense(server, client):
     headers = {"Authorization": "Bearer k"}
     for content in (b"{", b"[]", b'{"messages": []}', b'{"messages": 3}'):
         assert client.post(server.llm_url, content=content, headers=headers).status_code == 400
-    assert client.get(f"{server.url}/nowhere").status_code == 404
-    key = client.get(f"{server.url}/api/v1/key", headers=headers).json()["data"]
+    assert client.get(f"{server.base}/nowhere").status_code == 404
+    key = client.get(f"{server.base}/api/v1/key", headers=headers).json()["data"]
     assert key["free_model_daily_requests"]["used"] == server.requests.count("llm")
 
 
@@ -313,7 +314,7 @@ def test_what_the_faults_look_like(server, client):
     server.faults.clear()
     server.faults.add("douban", "login_redirect")
     location = douban(client, server, 1291546).headers["location"]
-    assert location.startswith(f"{server.url}/passport/login"), "a redirect must not lead off the machine"
+    assert location.startswith(f"{server.base}/passport/login"), "a redirect must not lead off the machine"
     assert "登录豆瓣" in client.get(location).text
     server.faults.clear()
     server.faults.add("douban", "wrong_id")
@@ -392,8 +393,8 @@ def test_rules_that_make_no_sense_are_refused(server, client, rule):
     with pytest.raises(ValueError, match=r"endpoint|fault|times|retry_after|rule|int"):
         Fault.parse(rule)
     for reply in (
-        client.post(f"{server.url}/control/faults", json=rule),
-        client.put(f"{server.url}/control/faults", json=[rule]),
+        client.post(f"{server.base}/control/faults", json=rule),
+        client.put(f"{server.base}/control/faults", json=[rule]),
     ):
         assert reply.status_code == 400
         assert reply.json()["error"]
@@ -401,7 +402,7 @@ def test_rules_that_make_no_sense_are_refused(server, client, rule):
 
 
 def test_faults_over_http(server, client):
-    control = f"{server.url}/control/faults"
+    control = f"{server.base}/control/faults"
     first = {"endpoint": "douban", "fault": "throttled", "match": "1291546", "times": 2, "retry_after": 30}
     first["stubborn"] = False
     assert client.put(control, json=[first]).json()["rules"] == [first]
@@ -413,21 +414,21 @@ def test_faults_over_http(server, client):
     assert douban(client, server, 1291546).status_code == 200
     assert client.put(control, content=b"{").status_code == 400
     assert client.put(control, json={}).status_code == 400
-    assert client.put(f"{server.url}/control/requests").status_code == 405
+    assert client.put(f"{server.base}/control/requests").status_code == 405
 
 
 def test_requests_are_remembered(server, client):
     douban(client, server, 1291546)
     douban(client, server, 99999999)
     search(client, server, "霸王别姬 豆瓣")
-    seen = client.get(f"{server.url}/control/requests").json()
+    seen = client.get(f"{server.base}/control/requests").json()
     assert seen["douban"]["count"] == 2
     assert seen["douban"]["keys"] == ["1291546", "99999999"] == server.requests.keys("douban")
     assert seen["douban"]["times"] == sorted(seen["douban"]["times"])
     assert len(seen["douban"]["times"]) == 2
     assert seen["search"]["keys"] == ["霸王别姬 豆瓣"]
     assert seen["llm"] == {"count": 0, "times": [], "keys": []}
-    client.delete(f"{server.url}/control/requests")
+    client.delete(f"{server.base}/control/requests")
     assert server.requests.count("douban") == 0
 
 
@@ -442,8 +443,8 @@ def test_one_connection_carries_many_requests(server, client):
 
 
 def test_it_listens_on_loopback_only(server):
-    assert urlsplit(server.url).hostname == "127.0.0.1"
-    assert httpx.get(f"{server.url}/healthz", trust_env=False).json() == {"status": "ok", "subjects": len(SUBJECTS)}
+    assert urlsplit(server.base).hostname == "127.0.0.1"
+    assert httpx.get(f"{server.base}/healthz", trust_env=False).json() == {"status": "ok", "subjects": len(SUBJECTS)}
 
 
 def test_a_timeout_lasts_until_the_caller_gives_up(server):
@@ -455,8 +456,9 @@ def test_a_timeout_lasts_until_the_caller_gives_up(server):
 
 
 def test_stopping_frees_those_kept_waiting_and_the_port():
-    server = ReplayServer(SUBJECTS).start()
-    port = urlsplit(server.url).port
+    closing = contextlib.ExitStack()
+    server = closing.enter_context(ReplayServer(SUBJECTS))
+    port = urlsplit(server.base).port
     server.faults.add("search", "timeout")
     outcome = []
 
@@ -471,20 +473,15 @@ def test_stopping_frees_those_kept_waiting_and_the_port():
     caller = threading.Thread(target=wait)
     caller.start()
     with httpx.Client(trust_env=False) as client:
-        while not outcome and not client.get(f"{server.url}/control/requests").json()["search"]["count"]:
+        while not outcome and not client.get(f"{server.base}/control/requests").json()["search"]["count"]:
             pass
-    server.stop()
-    server.stop()
+    closing.close()
     caller.join(10)
     assert outcome == [httpx.RemoteProtocolError]
     assert idle.recv(1) == b""
     idle.close()
-    with pytest.raises(RuntimeError, match="start"):
-        _ = server.url
     with ReplayServer(SUBJECTS, port=port) as again:
-        assert urlsplit(again.url).port == port
-        with pytest.raises(RuntimeError, match="already"):
-            again.start()
+        assert urlsplit(again.base).port == port
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
