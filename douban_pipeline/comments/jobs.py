@@ -308,7 +308,7 @@ HISTORY_DAYS = 7
 """Days that finished runs are kept: one comes every ten minutes, and what they did is in the tables."""
 
 
-@dg.op
+@dg.op(description=described("删除过期的已结束运行"))
 def prune_comment_runs(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:

@@ -214,7 +214,7 @@ class CommentsSettings(LocatedSettings):
     def _redis(cls, value: SecretStr) -> SecretStr:
         given = value.get_secret_value()
         if given and not given.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError(said("不是 Redis 的地址", "no address of Redis"))
+            raise ValueError(said("不是 Redis 的地址", "not a Redis address"))
         return value
 
     @field_validator("friends_url", "decorations_url", "review_url")

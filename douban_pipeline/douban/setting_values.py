@@ -183,9 +183,9 @@ def score_weights(value: Any) -> dict[str, float]:
     try:
         weights = {item: float(points) for item, points in value.items()}
     except (TypeError, ValueError):
-        raise ValueError(said("有分数不是数", "points that are no number")) from None
+        raise ValueError(said("有分数不是数", "points that are not numbers")) from None
     if not all(math.isfinite(points) and points >= 0 for points in weights.values()):
-        raise ValueError(said("有分数小于 0 或是无穷", "points below 0 or without end"))
+        raise ValueError(said("有分数小于 0 或是无穷", "points below 0 or infinite"))
     return weights
 
 
@@ -196,7 +196,7 @@ def daily_quotas(value: Any) -> dict[str, int]:
     try:
         quotas = {source: int(calls) for source, calls in value.items()}
     except (TypeError, ValueError):
-        raise ValueError(said("有次数不是整数", "calls that are no whole number")) from None
+        raise ValueError(said("有次数不是整数", "calls that are not whole numbers")) from None
     if any(calls < 1 for calls in quotas.values()):
         raise ValueError(said("有次数小于 1", "calls below 1"))
     return quotas
@@ -233,7 +233,7 @@ def range_of_minutes(value: Any) -> Any:
     """Read the least and the most of a wait in minutes."""
     found = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if len(found) != 2 or found[0] > found[1]:
-        raise ValueError(said("不是等待的最小值和最大值", "not the least and the most of a wait"))
+        raise ValueError(said("不是等待的最小值和最大值", "not the shortest and the longest wait"))
     return found
 
 
@@ -274,6 +274,6 @@ def hours_of_day(value: Any) -> Any:
             raise ValueError(said("不是钟点", "no hours"))
         begin, end = int(first), int(last) if to else int(first) + 1
         if begin > 23 or end > 24 or begin == end:
-            raise ValueError(said("有钟点大于 23，或范围是空的", "an hour after 23 or a range without any"))
+            raise ValueError(said("有钟点大于 23，或范围是空的", "an hour after 23 or an empty range"))
         hours.update(range(begin, end) if begin < end else (*range(begin, 24), *range(end)))
     return frozenset(hours)

@@ -286,7 +286,7 @@ HISTORY_DAYS = 7
 """Days for which finished runs are kept: there is one every few minutes, and their results are in the tables."""
 
 
-@dg.op
+@dg.op(description=described("删除过期的轮询、原始应答和已结束的运行"))
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[FeedsServices]) -> None:
     """Delete polls, raw answers and finished runs after their retention period."""
     services.ready()

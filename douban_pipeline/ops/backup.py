@@ -121,7 +121,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise OperatingError(
             said(
-                f"{path} 写不了：{error.strerror or error}；原有的内容没有变",
+                f"{path} 无法写入：{error.strerror or error}；原有的内容没有变",
                 f"{path} cannot be written: {error.strerror or error}; what was there before is kept",
             )
         ) from error
@@ -208,7 +208,7 @@ def verify_backup(path: Path) -> BackupHeader:
     """
     end = b""
     not_ours = said(
-        f"{path} 不是 `douban-pipeline backup` 写的备份", f"{path} is no backup that `douban-pipeline backup` made"
+        f"{path} 不是 `douban-pipeline backup` 写的备份", f"{path} is not a backup made by `douban-pipeline backup`"
     )
     try:
         with gzip.open(path, "rb") as packed:
@@ -221,14 +221,14 @@ def verify_backup(path: Path) -> BackupHeader:
         if error.errno is None:  # what gzip says of a file that is none
             raise OperatingError(said(f"{not_ours}：{error}", f"{not_ours}: {error}")) from error
         raise OperatingError(
-            said(f"{path} 读不了：{error.strerror}", f"{path} cannot be read: {error.strerror}")
+            said(f"{path} 无法读取：{error.strerror}", f"{path} cannot be read: {error.strerror}")
         ) from error
     except (EOFError, zlib.error) as error:
         raise OperatingError(
-            said(f"{path} 已损坏或不完整：{error}", f"{path} is damaged or not whole: {error}")
+            said(f"{path} 已损坏或不完整：{error}", f"{path} is damaged or incomplete: {error}")
         ) from error
     if end != _LAST_LINE:
-        raise OperatingError(said(f"{path} 不完整：缺少结尾", f"{path} is not whole: its end is missing"))
+        raise OperatingError(said(f"{path} 不完整：缺少结尾", f"{path} is incomplete: its end is missing"))
     return header
 
 

@@ -35,7 +35,7 @@ _NAMED = 4
 
 
 def _mend() -> str:
-    return said("在环境变量或 .env 中改正", "mend the variable, in the environment or in .env")
+    return said("在环境变量或 .env 中改正", "correct the variable, in the environment or in .env")
 
 
 def _run_upgrade() -> str:
@@ -43,7 +43,7 @@ def _run_upgrade() -> str:
 
 
 def _keep_clocks() -> str:
-    return said("用 NTP 保持各机器时钟一致", "keep the clocks of all machines in step, with NTP")
+    return said("用 NTP 保持各机器时钟一致", "keep the clocks of all machines synchronised with NTP")
 
 
 def _run_grants(option: str = "") -> str:
@@ -198,7 +198,7 @@ def database_results(services: Services) -> Iterator[CheckResult]:
         yield result
         if result.state == "fail":
             break
-    writable = said("让 DOUBAN_PIPELINE_HOME 可写", "make DOUBAN_PIPELINE_HOME a folder that can be written")
+    writable = said("让 DOUBAN_PIPELINE_HOME 可写", "make DOUBAN_PIPELINE_HOME a writable folder")
     yield look("home", lambda: _home(services.settings.home), writable)
 
 
@@ -288,10 +288,10 @@ def _grants(services: Services) -> CheckResult:
 def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
     """Report the rights that the account lacks; ``option`` as in `tables_result`."""
     if engine.dialect.name == "sqlite":
-        return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite knows no accounts"))
+        return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite has no accounts"))
     missing = missing_rights()
     if not missing:
-        return CheckResult("grants", "ok", said("此账号的权限足够", "this account may do what it needs"))
+        return CheckResult("grants", "ok", said("此账号的权限足够", "this account has the rights it needs"))
     left = len(missing) - _NAMED
     more = said(f" 等，另有 {left} 项", f" and {left} more") if left > 0 else ""
     named = f"{', '.join(missing[:_NAMED])}{more}"
@@ -320,19 +320,22 @@ def _home(home: Path) -> CheckResult:
         return CheckResult(
             "home",
             "fail",
-            said(f"{folder} 不是文件夹", f"{folder} is no folder"),
-            said("建立它，或把 DOUBAN_PIPELINE_HOME 设为已有的文件夹", "make it, or set DOUBAN_PIPELINE_HOME to one"),
+            said(f"{folder} 不是文件夹", f"{folder} is not a folder"),
+            said(
+                "建立它，或把 DOUBAN_PIPELINE_HOME 设为已有的文件夹",
+                "create it, or set DOUBAN_PIPELINE_HOME to a folder",
+            ),
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         return CheckResult(
             "home",
             "fail",
-            said(f"{folder} 不可写", f"{folder} cannot be written"),
-            said("把它交给运行本程序的用户", "give it to the user that runs the pipeline"),
+            said(f"{folder} 不可写", f"{folder} is not writable"),
+            said("把它交给运行本程序的用户", "make the user that runs the pipeline its owner"),
         )
     free = shutil.disk_usage(folder).free / 1e6
     state: State = "fail" if free < FULL_DISK_MB else "warn" if free < LOW_DISK_MB else "ok"
-    room = said("请腾出空间：报告、备份和日志写在这里", "make room: reports, backups and logs are written there")
+    room = said("请腾出空间：报告、备份和日志写在这里", "free some space: reports, backups and logs are written there")
     left = f"{free / 1000:,.1f} GB"
     message = said(f"{folder}：剩余 {left}", f"{folder}: {left} free")
     return CheckResult("home", state, message, "" if state == "ok" else room)

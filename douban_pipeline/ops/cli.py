@@ -58,12 +58,14 @@ def set_up(system: _Systems = None) -> None:
 
 @app.command()
 def check(
-    dagster: Annotated[bool, typer.Option(help="Look at Dagster's instance too.")] = True,
-    sources: Annotated[bool, typer.Option("--sources", help="Ask each source once, and show what came.")] = False,
+    dagster: Annotated[bool, typer.Option(help="Also check Dagster's instance.")] = True,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Send one request to each source and show the result.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for monitors.")] = False,
     system: _Systems = None,
 ) -> None:
-    """Check that everything the pipeline needs is there; exit with 1 if something fails. It changes nothing."""
+    """Check everything the pipeline needs; exit with 1 if a check fails. Changes nothing."""
     from douban_pipeline.ops import checking
 
     if not checking.check(system, dagster=dagster, sources=sources, as_json=as_json):
@@ -72,10 +74,10 @@ def check(
 
 @app.command()
 def upgrade(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the SQL; change nothing.")] = False,
     system: _Systems = None,
 ) -> None:
-    """Bring our tables up to this release. Stop Dagster before, and take a backup."""
+    """Upgrade our tables to this release. Stop Dagster and take a backup first."""
     from douban_pipeline.ops import installing
 
     installing.upgrade(system, dry_run=dry_run)
@@ -83,11 +85,11 @@ def upgrade(
 
 @app.command()
 def grants(
-    user: Annotated[str, typer.Option(help="Name of the pipeline's account.")] = "douban",
-    host: Annotated[str, typer.Option(help="Host that it comes from, as the server sees it.")] = "127.0.0.1",
+    user: Annotated[str, typer.Option(help="Name of the pipeline's database account.")] = "douban",
+    host: Annotated[str, typer.Option(help="Host it connects from, as the database server sees it.")] = "127.0.0.1",
     system: _Systems = None,
 ) -> None:
-    """Print what the pipeline's account must be allowed, and no more, as SQL for the database's owner."""
+    """Print the least privileges that the pipeline's account needs, as SQL for the database's administrator."""
     from douban_pipeline.ops import installing
 
     installing.print_grants(system, user, host)
@@ -95,11 +97,13 @@ def grants(
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder that gets one a system.")],
-    keep: Annotated[int | None, typer.Option(min=1, help="In a folder: keep only the newest of these backups.")] = None,
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder for one file per system.")],
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="With a folder: keep only this many of the newest backups.")
+    ] = None,
     system: _Systems = None,
 ) -> None:
-    """Save our tables, compressed. Runs may go on while it works; an earlier backup is replaced only by a whole one."""
+    """Back up our tables, compressed. Runs may continue; an earlier backup is replaced only by a complete one."""
     from douban_pipeline.ops import copies
 
     copies.save(system, target, keep=keep)
@@ -107,17 +111,17 @@ def backup(
 
 @app.command()
 def restore(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
-    dry_run: Annotated[bool, typer.Option(help="Tell what would happen, and change nothing.")] = True,
-    replace: Annotated[bool, typer.Option("--replace", help="Drop what our tables hold now.")] = False,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `backup`.")],
+    dry_run: Annotated[bool, typer.Option(help="Show what would happen; change nothing.")] = True,
+    replace: Annotated[bool, typer.Option("--replace", help="Delete the current contents of our tables.")] = False,
     keep: Annotated[
-        bool, typer.Option(help="Save what our tables hold now, into the folder backups of HOME, before it is dropped.")
+        bool, typer.Option(help="Before that, save the current contents to the folder backups in HOME.")
     ] = True,
 ) -> None:
-    """Put a backup in the place of its tables. A dry run unless --no-dry-run is given; stop Dagster before.
+    """Restore our tables from a backup. A dry run unless --no-dry-run is given; stop Dagster first.
 
     The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
-    know it. deploy/README.md, "Restoring", says what that means and what to do.
+    contain it. deploy/README.md, "Restoring", says what that means and what to do.
     """
     from douban_pipeline.ops import copies
 
@@ -142,20 +146,22 @@ def show_list(
         typer.Argument(help="review, missing, duplicates, locked, intros, tasks, decisions or log."),
     ],
     category: Annotated[list[int] | None, typer.Option(help="Id of a category; may be repeated.")] = None,
-    since: Annotated[str, typer.Option(help="From then on, in the site's zone: 2026-11-20, or 7d for a week.")] = "",
-    until: Annotated[str, typer.Option(help="Before then.")] = "",
+    since: Annotated[
+        str, typer.Option(help="Only from this time on, in the site's time zone: 2026-11-20, or 7d for the last week.")
+    ] = "",
+    until: Annotated[str, typer.Option(help="Only before this time.")] = "",
     source: Annotated[
         list[str] | None,
-        typer.Option(help="Whose an id is, a model, an operator, a reviewer or a status; may be repeated."),
+        typer.Option(help="Source of an id, model, operator, reviewer or status; may be repeated."),
     ] = None,
-    text: Annotated[str, typer.Option(help="In the title or a reason, or the id of a video or a subject.")] = "",
-    sort: Annotated[str, typer.Option(help="What it is ordered by, e.g. updated, hits, id; the largest first.")] = "",
-    ascending: Annotated[bool, typer.Option("--ascending", help="The smallest first.")] = False,
-    page: Annotated[int, typer.Option(min=1, help="Which page.")] = 1,
-    size: Annotated[int, typer.Option(min=1, max=1000, help="Rows of a page.")] = 50,
-    csv: Annotated[Path | None, typer.Option(help="Write all rows to this CSV file; - is the standard output.")] = None,
+    text: Annotated[str, typer.Option(help="Text in the title or a reason, or the id of a video or a subject.")] = "",
+    sort: Annotated[str, typer.Option(help="Column to sort by, such as updated, hits or id; largest first.")] = "",
+    ascending: Annotated[bool, typer.Option("--ascending", help="Sort smallest first.")] = False,
+    page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
+    size: Annotated[int, typer.Option(min=1, max=1000, help="Rows per page.")] = 50,
+    csv: Annotated[Path | None, typer.Option(help="Write all rows to this CSV file; - is standard output.")] = None,
 ) -> None:
-    """Show a list as the database has it now: what waits for people, what is locked, what was written."""
+    """Show a list from the database: what waits for people, what is locked, what was written."""
     from douban_pipeline.ops import listing
 
     asked = listing.ListRequest(
@@ -181,7 +187,7 @@ def demo(
         str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
     ] = "",
 ) -> None:
-    """Run each system over bundled samples, through Dagster, on parts that bring themselves; print what came of it."""
+    """Run each system through Dagster on bundled samples and embedded servers, and print the results."""
     from douban_pipeline.demo import commands
     from douban_pipeline.ops.console import console
 
@@ -190,6 +196,9 @@ def demo(
 
 @app.command()
 def dev(
+    systems: Annotated[
+        str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
+    ] = "",
     port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
     service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
 ) -> None:
@@ -197,7 +206,7 @@ def dev(
     from douban_pipeline.demo import commands
     from douban_pipeline.ops.console import console
 
-    commands.open_all(port, service_port, console)
+    commands.open_all(systems, port, service_port, console)
 
 
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
@@ -210,9 +219,9 @@ app.add_typer(tmdb, name="tmdb")
 
 @app.command("comment-worker")
 def comment_worker(
-    once: Annotated[bool, typer.Option("--once", help="Apply what waits now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Process the waiting events, then exit.")] = False,
 ) -> None:
-    """Apply what happens in comment sections, until it is stopped. Any number of workers share the work."""
+    """Process the events of comment sections until stopped. Several workers share the work."""
     from douban_pipeline.ops import commenting
 
     commenting.work(once=once)
@@ -226,10 +235,10 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on; SERVE_HOST by default.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port; SERVE_PORT by default.")] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, max=64, help="How many answer on it; SERVE_PROCESSES by default.")
+        int | None, typer.Option(min=1, max=64, help="Number of server processes; SERVE_PROCESSES by default.")
     ] = None,
 ) -> None:
-    """Offer the pages over HTTP until it is stopped. Any address but loopback needs SERVE_TOKEN."""
+    """Serve the pages over HTTP until stopped. Addresses other than loopback need SERVE_TOKEN."""
     from douban_pipeline.ops import serving
 
     serving.serve(host, port, processes)
@@ -240,8 +249,8 @@ def serve(
 
 @app.command()
 def evaluate(
-    corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object a line.")],
-    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object a line; several may follow.")],
+    corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object per line.")],
+    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object per line; more files may follow.")],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[GOLD]...", help="More files of labelled rows.")] = None,
     profile: Annotated[
         list[str] | None, typer.Option(help="plan, calibrated or both; may be repeated. Default: the setting's.")
@@ -254,17 +263,18 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Take only the first rows of each gold file.")] = None,
     hide_truth: Annotated[
-        bool, typer.Option(help="Judge headline rows once more with their true subject taken out of the index.")
+        bool, typer.Option(help="Judge the headline rows again with their true subject removed from the index.")
     ] = True,
     most_wrong: Annotated[
-        int | None, typer.Option(min=0, help="Exit with 1 if there are more wrong links, over all rows.")
+        int | None, typer.Option(min=0, help="Exit with 1 if there are more wrong links than this, over all rows.")
     ] = None,
     least_coverage: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Exit with 1 if a smaller share of the headline sources is linked."),
+        typer.Option(min=0, max=1, help="Exit with 1 if the linked share of the headline sources is below this."),
     ] = None,
     most_wrong_hidden: Annotated[
-        int | None, typer.Option(min=0, help="Exit with 1 if there are more links of rows whose truth is taken out.")
+        int | None,
+        typer.Option(min=0, help="Exit with 1 if more rows than this are linked with their true subject removed."),
     ] = None,
     search: Annotated[
         str, typer.Option(help="suggestions: titles and years; six: the same, six a page; web: bare titles.")
@@ -280,7 +290,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON and nothing else.")] = False,
 ) -> None:
-    """Measure the matcher on labelled records: wrong links, coverage, reviews, requests; write a report of it."""
+    """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
     from douban_pipeline.evaluation import command
     from douban_pipeline.ops.console import console
 

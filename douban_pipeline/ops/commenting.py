@@ -15,7 +15,7 @@ def work(*, once: bool) -> None:
     """Apply events until a signal arrives, or only those that wait now.
 
     Raises:
-        ProblemsError: The libraries of the extra are not installed, or a list of words cannot be read.
+        ProblemsError: The libraries of the extra are not installed, or a word list cannot be read.
         DatabaseError: The tables are missing or of another version.
     """
     settings = load_settings()
@@ -28,7 +28,7 @@ def work(*, once: bool) -> None:
     try:
         worker = services.worker()
     except OSError as error:
-        raise ProblemsError([said(f"词表无法读取：{error}", f"a list of words cannot be read: {error}")]) from error
+        raise ProblemsError([said(f"词表无法读取：{error}", f"a word list cannot be read: {error}")]) from error
     try:
         if once:
             done = 0
@@ -42,7 +42,7 @@ def work(*, once: bool) -> None:
             signal.signal(number, lambda *_: stopped.set())
         without = said("没有 Redis：全部由数据库应答", "no Redis: the database answers everything")
         lists = said("列表在 Redis 中", "lists in Redis") if services.lists is not None else without
-        line = said(f"评论工作进程，{lists}；Ctrl-C 停止", f"worker of comments, {lists}; Ctrl-C stops")
+        line = said(f"评论工作进程，{lists}；Ctrl-C 停止", f"comment worker, {lists}; Ctrl-C stops")
         console.print(line, highlight=False, soft_wrap=True)
         try:
             binlog = services.binlog_reader()

@@ -118,7 +118,7 @@ def _end_dry_run(refusals: Sequence[str]) -> NoReturn:
     for refusal in refusals:
         plain(f"{said('拒绝', 'refused')}    {refusal}")
     done = said("演练：没有改动", "dry run: nothing was changed")
-    plain(done + ("" if refusals else said("；加 --no-dry-run 执行", "; --no-dry-run does it")))
+    plain(done + ("" if refusals else said("；加 --no-dry-run 执行", "; add --no-dry-run to do it")))
     raise typer.Exit(1 if refusals else 0)
 
 
@@ -145,7 +145,7 @@ def _restore_douban(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> 
             "接下来：设 DOUBAN_PIPELINE_DRY_RUN=true 和 DOUBAN_PIPELINE_RESTORE_LOCKED=false，启动 Dagster，运行作业 "
             "initialise_library，查看 cms_drift，再重新记录此后人工的决定和撤销。",
             "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start Dagster, launch "
-            "the\njob initialise_library, read cms_drift, and record again what people decided or took back since.",
+            "the\njob initialise_library, read cms_drift, and record again what people decided or reverted since.",
         )
     )
     services.close()
@@ -168,7 +168,7 @@ def _print_versions(before: str | None, after: str | None) -> None:
 
 def _print_restored(kept: Path) -> None:
     before = str(kept) if kept.exists() else said("没有，或未保存", "nothing, or not kept")
-    plain(said(f"已恢复。之前的内容：{before}", f"restored. What stood before: {before}"))
+    plain(said(f"已恢复。之前的内容：{before}", f"restored. Earlier contents: {before}"))
 
 
 def _print_upgrade(option: str) -> None:
@@ -182,8 +182,8 @@ def _print_what_is_lost(plan: RestorePlan) -> None:
     newest, tables = _time(plan.header.newest_write), plan.tables
     plain(
         said(
-            f"日志       最新的写入为 {newest}；此后的写入它不知道，但仍在 CMS 中",
-            f"log        its newest write is of {newest}; it will not know later ones, which stay in the CMS",
+            f"日志       最新的写入为 {newest}；此后的写入不在其中，但仍在 CMS 里",
+            f"log        its newest write is of {newest}; later ones stay in the CMS and are not in it",
         )
     )
     if tables.lost_changes:
@@ -191,7 +191,7 @@ def _print_what_is_lost(plan: RestorePlan) -> None:
         plain(
             said(
                 f"将丢失     现有日志记着的 {videos} 部影片的 {changes} 次改动",
-                f"lost       {changes} changes to {videos} videos that the present log knows",
+                f"lost       {changes} changes to {videos} videos that are in the present log",
             )
         )
 

@@ -61,14 +61,16 @@ def home_results() -> Iterator[CheckResult]:
     if not home:
         remedy = said(
             "设为 Dagster 的 dagster.yaml 所在的文件夹，或加 --no-dagster",
-            "name the folder that holds Dagster's dagster.yaml, or say --no-dagster",
+            "set it to the folder that holds Dagster's dagster.yaml, or add --no-dagster",
         )
         yield CheckResult("instance", "fail", said("没有设置 DAGSTER_HOME", "DAGSTER_HOME is not set"), remedy)
         return
     if not Path(home).is_absolute() or not Path(home).is_dir():
         absolute = Path(home).is_absolute()
-        problem = said("不是文件夹", "is no folder") if absolute else said("不是绝对路径", "is no absolute path")
-        remedy = said("设为 Dagster 的 dagster.yaml 所在的文件夹", "name the folder that holds Dagster's dagster.yaml")
+        problem = said("不是文件夹", "is not a folder") if absolute else said("不是绝对路径", "is not an absolute path")
+        remedy = said(
+            "设为 Dagster 的 dagster.yaml 所在的文件夹", "set it to the folder that holds Dagster's dagster.yaml"
+        )
         yield CheckResult("instance", "fail", f"DAGSTER_HOME = {home} {problem}", remedy)
         return
     path = Path(home) / "dagster.yaml"
@@ -77,7 +79,7 @@ def home_results() -> Iterator[CheckResult]:
     except (yaml.YAMLError, OSError, ValueError) as error:
         problem = " ".join(str(error).split())[:_MOST_SHOWN]
         unreadable = said(f"{path} 无法读取（{problem}）", f"{path} cannot be read ({problem})")
-        mend = said("改正它，或使用 deploy/dagster.yaml", "mend it, or take deploy/dagster.yaml")
+        mend = said("改正它，或使用 deploy/dagster.yaml", "correct it, or use deploy/dagster.yaml")
         yield CheckResult("instance", "fail", unreadable, mend)
         return
     for name in dict.fromkeys(_variables(config)):
@@ -139,7 +141,7 @@ def _instance(instance: dg.DagsterInstance) -> CheckResult:
     if isinstance(instance.run_storage, SqliteRunStorage):
         remedy = said(
             "长期使用请改用 deploy/dagster.yaml（PostgreSQL）",
-            "for months of use, take deploy/dagster.yaml (PostgreSQL)",
+            "for permanent use, take deploy/dagster.yaml (PostgreSQL)",
         )
         return CheckResult("instance", "warn", message + said("，使用 SQLite", ", on SQLite"), remedy)
     return CheckResult("instance", "ok", message)

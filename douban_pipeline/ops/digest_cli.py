@@ -13,7 +13,7 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen
 @digest.command("run")
 def digest_run(
     slot: Annotated[
-        str, typer.Argument(metavar="[DAY|SLOT]", help="Such as '2026-11-20|07:00'; default: last due.")
+        str, typer.Argument(metavar="[DAY|SLOT]", help="Such as '2026-11-20|07:00'; default: the last one due.")
     ] = "",
     dry_run: _DryRun = False,
 ) -> None:
@@ -26,10 +26,10 @@ def digest_run(
 
 @digest.command("list")
 def digest_list(
-    days: Annotated[int, typer.Option(min=1, max=36_500, help="How many days back.")] = 3,
+    days: Annotated[int, typer.Option(min=1, max=36_500, help="Number of days.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the slots of the last days: what each took in, analysed and found, and what went wrong."""
+    """Show the slots of the last days: articles read and analysed, findings, and errors."""
     from douban_pipeline.ops import digesting
 
     digesting.list_slots(days, as_json=as_json)
@@ -37,7 +37,7 @@ def digest_list(
 
 @digest.command("why")
 def digest_why(words: Annotated[str, typer.Argument(help="Words of an article's title.")]) -> None:
-    """Say what became of articles: body, analysis, score, and why there is none."""
+    """Show the state of articles: text, analysis, score, or why there is none."""
     from douban_pipeline.ops import digesting
 
     digesting.explain(words)
@@ -45,7 +45,7 @@ def digest_why(words: Annotated[str, typer.Argument(help="Words of an article's 
 
 @digest.command("rubric")
 def digest_rubric() -> None:
-    """Write subject.md and rubric.md where they are not there yet, and say which version is in force."""
+    """Write subject.md and rubric.md if they are missing, and show the current version."""
     from douban_pipeline.ops import digesting
 
     digesting.write_rubric()
@@ -53,7 +53,7 @@ def digest_rubric() -> None:
 
 @digest.command("login")
 def digest_login() -> None:
-    """Forget WeRSS's token and refused logins, and log in once: after the password was put right."""
+    """Log in to WeRSS again, without the stored token and refusals: for use after correcting the password."""
     from douban_pipeline.ops import digesting
 
     digesting.log_in()
@@ -66,7 +66,7 @@ def digest_push(
     ] = None,
     dry_run: _DryRun = False,
 ) -> None:
-    """Send what is due in the outbox now, without Dagster, or a test message; exit with 1 if one was not taken."""
+    """Send the due messages of the outbox without Dagster, or a test message; exit with 1 if one is not accepted."""
     from douban_pipeline.ops import pushing
 
     good = pushing.test(test) if test is not None else pushing.push(dry_run=dry_run)
@@ -76,9 +76,9 @@ def digest_push(
 
 @digest.command("messages")
 def digest_messages(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the newest first.")] = 30,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of messages, newest first.")] = 30,
 ) -> None:
-    """Show the messages of the outbox: what arrived, what waits, and why."""
+    """Show the messages of the outbox: which were delivered, which wait, and why."""
     from douban_pipeline.ops import pushing
 
     pushing.show(limit)

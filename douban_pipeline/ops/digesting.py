@@ -48,7 +48,7 @@ def run(given: str, *, dry_run: bool) -> bool:
             with reading(services.engine) as connection:
                 row = slots.find(connection, key.run_date, key.slot)
                 waiting = items.counts_by_status(connection).get(AnalysedStatus.WAITING, 0)
-            state = said("从未运行", "was never run") if row is None else row.status.value
+            state = said("从未运行", "has never run") if row is None else row.status.value
             console.print(
                 said(
                     f"{key} {state}；{waiting} 篇文章在等待。没有做任何事。",

@@ -14,7 +14,7 @@ def feeds_list(
     due: Annotated[bool, typer.Option("--due", help="Only what is due now.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show every source with its cadence, last and next look, and state."""
+    """Show every source with its cadence, last and next poll, and state."""
     from douban_pipeline.ops import following
 
     following.list_sources(due=due, as_json=as_json)
@@ -22,7 +22,7 @@ def feeds_list(
 
 @feeds.command("why")
 def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title.")]) -> None:
-    """Say why a source is asked when it is: statistics, cadence, expected publications, last polls."""
+    """Explain when a source is polled and why: statistics, cadence, expected publications, last polls."""
     from douban_pipeline.ops import following
 
     following.explain(source)
@@ -30,12 +30,14 @@ def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title."
 
 @feeds.command("add")
 def feeds_add(
-    url: Annotated[str, typer.Argument(help="Address; of a public account, its id at WeRSS.")],
+    url: Annotated[str, typer.Argument(help="Address; for a public account, its id in WeRSS.")],
     kind: Annotated[str, typer.Option(help="rss, werss, maccms or json.")] = "rss",
-    title: Annotated[str, typer.Option(help="What to call it; its own title by default.")] = "",
-    cadence: Annotated[str, typer.Option(help="P0 (15 min) to P6 (24 h), until its own is learned.")] = "P2",
+    title: Annotated[str, typer.Option(help="Title to show; its own by default.")] = "",
+    cadence: Annotated[
+        str, typer.Option(help="P0 (15 min) to P6 (24 h), used until its own cadence is learned.")
+    ] = "P2",
     option: Annotated[
-        list[str] | None, typer.Option(help="Of a JSON list: path=data.list, id=…, title=…, link=…, time=….")
+        list[str] | None, typer.Option(help="Fields of a JSON list: path=data.list, id=…, title=…, link=…, time=….")
     ] = None,
     dry_run: _DryRun = False,
 ) -> None:
@@ -58,7 +60,7 @@ def feeds_import(
 
 @feeds.command("export")
 def feeds_export(
-    path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to; printed by default.")] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File to write; printed by default.")] = None,
 ) -> None:
     """Write the followed feeds as OPML."""
     from douban_pipeline.ops import following
@@ -70,7 +72,7 @@ def feeds_export(
 def feeds_poll(
     source: Annotated[list[str] | None, typer.Argument(help="Ids, addresses or titles; default: all due.")] = None,
 ) -> None:
-    """Poll what is due now, or the sources named, without Dagster."""
+    """Poll the sources that are due, or those named, without Dagster."""
     from douban_pipeline.ops import following
 
     following.poll(source or [])

@@ -56,8 +56,8 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         said("来源", "source"),
         said("类型", "kind"),
         said("节奏", "cadence"),
-        said("上次抓取", "last look"),
-        said("下次抓取", "next look"),
+        said("上次抓取", "last poll"),
+        said("下次抓取", "next poll"),
         said("有更新/次数", "hits"),
         said("状态", "state"),
     )
@@ -97,8 +97,8 @@ def explain(given: str) -> None:
         "id": source.source_id,
         said("地址", "address"): source.url,
         said("状态", "state"): f"{wording.STATES[row.state]} {row.state_reason}".strip(),
-        said("下次抓取", "next look"): wording.moment_text(row.next_due_at, zone),
-        said("为何此时", "why then"): wording.reason_text(row.why, row._asdict()),
+        said("下次抓取", "next poll"): wording.moment_text(row.next_due_at, zone),
+        said("为何此时", "reason"): wording.reason_text(row.why, row._asdict()),
         said("学到的节奏", "learned cadence"): said(f"{learned}；手工指定 {by_hand}", f"{learned}; by hand {by_hand}"),
         said("已知的发布", "publications known"): said(
             f"{row.known_count} 次，平均间隔 {gap}，时刻 {hours}", f"{row.known_count}, mean gap {gap}, hour {hours}"

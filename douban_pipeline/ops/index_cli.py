@@ -5,18 +5,22 @@ from typing import Annotated
 
 import typer
 
-index = typer.Typer(help="Subjects that are found without a request: load them, look them up.", no_args_is_help=True)
+index = typer.Typer(
+    help="The local index of subjects, searched without a request: load it, search it.", no_args_is_help=True
+)
 
 
 @index.command("load")
 def index_load(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="JSON lines or CSV: id, title, other names, year; perhaps .gz, .xz."),
+        typer.Argument(
+            metavar="FILE...", help="JSON lines or CSV with id, title, other names and year; may be .gz or .xz."
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count; write nothing.")] = False,
 ) -> None:
-    """Make the index of these files, in the place of what was loaded before. Searching begins with it."""
+    """Build the index from these files, replacing what was loaded before. Searches use it first."""
     from douban_pipeline.ops import indexing
 
     indexing.load(files, dry_run=dry_run)
@@ -24,7 +28,7 @@ def index_load(
 
 @index.command("archive")
 def index_archive() -> None:
-    """Index the subjects that the archive describes, as the job index_archive does each night."""
+    """Index the subjects in the archive, as the job index_archive does each night."""
     from douban_pipeline.ops import indexing
 
     indexing.index_archive()
@@ -40,10 +44,10 @@ def index_show() -> None:
 
 @index.command("find")
 def index_find(
-    title: Annotated[str, typer.Argument(help="A title, in any writing.")],
-    year: Annotated[int | None, typer.Option(help="Moves subjects of that year up.")] = None,
+    title: Annotated[str, typer.Argument(help="A title, in any spelling.")],
+    year: Annotated[int | None, typer.Option(help="Show subjects of this year first.")] = None,
 ) -> None:
-    """Show which known subjects bear a title like this one."""
+    """Show the known subjects with a title like this one."""
     from douban_pipeline.ops import indexing
 
     indexing.find(title, year)

@@ -33,7 +33,7 @@ def load(files: Sequence[Path], *, dry_run: bool) -> None:
     path = loaded_index(load_settings().home)
     reports = {str(path): FileReport() for path in files}
     if len(reports) < len(files):
-        raise typer.BadParameter(said("有一个文件给了两次", "a file is named twice"))
+        raise typer.BadParameter(said("有一个文件给了两次", "a file is given twice"))
     counts: dict[str, int] = {}
     try:
         subjects = _each_once(reports, counts)
@@ -54,7 +54,7 @@ def load(files: Sequence[Path], *, dry_run: bool) -> None:
         plain(
             said(
                 f"{total:,} 个条目：{path}（{size:,.1f} MB）。此后开始的运行使用它。",
-                f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that begin from now on use it.",
+                f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that start from now on use it.",
             )
         )
 
@@ -70,7 +70,7 @@ def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
         raise SubjectFileError(
             said(
                 "没有一行是带 ID 和片名的条目；之前装入的索引保留",
-                "no row is a subject with an id and a title; the index that was loaded before stays",
+                "no row is a subject with an id and a title; the index loaded before is kept",
             )
         )
     yield first
@@ -97,7 +97,7 @@ def _print_files(reports: dict[str, FileReport], counts: dict[str, int]) -> None
         plain(
             said(
                 f"{name}：{report.read:,} 个条目，其中新的 {counts[name]:,} 个，跳过 {report.refused:,} 行",
-                f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows passed over",
+                f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows skipped",
             )
         )
         for problem in report.problems:

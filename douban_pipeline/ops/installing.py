@@ -131,7 +131,7 @@ def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
         if not settings.database_url.get_secret_value():
             raise typer.BadParameter(
                 said(
-                    "没有设置 DOUBAN_PIPELINE_DATABASE_URL：授权要知道是哪个数据库",
+                    "没有设置 DOUBAN_PIPELINE_DATABASE_URL：无法确定为哪个数据库授权",
                     "DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in",
                 )
             )

@@ -86,7 +86,7 @@ def plan_restore(
         refusals.append(
             said(
                 "备份没有注明表的版本：它是恢复中断后留下的内容",
-                "the backup notes no version of its tables: it is of what a cut-off restore had left",
+                "the backup names no version of its tables: it was made after an interrupted restore",
             )
         )
     elif header.version not in migrations.versions(prefix):
@@ -94,7 +94,7 @@ def plan_restore(
             said(
                 f"备份是版本 {header.version}，此发行版最新只到 {migrations.head(prefix)}："
                 f"请安装发行版 {header.release} 或更新的",
-                f"the backup is of version {header.version}, this release knows none after {migrations.head(prefix)}: "
+                f"the backup is of version {header.version}, the newest of this release is {migrations.head(prefix)}: "
                 f"install release {header.release} or a later one",
             )
         )
@@ -112,7 +112,7 @@ def plan_restore(
         refusals.append(
             said(
                 f"我们的表里有数据（{shown} …）：加 --replace 用备份取代",
-                f"our tables hold rows ({shown} …): say --replace to put the backup in their place",
+                f"our tables hold rows ({shown} …): add --replace to replace them with the backup",
             )
         )
     return RestorePlan(path, header, present, tuple(refusals))
@@ -238,6 +238,6 @@ def _feed(command: list[str], statements: Iterator[bytes]) -> None:
                     f"{Path(command[0]).name} 失败（{status}）：{message}。我们的表现在不完整，不会有任何程序使用它们："
                     "请排除原因，再加 --replace 恢复一次",
                     f"{Path(command[0]).name} failed ({status}): {message}. Our tables are incomplete now, and nothing "
-                    "runs on them: mend the cause and restore again with --replace",
+                    "runs on them: fix the cause and restore again with --replace",
                 )
             )

@@ -77,7 +77,7 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
             yield CheckResult(source, "ok", f"{_shown(url)}: {message}")
         except GateClosed as error:
-            closed = said(f"门禁已关闭：{error.reason}", f"its gate is closed: {error.reason}")
+            closed = said(f"闸门已关闭：{error.reason}", f"its gate is closed: {error.reason}")
             yield CheckResult(
                 source, "warn", closed, said("见 source_gates，或用 set_gate", "see source_gates, or set_gate")
             )

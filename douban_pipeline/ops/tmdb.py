@@ -112,7 +112,7 @@ def _line(loaded: Loaded) -> str:
 def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
     """Take a list of ids in, from a file or as TMDB has it of a day."""
     if (file is None) == (day is None):
-        raise ProblemsError([said("请给出文件或 --day 之一", "say either a file or --day")])
+        raise ProblemsError([said("请给出文件或 --day 之一", "give either a file or --day")])
     settings = load_settings()
     with ExitStack() as stack:
         store = stack.enter_context(open_store(settings)).ready()
@@ -127,7 +127,7 @@ def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
             raise ProblemsError([str(error)]) from error
     console.print(
         said(
-            f"新占位行 {report.new} 个，已有 {report.known} 个，读不懂 {report.unreadable} 行",
+            f"新占位行 {report.new} 个，已有 {report.known} 个，无法解析 {report.unreadable} 行",
             f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable",
         )
     )
@@ -195,7 +195,7 @@ def replay(recorded: Path | None, port: int) -> None:
             [
                 said(
                     f"无法监听端口 {port}（{error.strerror}）：用 --port 换一个",
-                    f"cannot listen on port {port} ({error.strerror}): choose another by --port",
+                    f"cannot listen on port {port} ({error.strerror}): choose another with --port",
                 )
             ]
         ) from None
@@ -238,7 +238,7 @@ def _print_sync(report: SyncReport) -> None:
         )
     )
     for key, reason in report.failed.items():
-        plain(said(f"  {key} 写不进去：{reason}", f"  {key} could not be written: {reason}"))
+        plain(said(f"  {key} 无法写入：{reason}", f"  {key} could not be written: {reason}"))
 
 
 def rebuild(*, dry_run: bool) -> None:
@@ -251,7 +251,7 @@ def rebuild(*, dry_run: bool) -> None:
             console.print(
                 said(
                     f"将会清空图并用 {total} 份资料重建；加 --no-dry-run 执行",
-                    f"would empty the graph and build it from {total} answers; --no-dry-run does it",
+                    f"would empty the graph and build it from {total} answers; add --no-dry-run to do it",
                 )
             )
             return
@@ -328,7 +328,7 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
         console.print(
             said(
                 "没有答案：图中没有，或还没有运行 `douban-pipeline tmdb sync`",
-                "no answer: the graph does not know that, or `douban-pipeline tmdb sync` has not run",
+                "no answer: the graph does not have it, or `douban-pipeline tmdb sync` has not run",
             )
         )
         return

@@ -15,8 +15,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @tmdb.command("setup")
 def set_up(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the SQL instead; change nothing.")] = False,
-    graph: Annotated[bool, typer.Option(help="Create the graph's constraints and indexes, too.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the SQL; change nothing.")] = False,
+    graph: Annotated[bool, typer.Option(help="Also create the graph's constraints and indexes.")] = True,
 ) -> None:
     """Create or upgrade the schema tmdb, and the constraints of the graph database."""
     from douban_pipeline.ops import tmdb as work
@@ -26,9 +26,9 @@ def set_up(
 
 @tmdb.command()
 def check(
-    graph: Annotated[bool, typer.Option(help="Look at the graph database, too.")] = True, as_json: _Json = False
+    graph: Annotated[bool, typer.Option(help="Also check the graph database.")] = True, as_json: _Json = False
 ) -> None:
-    """Check what the system needs; exit with 1 if something fails. It changes nothing."""
+    """Check what the system needs; exit with 1 if a check fails. Changes nothing."""
     from douban_pipeline.ops import tmdb as work
 
     if not work.check(graph=graph, as_json=as_json):
@@ -37,10 +37,13 @@ def check(
 
 @tmdb.command()
 def load(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recorded answers, one JSON a line; gz, xz.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Recorded answers, one JSON object per line; may be .gz or .xz."),
+    ],
     as_json: _Json = False,
 ) -> None:
-    """Take recorded answers in as if TMDB had just given them, and say of each what changed; 1 if one is unreadable."""
+    """Load recorded answers as if TMDB had just sent them, and show what changed; exit with 1 if one is unreadable."""
     from douban_pipeline.ops import tmdb as work
 
     if not work.load_files(files, as_json=as_json):
@@ -49,11 +52,15 @@ def load(
 
 @tmdb.command()
 def ids(
-    entity: Annotated[EntityType, typer.Argument(help="What the list is of.")],
-    file: Annotated[Path | None, typer.Argument(help="As TMDB offers it every day: one JSON a line; gz, xz.")] = None,
-    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Or: fetch the list of this day.")] = None,
+    entity: Annotated[EntityType, typer.Argument(help="Kind of entity in the list.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="TMDB's daily file: one JSON object per line; may be .gz or .xz.")
+    ] = None,
+    day: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Instead of a file: download the list of this day.")
+    ] = None,
 ) -> None:
-    """Take TMDB's daily list of ids in: a stub of each entity that is not known."""
+    """Load TMDB's daily list of ids: a stub is created for each unknown entity."""
     from douban_pipeline.ops import tmdb as work
 
     work.load_ids(entity, file, day.date() if day else None)
@@ -62,9 +69,9 @@ def ids(
 @tmdb.command()
 def fetch(
     entities: Annotated[list[str], typer.Argument(metavar="ENTITY...", help="As in TMDB's paths: movie/603 tv/1396.")],
-    language: Annotated[str, typer.Option(help="Of the answers; the base language without it.")] = "",
+    language: Annotated[str, typer.Option(help="Language of the answers; default: the base language.")] = "",
 ) -> None:
-    """Ask TMDB for entities with their credits, store them, and say what changed; exit with 1 if one is not had."""
+    """Fetch entities with their credits from TMDB, store them, and show what changed; exit with 1 if one fails."""
     from douban_pipeline.ops import tmdb as work
 
     if not work.fetch(entities, language=language):
@@ -73,11 +80,11 @@ def fetch(
 
 @tmdb.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="As people ask: 《喜宴》的导演是谁？")],
-    kb: Annotated[str, typer.Option(help="What the question is about where it does not say: movie or tv.")] = "movie",
-    user: Annotated[str, typer.Option(help="Whose question it is; without it nothing is written down.")] = "",
-    session: Annotated[str, typer.Option(help="In which session; without it nothing is written down.")] = "",
-    incognito: Annotated[bool, typer.Option("--incognito", help="Write nothing down.")] = False,
+    question: Annotated[str, typer.Argument(help="A question in plain words: 《喜宴》的导演是谁？")],
+    kb: Annotated[str, typer.Option(help="Kind of title where the question does not say: movie or tv.")] = "movie",
+    user: Annotated[str, typer.Option(help="User who asks; without it nothing is recorded.")] = "",
+    session: Annotated[str, typer.Option(help="Session of the user; without it nothing is recorded.")] = "",
+    incognito: Annotated[bool, typer.Option("--incognito", help="Record nothing.")] = False,
     as_json: _Json = False,
 ) -> None:
     """Answer a question about films, series and people from TMDB; exit with 1 if TMDB gives no answer."""
@@ -89,9 +96,9 @@ def ask(
 
 @tmdb.command("replay-spool")
 def replay_spool(
-    dry_run: Annotated[bool, typer.Option(help="Say how many wait, and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only show how many wait; write nothing.")] = False,
 ) -> None:
-    """Write to PostgreSQL what waits in this machine's spool; exit with 1 if something is left."""
+    """Write the records spooled on this machine to PostgreSQL; exit with 1 if some remain."""
     from douban_pipeline.ops import tmdb_service as work
 
     if not work.replay_spool(dry_run=dry_run):
@@ -101,7 +108,7 @@ def replay_spool(
 @tmdb.command()
 def replay(
     recorded: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Recorded answers; the bundled ones without.")
+        Path | None, typer.Argument(metavar="FILE", help="Recorded answers; default: the bundled ones.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8791,
 ) -> None:
@@ -113,9 +120,9 @@ def replay(
 
 @tmdb.command()
 def sync(
-    seconds: Annotated[float | None, typer.Option(min=1, help="Stop after this long.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=1, help="Stop after this many seconds.")] = None,
 ) -> None:
-    """Bring what changed into the graph, until nothing is due; exit with 1 if something could not be written."""
+    """Write changes to the graph until none is due; exit with 1 if one could not be written."""
     from douban_pipeline.ops import tmdb as work
 
     if not work.sync(seconds=seconds):
@@ -124,9 +131,9 @@ def sync(
 
 @tmdb.command()
 def rebuild(
-    dry_run: Annotated[bool, typer.Option(help="Say from how much, and change nothing.")] = True,
+    dry_run: Annotated[bool, typer.Option(help="Only show how much would be written; change nothing.")] = True,
 ) -> None:
-    """Empty the graph and build it again from the stored answers. A dry run unless --no-dry-run is given."""
+    """Empty the graph and rebuild it from the stored answers. A dry run unless --no-dry-run is given."""
     from douban_pipeline.ops import tmdb as work
 
     work.rebuild(dry_run=dry_run)
@@ -134,7 +141,7 @@ def rebuild(
 
 @tmdb.command()
 def requeue() -> None:
-    """Queue again what was put aside because it could not be written to the graph."""
+    """Queue the changes again that were set aside because they could not be written to the graph."""
     from douban_pipeline.ops import tmdb as work
 
     work.requeue()
@@ -142,9 +149,9 @@ def requeue() -> None:
 
 @tmdb.command()
 def prune(
-    dry_run: Annotated[bool, typer.Option(help="Say what would go, and change nothing.")] = True,
+    dry_run: Annotated[bool, typer.Option(help="Only show what would be deleted; change nothing.")] = True,
 ) -> None:
-    """Delete what is kept no longer: questions, done rows of the outbox, answers older than TMDB's terms allow."""
+    """Delete expired data: questions, finished rows of the outbox, answers older than TMDB's terms allow."""
     from douban_pipeline.ops import tmdb as work
 
     work.prune(dry_run=dry_run)
@@ -152,10 +159,10 @@ def prune(
 
 @tmdb.command()
 def forget(
-    user: Annotated[str, typer.Option(help="Whose questions.")] = "",
-    conversation: Annotated[UUID | None, typer.Option(help="Or: of which conversation.")] = None,
+    user: Annotated[str, typer.Option(help="The user.")] = "",
+    conversation: Annotated[UUID | None, typer.Option(help="Instead of a user: the conversation.")] = None,
 ) -> None:
-    """Delete all questions of a user, or of a conversation, and what else names them."""
+    """Delete all questions of a user or a conversation, and all other records that name them."""
     from douban_pipeline.ops import tmdb_service as work
 
     work.forget(user=user, conversation=conversation)
@@ -164,11 +171,11 @@ def forget(
 @tmdb.command()
 def graph(
     question: Annotated[str, typer.Argument(help="directors, co-actors, regulars or path.")],
-    names: Annotated[list[str], typer.Argument(help="Of whom or what: one name; two for path.")],
-    most: Annotated[int, typer.Option(min=1, max=1000, help="Rows at most.")] = 10,
+    names: Annotated[list[str], typer.Argument(help="Name of a person or a title; two names for path.")],
+    most: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 10,
     as_json: _Json = False,
 ) -> None:
-    """Ask the graph: who directed a title, who acts together, a director's regulars, how two people are connected."""
+    """Query the graph: a title's directors, who acts together, a director's regulars, how two people are connected."""
     from douban_pipeline.ops import tmdb as work
 
     work.ask(question, tuple(names), most=most, as_json=as_json)

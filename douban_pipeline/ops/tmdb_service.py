@@ -127,7 +127,7 @@ def replay_spool(*, dry_run: bool) -> bool:
 def forget(*, user: str, conversation: UUID | None) -> None:
     """Delete the questions of a user or a conversation."""
     if bool(user) == (conversation is not None):
-        raise ProblemsError([said("请给出 --user 或 --conversation 之一", "say either --user or --conversation")])
+        raise ProblemsError([said("请给出 --user 或 --conversation 之一", "give either --user or --conversation")])
     settings = load_settings()
     spool = open_spool(settings, SystemClock())
     try:

@@ -96,7 +96,7 @@ def comments_mount() -> Mount | None:
 
 
 def tmdb_mount() -> Mount | None:
-    """Questions about films: ``/tmdb/…`` and ``/metrics``; None if no key of TMDB is set.
+    """Questions about films: ``/tmdb/…`` and ``/metrics``; None if no TMDB key is set.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed.

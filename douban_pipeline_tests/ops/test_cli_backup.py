@@ -109,8 +109,8 @@ def test_what_was_saved_comes_back_to_the_byte_and_what_was_replaced_is_kept(lib
 
     asking = call("restore", str(path), "--replace", **settings)
     assert asking.status == 0, asking.said
-    assert "1 changes to 1 videos that the present log knows" in asking.said
-    assert "dry run: nothing was changed; --no-dry-run does it" in asking.said
+    assert "1 changes to 1 videos that are in the present log" in asking.said
+    assert "dry run: nothing was changed; add --no-dry-run to do it" in asking.said
     assert checksums(library) == after
 
     doing = call("restore", str(path), "--replace", "--no-dry-run", **settings)
@@ -200,7 +200,7 @@ def reported(library: Library, path: Path, **options) -> str:
 def test_what_must_not_be_restored_is_refused(library, tmp_path):
     path = saved(library, tmp_path / "ours.sql.gz")
     assert reported(library, path) == ""
-    assert "say --replace" in reported(library, path, replace=False)
+    assert "add --replace" in reported(library, path, replace=False)
 
     def changed(old: str, new: str) -> Path:
         sql = gzip.decompress(path.read_bytes()).replace(old.encode(), new.encode(), 1)
@@ -226,9 +226,9 @@ def test_what_must_not_be_restored_is_refused(library, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda data: b"hello", "is no backup"),
-        (lambda data: gzip.compress(b"DROP TABLE mac_vod;\n"), "is no backup"),
-        (lambda data: data[: len(data) // 2], "damaged or not whole"),
+        (lambda data: b"hello", "is not a backup"),
+        (lambda data: gzip.compress(b"DROP TABLE mac_vod;\n"), "is not a backup"),
+        (lambda data: data[: len(data) // 2], "damaged or incomplete"),
         (lambda data: gzip.compress(gzip.decompress(data)[:-40]), "its end is missing"),
     ],
 )

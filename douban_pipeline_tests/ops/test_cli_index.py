@@ -36,7 +36,7 @@ def dump(tmp_path):
 
 def test_a_file_is_loaded_shown_and_looked_up(run, dump, tmp_path):
     said = run("load", dump, "--dry-run").output
-    assert "2 subjects, 2 of them new, 1 rows passed over" in said
+    assert "2 subjects, 2 of them new, 1 rows skipped" in said
     assert "line 3: id '1' is no id of a subject" in said
     assert "nothing was written" in said
     assert not (tmp_path / "home").exists()

@@ -328,8 +328,8 @@ def dagster_home(tmp_path):
     [
         ({"DAGSTER_PG_PORT": "1"}, "instance", ["u@127.0.0.1:1/runs", "refused", "check that PostgreSQL runs"]),
         ({"DAGSTER_PG_PASSWORD": None}, "instance", ["DAGSTER_PG_PASSWORD is not set", "dagster.yaml names it"]),
-        ({"DAGSTER_HOME": "relative"}, "instance", ["DAGSTER_HOME = relative is no absolute path"]),
-        ({"DAGSTER_HOME": "/nowhere"}, "instance", ["DAGSTER_HOME = /nowhere is no folder"]),
+        ({"DAGSTER_HOME": "relative"}, "instance", ["DAGSTER_HOME = relative is not an absolute path"]),
+        ({"DAGSTER_HOME": "/nowhere"}, "instance", ["DAGSTER_HOME = /nowhere is not a folder"]),
         ({"DAGSTER_HOME": "broken"}, "instance", ["dagster.yaml cannot be read", "deploy/dagster.yaml"]),
         ({"DATABASE_URL": DEAD}, "database", ["site:***@127.0.0.1:1/maccms", "refused", "that the server runs"]),
         ({"DATABASE_URL": "mysql://u:geheim@h/d"}, "database", ["mysql://u:***@h/d", "write mysql+pymysql://"]),

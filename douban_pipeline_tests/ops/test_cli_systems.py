@@ -333,9 +333,9 @@ def test_what_was_saved_comes_back_and_what_was_replaced_is_kept(any_database_ur
     fill(engine, 2)
     later = content(engine)
     refused = call("restore", str(path), **given)
-    assert (refused.status, "say --replace" in refused.said) == (1, True)
+    assert (refused.status, "add --replace" in refused.said) == (1, True)
     assert call("restore", str(path), "--no-dry-run", **given).status == 2
-    assert "dry run: nothing was changed; --no-dry-run" in call("restore", str(path), "--replace", **given).said
+    assert "dry run: nothing was changed; add --no-dry-run" in call("restore", str(path), "--replace", **given).said
     assert content(engine) == later
 
     doing = call("restore", str(path), "--replace", "--no-dry-run", **given)
@@ -432,7 +432,7 @@ def test_nothing_is_restored_while_sources_are_leased_or_from_a_damaged_file(tmp
     path.write_bytes(path.read_bytes()[:-30])
     before = content(engine)
     damaged = call("restore", str(path), "--replace", "--no-dry-run", **given)
-    assert (damaged.status, "damaged or not whole" in damaged.said) == (2, True)
+    assert (damaged.status, "damaged or incomplete" in damaged.said) == (2, True)
     assert content(engine) == before
     engine.dispose()
 

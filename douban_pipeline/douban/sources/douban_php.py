@@ -130,7 +130,7 @@ class DoubanClient:
 
 
 def subject_key(douban_id: int) -> str:
-    """Return what answers about a subject are archived under."""
+    """Return the archive's key of answers about a subject."""
     return f"{_KEY}{douban_id}"
 
 
@@ -191,7 +191,7 @@ def parse_subject(body: bytes, asked_id: int, *, compared_only: bool = False) ->
 
 
 def _not_compared(data: dict[str, Any]) -> dict[str, Any]:
-    """Return what is written or shown, but compared with nothing."""
+    """Return the fields that are written or shown, but not compared."""
     return {
         "writers": values.names(data.get("vod_writer")),
         "summary": values.clean(data.get("vod_content"), keep_lines=True),

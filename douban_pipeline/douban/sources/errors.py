@@ -1,4 +1,4 @@
-"""What a source of Douban's entries can say of the one asked for, and when a source that is down is asked again."""
+"""Errors of sources of Douban's entries, and when a source that is down is called again."""
 
 # ruff: noqa: N818 (the names say what happened; all of them are a SourceError)
 
@@ -25,7 +25,7 @@ RETRY_AFTER = timedelta(minutes=5)
 
 
 def retry_time(error: SourceError, now: datetime) -> datetime:
-    """Return when to ask again a source that is down: what it says itself, else `RETRY_AFTER` from ``now``."""
+    """Return when to call a source again that is down: the time it gave, else `RETRY_AFTER` from ``now``."""
     if isinstance(error, GateClosed):
         return max(error.until, now)
     if isinstance(error, SourceThrottled) and error.retry_after:
@@ -38,4 +38,4 @@ class SubjectMismatch(SourceError):
 
 
 class SubjectMissing(NotFound):
-    """The source says explicitly that this subject does not exist. The source itself is well."""
+    """The source says explicitly that this subject does not exist. The source itself is healthy."""

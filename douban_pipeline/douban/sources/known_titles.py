@@ -1,4 +1,4 @@
-"""What is asked about a video, and titles that a search is known to find: by these it is told whether it is well."""
+"""Queries about a video, and titles that a search is known to find, which show whether the search is healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search providers there are: SearXNG, Douban's own suggestions, and Bocha."""
+"""The search providers: SearXNG, Douban's own suggestions, and Bocha."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class BochaProvider(HttpSearch):
     def ask(
         self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
     ) -> FetchedAnswer[ParsedHits]:
-        """Ask for pages of Douban. The sites are a parameter here, no words of the query."""
+        """Search pages of Douban. The sites are a parameter here, not words of the query."""
         payload = {
             "query": " ".join(word for word in text.split() if not word.startswith("site:")),
             "freshness": "noLimit",

@@ -355,7 +355,7 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-@dg.op
+@dg.op(description=described("删除过期的已结束运行、已结束任务和已结束告警"))
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks and ended alerts past their days."""
     services.ready()

@@ -127,7 +127,7 @@ def plan_system_restore(there: Installed, path: Path, *, replace: bool) -> Syste
         refusals.append(
             said(
                 f"这些表里有数据（{shown} …）：加 --replace 用备份取代",
-                f"the tables hold rows ({shown} …): say --replace to put the backup in their place",
+                f"the tables hold rows ({shown} …): add --replace to replace them with the backup",
             )
         )
     return SystemRestore(header, there.tree.current(there.engine), rows, tuple(refusals))

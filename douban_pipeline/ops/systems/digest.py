@@ -29,7 +29,7 @@ def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
         yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():
             password, key = settings.variable("werss_password"), settings.variable("werss_access_key")
-            message = said("给了 WeRSS，但没有登录方式", "WeRSS is named, but no way to log in")
+            message = said("给了 WeRSS，但没有登录方式", "WeRSS is set, but no way to log in")
             yield CheckResult(
                 "werss login", "fail", message, said(f"设置 {password} 或 {key}", f"set {password} or {key}")
             )
@@ -43,7 +43,7 @@ def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
     else:
         key = settings.variable("deepseek_api_key")
         yield CheckResult(
-            "model", "warn", said("没有模型的密钥", "no key of the model"), said(f"设置 {key}", f"set {key}")
+            "model", "warn", said("没有模型的密钥", "no key for the model"), said(f"设置 {key}", f"set {key}")
         )
     if settings.channels:
         named = ", ".join(settings.channels)

@@ -60,7 +60,7 @@ def grants(system: System, user: str, host: str) -> Iterator[str]:
             yield from table_grants(names, database=url.database or "", user=user, host=host)
         else:
             owned = said("账号拥有此数据库", "its account owns the database")
-            what = owned if backend == "postgresql" else said("文件没有账号", "a file knows no accounts")
+            what = owned if backend == "postgresql" else said("文件没有账号", "a file has no accounts")
             needless = said("不需要授权", "needs no grants of ours")
             yield f"-- {there.name}: {there.shown_url} {needless}: {what}"
         yield from system.grants(there.settings, user, host)

@@ -46,7 +46,7 @@ def _checks(settings: TmdbSettings, engine: Engine) -> Iterator[CheckResult]:
             f"设置 {PREFIX}API_KEY 或 {PREFIX}API_TOKEN；没有它，请求 TMDB 的运行无事可做",
             f"set {PREFIX}API_KEY or {PREFIX}API_TOKEN; without one, runs that ask TMDB have nothing to do",
         )
-        yield CheckResult("api", "warn", said("没有 TMDB 的密钥", "no key of TMDB"), remedy)
+        yield CheckResult("api", "warn", said("没有 TMDB 的密钥", "no TMDB key"), remedy)
     if settings.graph_uri:
         password = settings.graph_password.get_secret_value()
         with GraphTarget(settings.graph_uri, settings.graph_user, password, settings.graph_database) as target:
