@@ -318,8 +318,8 @@ def test_the_quick_tests_are_rules_and_storage_without_any_server():
     for place in (*QUICK, *NOT_QUICK):
         assert (TESTS / place).exists(), place
     quick = {path for path in TESTS.rglob("test_*.py") if is_quick(path)}
-    rooms = {path.relative_to(TESTS).parts[0] for path in quick}
-    assert rooms == {"cms", "core", "douban", "matching", "test_project.py"}
+    packages = {path.relative_to(TESTS).parts[0] for path in quick}
+    assert packages == {"cms", "core", "douban", "matching", "test_project.py"}
     assert TESTS / "douban" / "test_definitions.py" in quick
     assert not any(path.parts[-2] in ("reports", "review", "undo") for path in quick)
     rules = TESTS / "matching" / "test_titles.py"

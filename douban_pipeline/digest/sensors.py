@@ -29,9 +29,16 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         try:
             key = SlotKey.parse(partition)
         except ValueError:
-            return dg.SkipReason(f"the failed run has no slot: {partition}")
+            return dg.SkipReason(
+                described(f"失败的运行没有时段：{partition}", f"the failed run has no slot: {partition}")
+            )
         if key.slot != settings.report_slot:
-            return dg.SkipReason(f"{key} is not the report's slot; the next slot continues its work")
+            return dg.SkipReason(
+                described(
+                    f"{key} 不是出日报的时段，下一时段会接着做",
+                    f"{key} is not the report's slot; the next slot continues its work",
+                )
+            )
         reason = f"运行失败：{context.failure_event.message or ''}"[:_LONGEST_REASON]
         config = {"ops": {"watch_reports": {"config": {"grace_minutes": 0, "reason": reason}}}}
         return dg.RunRequest(run_key=f"watch:{context.dagster_run.run_id}", run_config=config)

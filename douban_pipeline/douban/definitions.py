@@ -1,4 +1,4 @@
-"""Joins the rooms into one code location, and decides nothing itself."""
+"""Joins the packages of the system into one code location, and decides nothing itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +18,7 @@ from douban_pipeline.douban.intros import jobs as intros_jobs
 from douban_pipeline.douban.jobs import chain_job, decisions_job, ordered_intros_job
 from douban_pipeline.douban.reports import jobs as reports_jobs
 from douban_pipeline.douban.reports.health import assets as health_assets
+from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure
 from douban_pipeline.douban.reports.lists import assets as lists_assets
 from douban_pipeline.douban.reports.lists import jobs as lists_jobs
 from douban_pipeline.douban.reports.pages import assets as reports_assets
@@ -102,7 +103,7 @@ def build_defs(
         ),
         asset_checks=checks,
         jobs=[*default_jobs, *rescoring_jobs.jobs_for(settings)],
-        sensors=sensors,
+        sensors=[*sensors, alert_on_run_failure],
         schedules=schedules_for(settings.site_timezone, settings.active_hours),
         resources={"services": services_resource(settings), **(resource_overrides or {})},
         # A process a step would cost five times the work; parallel calls are threads inside the assets.

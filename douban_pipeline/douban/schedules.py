@@ -1,4 +1,4 @@
-"""What runs by the clock, in the site's time zone. Add schedules here; what they launch lives in its own room."""
+"""What runs by the clock, in the site's time zone. Add schedules here, jobs in the packages they work for."""
 
 from collections.abc import Collection, Iterator
 from functools import partial

@@ -1,25 +1,21 @@
-"""Every sensor of the system: two launch runs by themselves, one alerts people when a run failed.
+"""The sensors that launch runs, and the one that renews the front page.
 
 A sensor that launches makes indexed queries and nothing else; the decisions are pure functions. Skip reasons are the
 operator's view: they say why nothing runs.
 """
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from random import Random
 
 import dagster as dg
-from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, partitions_of_run, pause_after_failures
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, pause_after_failures
 from douban_pipeline.douban.chain.deciding.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
@@ -37,12 +33,8 @@ from douban_pipeline.douban.jobs import (
     paused_shards,
     shard_range_tags,
 )
-from douban_pipeline.douban.links import run_path
 from douban_pipeline.douban.pacing import shards_at_once
-from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key, shards
-from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
-from douban_pipeline.douban.reports.health.assets import end_recovered_runs
-from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
+from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -54,11 +46,6 @@ QUEUED_RUNS = 1
 INTAKE_INTERVAL_SECONDS = 60
 DECISIONS_INTERVAL_SECONDS = 10
 """A person waits. The daemon's own pace, the queue and the start of a process add up to as much again."""
-
-_GUARD_ERROR = "DagsterAssetCheckFailedError"
-_MOST_SENT = 1
-"""A tick may see five failed runs, and a call takes up to five seconds of the minute a tick has."""
-_MOST_CAUSES = 10
 
 
 @dg.sensor(
@@ -100,9 +87,13 @@ def due_videos_sensor(
     guard = failing_guard(context.instance, CHAIN_GUARDS, now)
     if guard:
         key, until = guard
+        asset, when = key.asset_key.to_user_string(), local_time(until, services.settings.zone)
         return dg.SkipReason(
-            f"the guard {key.name} of {key.asset_key.to_user_string()} failed and would stop every run: the next one "
-            f"is tried at {local_time(until, services.settings.zone)}; a run launched by hand does not wait"
+            described(
+                f"{asset} 的检查 {key.name} 没有通过，会拦下每次运行：{when} 再试一次；手动启动的运行不受此限",
+                f"the guard {key.name} of {asset} failed and would stop every run: the next one "
+                f"is tried at {when}; a run launched by hand does not wait",
+            )
         )
     due = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
@@ -162,7 +153,11 @@ def decisions_sensor(
     if refusal:
         return dg.SkipReason(refusal)
     if services.settings.dry_run:
-        return dg.SkipReason("dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)")
+        return dg.SkipReason(
+            described(
+                "试运行（DOUBAN_PIPELINE_DRY_RUN）：决定先不执行", "dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)"
+            )
+        )
     found = open_orders(services)
     wanted = {decisions_job.name: found.decisions + found.syncs, ordered_intros_job.name: found.intros}
     requests, reasons = [], []
@@ -173,14 +168,16 @@ def decisions_sensor(
         now = services.clock.now()
         until = pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now)
         if runs.under_way():
-            reasons.append(f"a run of {job} is under way")
+            reasons.append(described(f"{job} 正在运行", f"a run of {job} is under way"))
         elif until is not None:
-            reasons.append(f"{job} failed and is tried again at {local_time(until, services.settings.zone)}")
+            when = local_time(until, services.settings.zone)
+            reasons.append(described(f"{job} 运行失败，{when} 再试", f"{job} failed and is tried again at {when}"))
         else:
             requests.append(dg.RunRequest(job_name=job))
     if requests:
         return dg.SensorResult(run_requests=requests)
-    return dg.SkipReason("; ".join(reasons) or "nothing that people ordered can be done now")
+    idle = described("目前没有可以执行的人工决定或点名", "nothing that people ordered can be done now")
+    return dg.SkipReason(described("；", "; ").join(reasons) or idle)
 
 
 def _chain_run(covered: range, window: int) -> dg.RunRequest:
@@ -196,9 +193,16 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     """Return why only what people ordered is done at present; empty if due videos may be selected."""
     if not settings.works_at(now):
         hours = ", ".join(str(hour) for hour in sorted(settings.active_hours))
-        return f"outside the active hours ({hours}): only what people ordered is done"
+        return described(
+            f"现在不在工作时段（DOUBAN_PIPELINE_ACTIVE_HOURS：{hours} 点），只做人工点名的",
+            f"outside the active hours ({hours}): only what people ordered is done",
+        )
     if settings.due_interval_seconds and now < waits_until:
-        return f"paced: the next due videos are selected at {local_time(waits_until, settings.zone)}"
+        when = local_time(waits_until, settings.zone)
+        return described(
+            f"按 DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS 的间隔，{when} 再选取到期的影片",
+            f"paced: the next due videos are selected at {when}",
+        )
     return ""
 
 
@@ -224,18 +228,28 @@ def intake_sensor(
     if refusal:
         return dg.SkipReason(refusal)
     if JobRuns(context.instance, _location(context), take_in_changes.name).under_way():
-        return dg.SkipReason("an intake run is under way")
+        return dg.SkipReason(described("take_in_changes 正在运行", "an intake run is under way"))
     intake = Intake.of(services)
     if not intake.has_begun():
-        return dg.SkipReason("the library was not taken in yet: launch the job initialise_library")
+        return dg.SkipReason(
+            described(
+                "影视库还没有接入：请启动作业 initialise_library",
+                "the library was not taken in yet: launch the job initialise_library",
+            )
+        )
     if not intake.waiting():
         try:
             told_of = Newcomers(services).any_in_library()
         except (DatabaseError, SQLAlchemyError) as error:
             reason = str(getattr(error, "orig", None) or error)
-            return dg.SkipReason(f"no new or changed rows in the CMS; the feeds' newcomers cannot be read: {reason}")
+            return dg.SkipReason(
+                described(
+                    f"CMS 没有新增或改动的影片；来源系统的新片无法读取：{reason}",
+                    f"no new or changed rows in the CMS; the feeds' newcomers cannot be read: {reason}",
+                )
+            )
         if not told_of:
-            return dg.SkipReason("no new or changed rows in the CMS")
+            return dg.SkipReason(described("CMS 没有新增或改动的影片", "no new or changed rows in the CMS"))
     window = int(services.clock.now().timestamp()) // INTAKE_INTERVAL_SECONDS
     return dg.RunRequest(run_key=f"intake:{window}")
 
@@ -256,9 +270,14 @@ def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
         return dg.SkipReason(refusal)
     found = write_overview(services)
     return dg.SkipReason(
-        f"written: {found.total} videos, {found.without_id} without an id, {found.unchecked} unchecked, "
-        f"{found.not_found} not found, {found.in_review} in review, "
-        f"{found.due_today} due today, {found.done_today} done, {found.failed_today} failed"
+        described(
+            f"已写出首页：影片 {found.total} 部，没有 ID {found.without_id}，未检查 {found.unchecked}，"
+            f"未找到 {found.not_found}，待审核 {found.in_review}，"
+            f"今天到期 {found.due_today}，完成 {found.done_today}，失败 {found.failed_today}",
+            f"written: {found.total} videos, {found.without_id} without an id, {found.unchecked} unchecked, "
+            f"{found.not_found} not found, {found.in_review} in review, "
+            f"{found.due_today} due today, {found.done_today} done, {found.failed_today} failed",
+        )
     )
 
 
@@ -282,112 +301,10 @@ def _location(context: dg.SensorEvaluationContext) -> str | None:
 
 def _closed(gate: GateStatus, services: Services) -> str:
     until = gate.open_until.astimezone(services.settings.zone) if gate.open_until else None
-    return f"the gate of {gate.source} is closed until {until:%H:%M:%S}: {gate.reason}"
-
-
-@dg.run_failure_sensor(
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "运行失败时提醒人：同一原因只提醒一次，写明作业、步骤、可能的原因。被检查拦下的按该检查提醒，直到它再次通过。",
-        "Alerts people of why a run failed: once a cause, not once a run.",
-    ),
-)
-def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
-    """Alerts people of why a run failed: once a cause, not once a run.
-
-    A run that a blocking guard stopped is reported as that guard, until it passes again; any other failure as job, step
-    and error, in Chinese with what it likely means, until the job has succeeded over the same shards, or until it has
-    not come back for 30 hours. A job that refused what a person asked for said so to that person, and nobody else is
-    alerted. What cannot be sent now is sent by `pipeline_health`. If our
-    database cannot be used the message is posted all the same, and then once a run: nobody remembers.
-    """
-    ui_url = services.settings.ui_url
-    causes = causes_of(context.instance, context.dagster_run, context.failure_event, ui_url=ui_url)
-    if not causes:
-        return
-    try:
-        services.ready()
-        end_recovered_runs(services, context.instance)
-        for cause in causes:
-            raise_alert(services, cause)
-        sent = send_waiting(services, most=_MOST_SENT)
-    except (SQLAlchemyError, DatabaseError) as error:
-        if not services.settings.alert_webhook_url.get_secret_value():
-            raise
-        context.log.warning(f"the database cannot be used ({type(error).__name__}): posting without remembering it")
-        send(services, _unstored_message(services, causes))
-        return
-    if sent.failed:
-        context.log.warning("an alert could not be sent; pipeline_health tries again")
-
-
-def causes_of(
-    instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent, *, ui_url: str = ""
-) -> list[Cause]:
-    """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves.
-
-    Empty where a person's job refused its config. With ``ui_url`` each names the run's page.
-    """
-    steps_failed = _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
-    if steps_failed and all(_is_refusal(run, event.step_failure_data.error) for event in steps_failed):
-        return []
-    failed = FailedRun(
-        run.job_name,
-        tuple(partitions_of_run(run, shards.get_partition_keys())),
-        tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
-        f"{ui_url.rstrip('/')}{run_path(run.run_id)}" if ui_url else "",
+    return described(
+        f"来源 {gate.source} 的断路器断开到 {until:%H:%M:%S}：{gate.reason}",
+        f"the gate of {gate.source} is closed until {until:%H:%M:%S}: {gate.reason}",
     )
-    guards = [
-        guard_cause(
-            found.asset_key.to_user_string(),
-            found.check_name,
-            found.description or "",
-            str(found.metadata["shards"].value) if "shards" in found.metadata else "",
-        )
-        for found in _failed_guards(instance, run)
-    ]
-    steps = [
-        run_cause(failed, event.step_key or "", _innermost_message(event.step_failure_data.error))
-        for event in steps_failed
-        if not _is_guard(event.step_failure_data.error)
-    ]
-    # A run may end without any step: killed, timed out, or never started.
-    found = [*guards, *steps] or [run_cause(failed, "", failure.message or "")]
-    return list({cause.name: cause for cause in found}.values())[:_MOST_CAUSES]
 
 
-def _failed_guards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterable[dg.AssetCheckEvaluation]:
-    for event in _events(instance, run, dg.DagsterEventType.ASSET_CHECK_EVALUATION):
-        found = event.asset_check_evaluation_data
-        if found.blocking and not found.passed and found.severity is dg.AssetCheckSeverity.ERROR:
-            yield found
-
-
-def _events(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: dg.DagsterEventType) -> Sequence[dg.DagsterEvent]:
-    records = instance.get_records_for_run(run.run_id, of_type=kind).records
-    return [event for record in records if (event := record.event_log_entry.dagster_event) is not None]
-
-
-def _is_refusal(run: dg.DagsterRun, error: SerializableErrorInfo | None) -> bool:
-    person = run.tags.get("pipeline") == PERSON_TAGS["pipeline"]
-    return person and error is not None and error.cls_name == dg.Failure.__name__
-
-
-def _is_guard(error: SerializableErrorInfo | None) -> bool:
-    return error is not None and error.cls_name == _GUARD_ERROR
-
-
-def _innermost_message(error: SerializableErrorInfo | None) -> str:
-    """Return what the error says that stopped the step; Dagster's own around it says only where."""
-    while error is not None and error.cause is not None and error.cls_name and error.cls_name.startswith("Dagster"):
-        error = error.cause
-    return error.message if error is not None else ""
-
-
-def _unstored_message(services: Services, causes: Sequence[Cause]) -> Message:
-    text = "\n".join(f"{cause.title}\n{cause.detail}" for cause in causes)
-    title, text, name = (without_secrets(services.settings, item) for item in (causes[0].title, text, causes[0].name))
-    return Message(f"{title}（数据库不可用，可能重复提醒）", text, causes[0].kind, name, services.clock.now())
-
-
-sensors = [due_videos_sensor, decisions_sensor, intake_sensor, overview_sensor, alert_on_run_failure]
+sensors = [due_videos_sensor, decisions_sensor, intake_sensor, overview_sensor]

@@ -48,14 +48,24 @@ def due_feeds_sensor(
     location = origin.location_name if origin is not None else None
     runs = JobRuns(context.instance, location, poll_job.name, frozenset({feed_polls.key, feed_entries.key}))
     if runs.under_way():
-        return dg.SkipReason(f"{due} sources are due; a run is in progress and will poll them")
+        return dg.SkipReason(
+            described(
+                f"{due} 个来源到期；正在进行的运行会抓取它们",
+                f"{due} sources are due; a run is in progress and will poll them",
+            )
+        )
     reason = idle_reason(due, now - since if since is not None else 0)
     if reason:
-        zone = services.settings.zone
-        following = f"; the next is due at {wording.moment_text(coming, zone)}" if coming else ""
+        when = wording.moment_text(coming, services.settings.zone) if coming else ""
+        following = described(f"；下一个在 {when} 到期", f"; the next is due at {when}") if when else ""
         return dg.SkipReason(reason + following)
     if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
-        return dg.SkipReason(f"{due} sources are due, but the last runs failed: the next is tried after ten minutes")
+        return dg.SkipReason(
+            described(
+                f"{due} 个来源到期，但最近的运行失败了：十分钟后再试",
+                f"{due} sources are due, but the last runs failed: the next is tried after ten minutes",
+            )
+        )
     window = now // INTERVAL_SECONDS
     # The key contains the time window: a repeated tick requests the same run, a later one a new run.
     return dg.RunRequest(run_key=f"feeds:{window}", tags={**POLL_TAGS, "feeds/due": str(due)})
@@ -64,9 +74,12 @@ def due_feeds_sensor(
 def idle_reason(due: int, waited: int) -> str | None:
     """Return why no run is started for ``due`` sources, the first of which has waited ``waited`` seconds; or None."""
     if not due:
-        return "no source is due"
+        return described("没有到期的来源", "no source is due")
     if due < WORTH_A_RUN and waited < LONGEST_WAIT:
-        return f"{due} sources are due, the first for {max(waited, 0)} s: waiting for more, {LONGEST_WAIT} s at most"
+        return described(
+            f"{due} 个来源到期，最早的已等 {max(waited, 0)} 秒：等够一批再启动，至多等 {LONGEST_WAIT} 秒",
+            f"{due} sources are due, the first for {max(waited, 0)} s: waiting for more, {LONGEST_WAIT} s at most",
+        )
     return None
 
 

@@ -31,8 +31,12 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
     )
     def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if not settings.database_url.get_secret_value():
-            reason = f"{PREFIX}DATABASE_URL names no server: the embedded one is not started every half minute"
-            return dg.SkipReason(reason)
+            return dg.SkipReason(
+                described(
+                    f"{PREFIX}DATABASE_URL 没有指定服务器：内置的不会每半分钟启动一次",
+                    f"{PREFIX}DATABASE_URL names no server: the embedded one is not started every half minute",
+                )
+            )
         services = open_services(settings)
         try:
             services.ready()
@@ -43,13 +47,23 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         finally:
             services.close()
         if not due:
-            return dg.SkipReason("no change waits for the graph")
+            return dg.SkipReason(described("没有等待写入图的变更", "no change waits for the graph"))
         origin = context.code_location_origin
         runs = JobRuns(context.instance, origin.location_name if origin else None, graph_job.name)
         if runs.under_way():
-            return dg.SkipReason(f"{due} changes wait; a run is in progress; the next tick checks again")
+            return dg.SkipReason(
+                described(
+                    f"{due} 个变更等待写入；已有运行在进行，稍后再看",
+                    f"{due} changes wait; a run is in progress; the next tick checks again",
+                )
+            )
         if until := pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now):
-            return dg.SkipReason(f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC")
+            return dg.SkipReason(
+                described(
+                    f"{due} 个变更等待写入，但运行失败：暂停到 UTC {until:%H:%M}",
+                    f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC",
+                )
+            )
         window = int(now.timestamp()) // INTERVAL_SECONDS
         # The key contains the time window: a repeated tick requests the same run, a later one a new run.
         return dg.RunRequest(run_key=f"graph:{window}", tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})

@@ -84,7 +84,7 @@ def test_a_few_videos_wait_until_one_has_waited_long_enough(library: Library, in
     for vod_id in range(5, 640, 64):
         library.set_state(vod_id, douban_next_sync_at=START + timedelta(days=1))
     reason = tick(due_videos_sensor, library, instance)
-    assert reason == "2 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min"
+    assert reason == "2 个分片有 2 部影片到期，不够一次运行：其中一部等满 10 分钟时启动"
     library.clock.advance(minutes=10)
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["06", "07"]
 
@@ -115,7 +115,7 @@ def test_selections_keep_their_distance_but_for_what_people_ordered(
         paced.clock.advance(seconds=waits - 1)
         reason = tick(due_videos_sensor, paced, instance, cursors)
         assert isinstance(reason, str)
-        assert reason.startswith("paced: the next due videos are selected at ")
+        assert reason.startswith("按 DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS 的间隔，")
         paced.clock.advance(seconds=1)
     assert len({datetime.fromisoformat(cursor).microsecond for cursor in cursors}) > 1, "by lot"
     assert tick(due_videos_sensor, paced, instance, cursors) != []
@@ -134,7 +134,7 @@ def test_outside_the_active_hours_only_what_people_ordered_is_run(
     asleep = under(library, active_hours=frozenset({(local + 1) % 24, (local + 2) % 24}))
     reason = tick(due_videos_sensor, asleep, instance)
     assert isinstance(reason, str)
-    assert reason.startswith("outside the active hours (")
+    assert reason.startswith("现在不在工作时段（")
     order_a_recheck(asleep)
     assert [request.partition_key for request in tick(due_videos_sensor, asleep, instance)] == ["07"]
     record(asleep.services, [Decision(6, DecisionAction.ignore)], reviewer="小王", note="", run_id="r", dry_run=False)
@@ -155,17 +155,17 @@ def test_the_weekly_backfill_begins_in_an_active_hour(hours: tuple[int, ...], cr
 
 def test_a_recheck_that_a_person_ordered_is_run_at_once(library: Library, instance: dg.DagsterInstance) -> None:
     library.clock.advance(days=-1)
-    assert tick(due_videos_sensor, library, instance) == "nothing is due"
+    assert tick(due_videos_sensor, library, instance) == "没有到期的影片"
     order_a_recheck(library)
     assert [request.partition_key for request in tick(due_videos_sensor, library, instance)] == ["07"]
     # Not while a run has it.
     library.queue().lease([7], TaskStage.SEARCH, limit=1)
-    assert tick(due_videos_sensor, library, instance) == "nothing is due"
+    assert tick(due_videos_sensor, library, instance) == "没有到期的影片"
 
 
 def test_nothing_due_is_said(library: Library, instance: dg.DagsterInstance) -> None:
     library.clock.advance(days=-1)
-    assert tick(due_videos_sensor, library, instance) == "nothing is due"
+    assert tick(due_videos_sensor, library, instance) == "没有到期的影片"
 
 
 @pytest.mark.parametrize("tags", [{"dagster/partition": "05"}, shard_range_tags(0, 7)])
@@ -176,7 +176,7 @@ def test_a_running_shard_is_left_alone(
     start(instance, tags, status)
     reason = tick(due_videos_sensor, library, instance)
     assert isinstance(reason, str)
-    assert "are due in" in reason
+    assert "影片到期" in reason
 
 
 def test_a_finished_run_does_not_count(library: Library, instance: dg.DagsterInstance) -> None:
@@ -189,7 +189,7 @@ def test_no_more_runs_than_allowed(library: Library, instance: dg.DagsterInstanc
         start(instance, {"dagster/partition": shard}, dg.DagsterRunStatus.STARTED)
     assert len(tick(due_videos_sensor, library, instance)) == 1, "one waits in the queue until one of them ends"
     start(instance, {"dagster/partition": "42"}, dg.DagsterRunStatus.STARTING)
-    assert "3 chain runs are under way" in tick(due_videos_sensor, library, instance)
+    assert "主作业已有 3 次运行" in tick(due_videos_sensor, library, instance)
     assert sorted(chain_runs_under_way(instance).shards) == [[40], [41], [42]]
 
 
@@ -241,7 +241,7 @@ def test_a_failing_guard_is_said_and_when_the_next_run_is_tried(library: Library
     )
     reason = tick(due_videos_sensor, library, instance)
     assert isinstance(reason, str)
-    assert reason.startswith("the guard confirmed_reach_thresholds of scored_matches failed")
+    assert reason.startswith("scored_matches 的检查 confirmed_reach_thresholds 没有通过")
     library.clock.advance(minutes=11)
     assert isinstance(tick(due_videos_sensor, library, instance), list)
 
@@ -255,7 +255,7 @@ def test_a_shard_whose_run_failed_is_paused(library: Library, instance: dg.Dagst
 def test_a_closed_gate_is_said_and_until_when(library: Library, instance: dg.DagsterInstance) -> None:
     library.services.gate.open("douban", START + timedelta(minutes=45), "验证码页面")
     reason = tick(due_videos_sensor, library, instance)
-    assert "the gate of douban is closed until" in reason
+    assert "来源 douban 的断路器断开到" in reason
     assert "验证码页面" in reason
     library.clock.advance(minutes=46)
     assert isinstance(tick(due_videos_sensor, library, instance), list)
@@ -275,7 +275,7 @@ def test_excluded_categories_launch_nothing(sqlite_url: str, instance: dg.Dagste
     with build_library(sqlite_url, rows, excluded_type_ids="20") as library:
         for row in rows:
             library.set_state(row["vod_id"], douban_next_sync_at=START)
-        assert tick(due_videos_sensor, library, instance) == "nothing is due"
+        assert tick(due_videos_sensor, library, instance) == "没有到期的影片"
 
 
 @pytest.mark.parametrize("sensor", [due_videos_sensor, intake_sensor, decisions_sensor])
@@ -292,7 +292,7 @@ def test_before_the_library_is_set_up_the_tick_says_what_to_do(
 
 
 def test_a_database_that_does_not_answer_fails_the_tick(instance: dg.DagsterInstance) -> None:
-    # A failed read must not look like "nothing is due".
+    # A failed read must not look as if nothing were due.
     services = open_services(GivenSettings(database_url="mysql+pymysql://nobody@127.0.0.1:1/nowhere"))
     context = dg.build_sensor_context(instance=instance, resources={"services": services})
     with pytest.raises(OperationalError):
@@ -301,12 +301,12 @@ def test_a_database_that_does_not_answer_fails_the_tick(instance: dg.DagsterInst
 
 
 def test_intake_is_launched_for_new_rows_and_only_once(library: Library, instance: dg.DagsterInstance) -> None:
-    assert tick(intake_sensor, library, instance) == "no new or changed rows in the CMS"
+    assert tick(intake_sensor, library, instance) == "CMS 没有新增或改动的影片"
     library.add(video(5000))
     assert len(tick(intake_sensor, library, instance)) == 1
     repository = build_defs(settings=GivenSettings()).get_repository_def()
     instance.create_run_for_job(repository.get_job("take_in_changes"), status=dg.DagsterRunStatus.STARTED)
-    assert tick(intake_sensor, library, instance) == "an intake run is under way"
+    assert tick(intake_sensor, library, instance) == "take_in_changes 正在运行"
 
 
 def test_before_the_library_is_taken_in_no_intake_begins(sqlite_url: str, instance: dg.DagsterInstance) -> None:
@@ -325,7 +325,7 @@ def test_a_decision_of_a_person_is_worth_a_run_at_once_unless_nothing_is_written
         record(library.services, ignore, reviewer="王", note="", run_id="r", dry_run=False)
         found = tick(decisions_sensor, library, instance)
     if dry_run:
-        assert found == "dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)"
+        assert found == "试运行（DOUBAN_PIPELINE_DRY_RUN）：决定先不执行"
         return
     [request] = found
     assert request.job_name == "apply_decisions"
@@ -345,12 +345,12 @@ def test_the_lane_counts_its_own_runs_only_and_pauses_after_failures(
     assert [request.job_name for request in tick(decisions_sensor, library, instance)] == ["apply_decisions"]
     job = build_defs(settings=GivenSettings()).get_repository_def().get_job("apply_decisions")
     run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
-    assert tick(decisions_sensor, library, instance) == "a run of apply_decisions is under way"
+    assert tick(decisions_sensor, library, instance) == "apply_decisions 正在运行"
     library.clock.advance(seconds=(datetime.now(UTC) - library.clock.now()).total_seconds())
     instance.report_run_failed(run)
     reason = tick(decisions_sensor, library, instance)
     assert isinstance(reason, str)
-    assert reason.startswith("apply_decisions failed and is tried again at ")
+    assert reason.startswith("apply_decisions 运行失败，")
     library.clock.advance(minutes=2)
     assert len(tick(decisions_sensor, library, instance)) == 1
 

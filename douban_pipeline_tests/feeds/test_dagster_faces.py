@@ -115,19 +115,19 @@ def test_the_sensor_says_why_it_does_not_launch_and_how_many_are_due(at: Stage, 
         context = dg.build_sensor_context(instance=instance, resources={"services": at.services})
         return due_feeds_sensor(context)
 
-    assert "no source is due" in tick().skip_message
+    assert "没有到期的来源" in tick().skip_message
     [news] = at.follow("news")
     with at.services.engine.begin() as connection:
         connection.execute(update(stats).values(next_due_at=START - 5))
-    assert "1 sources are due, the first for 5 s" in tick().skip_message
+    assert "1 个来源到期，最早的已等 5 秒" in tick().skip_message
     at.clock.at += 60
     request = tick()
     assert request.tags["feeds/due"] == "1"
     with at.services.engine.begin() as connection:
         connection.execute(update(stats).where(stats.c.source_id == news).values(next_due_at=START + HOUR))
-    assert "the next is due at 2026-" in tick().skip_message
+    assert "下一个在 2026-" in tick().skip_message
     assert idle_reason(20, 0) is None
-    assert idle_reason(0, 999) == "no source is due"
+    assert idle_reason(0, 999) == "没有到期的来源"
 
 
 def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -> None:

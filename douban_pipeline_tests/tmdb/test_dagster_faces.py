@@ -277,14 +277,14 @@ def test_the_sensor_says_why_it_launches_nothing(
         context._code_location_origin = location_origin("tmdb")
         return repository.get_sensor_def("outbox_backlog")(context)
 
-    assert "no change waits" in tick(settings).skip_message
-    assert "names no server" in tick(settings.model_copy(update={"database_url": SecretStr("")})).skip_message
+    assert "没有等待写入图的变更" in tick(settings).skip_message
+    assert "没有指定服务器" in tick(settings.model_copy(update={"database_url": SecretStr("")})).skip_message
     services.store.persist_payloads([answer("movie", movie(1))])
     launched = tick(settings)
     assert launched.tags["tmdb/due"] == "1"
     job = build_defs(settings=settings).get_repository_def().get_job("sync_tmdb_graph")
     add_run(instance, job, location="tmdb")
-    assert "a run is in progress" in tick(settings).skip_message
+    assert "已有运行在进行" in tick(settings).skip_message
 
 
 def test_everything_is_described_and_belongs_to_the_system(settings: TmdbSettings) -> None:

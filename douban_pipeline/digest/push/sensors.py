@@ -40,14 +40,25 @@ def push_sensor(
     with reading(services.engine) as connection:
         due, abandoned, later = outbox.waiting(connection, now, allowed)
     if not due and not abandoned:
-        following = f"; the next retry is at {local_time(later, settings.zone)}" if later else ""
-        return dg.SkipReason(f"no message is due{following}")
+        when = local_time(later, settings.zone) if later else ""
+        following = described(f"；下次重发在 {when}", f"; the next retry is at {when}") if when else ""
+        return dg.SkipReason(described("没有要发送的消息", "no message is due") + following)
     origin = context.code_location_origin
     runs = JobRuns(context.instance, origin.location_name if origin else None, push_notifications.name)
     if runs.under_way():
-        return dg.SkipReason(f"{due} messages are due; a run is in progress; the next tick checks again")
+        return dg.SkipReason(
+            described(
+                f"有 {due} 条消息要发送；已有运行在进行，稍后再看",
+                f"{due} messages are due; a run is in progress; the next tick checks again",
+            )
+        )
     if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
-        return dg.SkipReason(f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes")
+        return dg.SkipReason(
+            described(
+                f"有 {due} 条消息要发送，但最近 {_MOST_FAILED} 次运行失败：暂停十分钟",
+                f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes",
+            )
+        )
     window = int(now.timestamp()) // INTERVAL_SECONDS
     # The key contains the time window: a repeated tick requests the same run, a later one a new run.
     return dg.RunRequest(run_key=f"push:{window}", tags={**PUSH_TAGS, "digest/due": str(due)})

@@ -48,9 +48,9 @@ def metadata_of(result: dg.ExecuteInProcessResult, op: str) -> dict[str, Any]:
 
 
 def test_the_sensor_launches_a_run_when_something_is_due(place: Office, instance: dg.DagsterInstance) -> None:
-    assert "no message is due" in tick(place, instance).skip_message
+    assert "没有要发送的消息" in tick(place, instance).skip_message
     place.enqueue("finding", slot="22:00")
-    assert "no message is due" in tick(place, instance).skip_message, "it waits for the end of the quiet hours"
+    assert "没有要发送的消息" in tick(place, instance).skip_message, "it waits for the end of the quiet hours"
     place.enqueue("report")
     request = tick(place, instance)
     assert request.tags["digest/due"] == "1"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
+from douban_pipeline.core.ui.language import described
 from douban_pipeline.douban.chain.due.shard_work import ShardDue
 
 
@@ -57,12 +58,18 @@ def choose_shards(
     """
     room = demand.max_runs - runs_under_way
     if not due:
-        return [], "nothing is due"
+        return [], described("没有到期的影片", "nothing is due")
     if room <= 0:
-        return [], f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})"
+        return [], described(
+            f"主作业已有 {runs_under_way} 次运行，达到上限（{demand.max_runs}）",
+            f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})",
+        )
     idle = [shard for shard in due if shard.shard not in running]
     if not idle:
-        return [], f"videos are due in {len(due)} shard(s), all of which are running"
+        return [], described(
+            f"{len(due)} 个分片有影片到期，都正在运行",
+            f"videos are due in {len(due)} shard(s), all of which are running",
+        )
     free = [shard for shard in idle if shard.shard not in paused]
     worth = [
         shard
@@ -72,11 +79,16 @@ def choose_shards(
     if worth:
         return _runs_over([shard.shard for shard in worth], demand.shards_per_run, room), ""
     if not free:
-        return [], f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes"
+        return [], described(
+            f"{len(idle)} 个分片有影片到期，但上次运行失败，暂停几分钟",
+            f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes",
+        )
     waiting = sum(shard.lately + shard.tasks for shard in free)
-    return [], (
+    minutes = int(demand.max_wait.total_seconds() // 60)
+    return [], described(
+        f"{len(free)} 个分片有 {waiting} 部影片到期，不够一次运行：其中一部等满 {minutes} 分钟时启动",
         f"{waiting} videos are due in {len(free)} shard(s): too few for a run until "
-        f"one of them has waited {int(demand.max_wait.total_seconds() // 60)} min"
+        f"one of them has waited {minutes} min",
     )
 
 

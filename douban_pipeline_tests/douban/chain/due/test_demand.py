@@ -62,19 +62,19 @@ def test_runs_are_as_wide_as_the_rate_needs():
 @pytest.mark.parametrize(
     ("shards", "running", "paused", "under_way", "reason"),
     [
-        ([], (), (), 0, "nothing is due"),
-        ([due(3)], (7, 8), (), 2, "2 chain runs are under way, which is as many as allowed (2)"),
-        ([due(3)], (7,), (), 5, "5 chain runs are under way, which is as many as allowed (2)"),
-        ([due(3, 4), due(5, 6)], (3, 5), (), 1, "videos are due in 2 shard(s), all of which are running"),
+        ([], (), (), 0, "没有到期的影片"),
+        ([due(3)], (7, 8), (), 2, "主作业已有 2 次运行，达到上限（2）"),
+        ([due(3)], (7,), (), 5, "主作业已有 5 次运行，达到上限（2）"),
+        ([due(3, 4), due(5, 6)], (3, 5), (), 1, "2 个分片有影片到期，都正在运行"),
         (
             [due(3, 4), due(5, 5)],
             (),
             (),
             0,
-            "9 videos are due in 2 shard(s): too few for a run until one of them has waited 10 min",
+            "2 个分片有 9 部影片到期，不够一次运行：其中一部等满 10 分钟时启动",
         ),
-        ([due(3, 40), due(5, 5)], (3,), (), 1, "5 videos are due in 1 shard(s): too few for a run"),
-        ([due(3), due(5)], (3,), (5,), 1, "videos are due in 1 shard(s), whose last run failed: they pause"),
+        ([due(3, 40), due(5, 5)], (3,), (), 1, "1 个分片有 5 部影片到期，不够一次运行"),
+        ([due(3), due(5)], (3,), (5,), 1, "1 个分片有影片到期，但上次运行失败，暂停"),
     ],
 )
 def test_why_there_is_no_run_now(shards, running, paused, under_way, reason):

@@ -147,7 +147,7 @@ def test_the_sensor_launches_and_the_run_shows_what_came(library):
         settings = library.services.settings
         dead = GivenSettings(database_url=library.url, feeds_url="postgresql+psycopg2://nobody@127.0.0.1:1/x").feeds_url
         broken = replace(library.services, settings=settings.model_copy(update={"feeds_url": dead}))
-        assert "newcomers cannot be read" in tick(broken).skip_message
+        assert "来源系统的新片无法读取" in tick(broken).skip_message
         done = take_in_changes.execute_in_process(instance=instance, resources={"services": broken})
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         assert "newcomers_problem" in event.step_output_data.metadata

@@ -102,7 +102,7 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
         context = dg.build_sensor_context(instance=instance, resources={"services": busy.services})
         told = overview_sensor(context)
         assert isinstance(told, dg.SkipReason)
-        assert "10 videos, 7 without an id, 1 unchecked, 1 not found, 3 in review" in (told.skip_message or "")
+        assert "影片 10 部，没有 ID 7，未检查 1，未找到 1，待审核 3" in (told.skip_message or "")
         assert not instance.get_run_records()
     page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
     assert f'http-equiv="refresh" content="{RENEWED_SECONDS}"' in page

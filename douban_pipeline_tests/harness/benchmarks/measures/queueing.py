@@ -51,11 +51,11 @@ def due(world: World) -> list[Figure]:
 
 def _take(services: Services) -> tuple[Samples, int]:
     samples, taken = Samples(), 0
-    room = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
     queue = services.queue(RUN)
     for shard in range(SHARDS):
         with samples.one():
-            report = room.take(queue, [shard], scope=Scope.due, limit=services.settings.batch_size, run_id=RUN)
+            report = due.take(queue, [shard], scope=Scope.due, limit=services.settings.batch_size, run_id=RUN)
         taken += len(report.taken)
     return samples, taken
 

@@ -96,9 +96,9 @@ def intake(world: World) -> list[Figure]:
     ours, bare, seen = [], [], 0
     for _ in range(_ROUNDS):
         with _changed(world, count) as ids:
-            room = Intake(world.services.engine, world.services.tables, world.services.cms, world.services.clock)
+            taking_in = Intake(world.services.engine, world.services.tables, world.services.cms, world.services.clock)
             with stopwatch() as watch:
-                report = room.changes()
+                report = taking_in.changes()
             assert report.new == count // _NEW_SHARE, f"{report.new} new videos were found, not {count // _NEW_SHARE}"
             assert report.changed >= count - report.new, f"{report.changed} changed videos were found"
             ours.append(watch.wall)

@@ -16,8 +16,8 @@ from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health.alerts import open_alerts
 from douban_pipeline.douban.reports.health.assets import end_recovered_runs
 from douban_pipeline.douban.reports.health.run_failures import likely_reason
+from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.resources import services_resource
-from douban_pipeline.douban.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.services import open_services
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library
 from douban_pipeline_tests.harness.fixtures.robot import Robot

@@ -1,0 +1,129 @@
+"""The sensor that tells people why a run failed."""
+
+from collections.abc import Iterable, Sequence
+
+import dagster as dg
+from dagster._utils.error import SerializableErrorInfo
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.messages.types import Message
+from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
+from douban_pipeline.dagster_kit.runs import partitions_of_run
+from douban_pipeline.douban.links import run_path
+from douban_pipeline.douban.partitions import shards
+from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
+from douban_pipeline.douban.reports.health.assets import end_recovered_runs
+from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
+from douban_pipeline.douban.services import Services
+
+_GUARD_ERROR = "DagsterAssetCheckFailedError"
+_MOST_SENT = 1
+"""A tick may see five failed runs, and a call takes up to five seconds of the minute a tick has."""
+_MOST_CAUSES = 10
+
+
+@dg.run_failure_sensor(
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=described(
+        "运行失败时提醒人：同一原因只提醒一次，写明作业、步骤、可能的原因。被检查拦下的按该检查提醒，直到它再次通过。",
+        "Alerts people of why a run failed: once a cause, not once a run.",
+    ),
+)
+def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
+    """Alerts people of why a run failed: once a cause, not once a run.
+
+    A run that a blocking guard stopped is reported as that guard, until it passes again; any other failure as job, step
+    and error, in Chinese with what it likely means, until the job has succeeded over the same shards, or until it has
+    not come back for 30 hours. A job that refused what a person asked for said so to that person, and nobody else is
+    alerted. What cannot be sent now is sent by `pipeline_health`. If our
+    database cannot be used the message is posted all the same, and then once a run: nobody remembers.
+    """
+    ui_url = services.settings.ui_url
+    causes = causes_of(context.instance, context.dagster_run, context.failure_event, ui_url=ui_url)
+    if not causes:
+        return
+    try:
+        services.ready()
+        end_recovered_runs(services, context.instance)
+        for cause in causes:
+            raise_alert(services, cause)
+        sent = send_waiting(services, most=_MOST_SENT)
+    except (SQLAlchemyError, DatabaseError) as error:
+        if not services.settings.alert_webhook_url.get_secret_value():
+            raise
+        context.log.warning(f"the database cannot be used ({type(error).__name__}): posting without remembering it")
+        send(services, _unstored_message(services, causes))
+        return
+    if sent.failed:
+        context.log.warning("an alert could not be sent; pipeline_health tries again")
+
+
+def causes_of(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent, *, ui_url: str = ""
+) -> list[Cause]:
+    """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves.
+
+    Empty where a person's job refused its config. With ``ui_url`` each names the run's page.
+    """
+    steps_failed = _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
+    if steps_failed and all(_is_refusal(run, event.step_failure_data.error) for event in steps_failed):
+        return []
+    failed = FailedRun(
+        run.job_name,
+        tuple(partitions_of_run(run, shards.get_partition_keys())),
+        tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
+        f"{ui_url.rstrip('/')}{run_path(run.run_id)}" if ui_url else "",
+    )
+    guards = [
+        guard_cause(
+            found.asset_key.to_user_string(),
+            found.check_name,
+            found.description or "",
+            str(found.metadata["shards"].value) if "shards" in found.metadata else "",
+        )
+        for found in _failed_guards(instance, run)
+    ]
+    steps = [
+        run_cause(failed, event.step_key or "", _innermost_message(event.step_failure_data.error))
+        for event in steps_failed
+        if not _is_guard(event.step_failure_data.error)
+    ]
+    # A run may end without any step: killed, timed out, or never started.
+    found = [*guards, *steps] or [run_cause(failed, "", failure.message or "")]
+    return list({cause.name: cause for cause in found}.values())[:_MOST_CAUSES]
+
+
+def _failed_guards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterable[dg.AssetCheckEvaluation]:
+    for event in _events(instance, run, dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        found = event.asset_check_evaluation_data
+        if found.blocking and not found.passed and found.severity is dg.AssetCheckSeverity.ERROR:
+            yield found
+
+
+def _events(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: dg.DagsterEventType) -> Sequence[dg.DagsterEvent]:
+    records = instance.get_records_for_run(run.run_id, of_type=kind).records
+    return [event for record in records if (event := record.event_log_entry.dagster_event) is not None]
+
+
+def _is_refusal(run: dg.DagsterRun, error: SerializableErrorInfo | None) -> bool:
+    person = run.tags.get("pipeline") == PERSON_TAGS["pipeline"]
+    return person and error is not None and error.cls_name == dg.Failure.__name__
+
+
+def _is_guard(error: SerializableErrorInfo | None) -> bool:
+    return error is not None and error.cls_name == _GUARD_ERROR
+
+
+def _innermost_message(error: SerializableErrorInfo | None) -> str:
+    """Return what the error says that stopped the step; Dagster's own around it says only where."""
+    while error is not None and error.cause is not None and error.cls_name and error.cls_name.startswith("Dagster"):
+        error = error.cause
+    return error.message if error is not None else ""
+
+
+def _unstored_message(services: Services, causes: Sequence[Cause]) -> Message:
+    text = "\n".join(f"{cause.title}\n{cause.detail}" for cause in causes)
+    title, text, name = (without_secrets(services.settings, item) for item in (causes[0].title, text, causes[0].name))
+    return Message(f"{title}（数据库不可用，可能重复提醒）", text, causes[0].kind, name, services.clock.now())
