@@ -1,1 +1,1 @@
-"""The CMS (maccms 10): its tables by column name, its value formats, its words for regions, languages and genres."""
+"""The CMS (maccms 10): its tables, its value formats, and its vocabulary of regions, languages and genres."""

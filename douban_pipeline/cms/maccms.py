@@ -1,4 +1,4 @@
-"""The CMS's own tables as we use them: `mac_vod` and `mac_type`, by column name.
+"""The CMS's own tables `mac_vod` and `mac_type`, accessed by column name.
 
 Releases differ (82 columns until 2025, 87 in 2026) and sites add their own, so nothing relies on a column's
 position, and optional columns are checked for. Text in these tables is HTML-escaped; `values` holds the
@@ -157,7 +157,7 @@ class Cms:
         return {row.type_id: Category(row.type_id, row.type_pid, row.type_name, row.type_extend or "") for row in rows}
 
     def equals(self, column: str, value: Any, dialect: str) -> ColumnElement[bool]:
-        """Return the condition that ``column`` holds exactly ``value``, which may be a placeholder for it.
+        """Return the condition that ``column`` holds exactly ``value``, which may be a bound parameter.
 
         The CMS's collation treats `Léon` and `leon ` as equal; a conditional write must not.
         """

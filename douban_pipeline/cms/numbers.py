@@ -1,4 +1,4 @@
-"""Years, running times, episode counts and ratings: parsed from the forms of maccms 10 and Douban, for our columns."""
+"""Parses years, running times, episode counts and ratings in the forms of maccms 10 and Douban, for our columns."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _LONGEST = 24 * 60
 def minutes_of(value: str | int | None) -> int | None:
     """Return a running time in minutes: ``142``, ``142分钟``, ``1小时35分``, ``01:35:00``, ``PT2H22M``.
 
-    Of several (``120分钟/118分钟``) the first counts. ``24:10`` is minutes and seconds; ``01:35`` and ``04:51``
-    may as well be hours and minutes, so they are unknown.
+    Of several (``120分钟/118分钟``) the first is used. ``24:10`` is minutes and seconds; ``01:35`` and ``04:51`` are
+    ambiguous (hours and minutes, or minutes and seconds), so they are unknown.
     """
     text = unicodedata.normalize("NFKC", str(value or "")).strip()
     seconds = 0.0
@@ -88,7 +88,7 @@ def episodes_of(total: str | int | None, remarks: str | None = "") -> int | None
 
 
 def _number(text: str) -> int:
-    """Read Arabic digits or a Chinese numeral below ten thousand."""
+    """Return the value of Arabic digits or of a Chinese numeral below ten thousand."""
     if text.isdecimal():
         return int(text)
     whole, digit = 0, 0

@@ -66,7 +66,7 @@ def names_of_row(row: Mapping[Any, Any], widths: Mapping[str, int]) -> Iterator[
 
     Args:
         row: A row with `PEOPLE_COLUMNS`.
-        widths: The columns' widths: a list that fills its column was cut, possibly within a name.
+        widths: The columns' widths: a list that fills its column was truncated, possibly within a name.
     """
     for column in PEOPLE_COLUMNS:
         if row[column]:
@@ -86,7 +86,7 @@ class People:
         """Add names; values that cannot be names (内详, a sentence, a single character) are skipped.
 
         Returns:
-            How many were new to the table.
+            Number of names that were new to the table.
         """
         keys = {key for name in names for key in name_keys(name)} - self._remembered
         if not keys:
@@ -106,7 +106,7 @@ class People:
         return len(missing)
 
     def known(self, candidates: Collection[str], *, at: datetime | None = None) -> set[str]:
-        """Return the keys of those candidates that are names of people, or already were at the time ``at``."""
+        """Return the keys of the candidates that are names of people, or already were at the time ``at``."""
         return self._stored({name_key(candidate) for candidate in candidates}, at)
 
     def _stored(self, keys: Collection[str], at: datetime | None = None) -> set[str]:

@@ -17,7 +17,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 _PLAIN = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&apos;": "'"}
 _PHP_ENTITY = re.compile("|".join(_PLAIN))
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_MAX_ESCAPES = 8  # twice occurs; the bound limits the cost of hostile text
+_MAX_ESCAPES = 8  # double escapes occur; the bound limits the cost of hostile text
 
 _HIDDEN_START = re.compile(r"<!--|<(?P<name>script|style)\b[^<>]*>", re.IGNORECASE)
 _HIDDEN_END = {
@@ -43,9 +43,9 @@ _NOTHING = re.compile(
     r"|(?:未知|[无無]|[暂暫][无無])(?:主演|导演|演员|编剧|资料|数据|信息|简介|介绍|剧情|剧情简介)?"
     r"|更多[.…]*|待定|未填写|未录入|[—/]"
 )
-# A cheap first test: every value is checked, and hardly any begins like this.
+# A cheap first test: every value is checked, and few begin with these characters.
 _NOTHING_BEGINS = frozenset("内內不佚其-.*…0nNuU未无無暂暫更待—/")
-# "Unknown" and "None" are films: fewer words make a title a placeholder than make a name one.
+# "Unknown" and "None" are films: fewer words are placeholders as a title than as a name.
 _NO_TITLE = re.compile(r"[内內][详詳]|不[详詳]|[-.…]+|n/a|null|未知|[无無]|[暂暫][无無](?:资料)?")
 
 
@@ -118,7 +118,7 @@ def _json_character(match: re.Match[str]) -> str:
 def fit_text(text: str, width: int) -> str:
     """Return ``text`` as one escaped line of at most ``width`` characters.
 
-    maccms cuts after escaping and may split an entity; here the cut never splits one.
+    maccms truncates after escaping and may split an entity; this function never splits one.
     """
     return _fit(one_line(text), width)
 
@@ -136,8 +136,8 @@ def join_list(items: Iterable[str], width: int) -> str:
     """Return ``items`` as the CMS's comma-separated list, escaped, in at most ``width`` characters.
 
     Items are cleaned as :func:`split_list` would read them: placeholders and duplicates are removed, a separator
-    within a name becomes a space. The list is cut between items: the first item that does not fit and all after it
-    are left out, so a single name longer than ``width`` gives ``""``.
+    within a name becomes a space. The list is truncated between items: the first item that does not fit and all after
+    it are left out, so a single name longer than ``width`` gives ``""``.
     """
     return _join(_kept(_SEPARATOR.sub(" ", _NOT_AVAILABLE.sub("", _without_tags(item))) for item in items), width)
 
@@ -169,21 +169,21 @@ def _join(items: Iterable[str], width: int) -> str:
 
 
 def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read a stored list of people, genres or tags, in order, without duplicates and placeholders.
+    """Return the items of a stored list of people, genres or tags, in order, without duplicates and placeholders.
 
     Separators are ``, / 、 | ;`` in either width, and line ends; spaces and ``·`` within a name are kept. In a list
     of lines ``role：CV`` is read as the CV.
 
     Args:
         text: The stored value.
-        width: The column's width. A value that fills it was cut, possibly within a name, so its last item
+        width: The column's width. A value that fills it was truncated, possibly within a name, so its last item
             is left out (unless it is the only one).
     """
     return _split(text, width=width, roles=None)
 
 
 def people_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read a stored list of people: like :func:`split_list`, and ``role：CV`` is read as the CV on one line too."""
+    """Return the people of a stored list, as :func:`split_list`; ``role：CV`` is read as the CV on one line too."""
     return _split(text, width=width, roles=True)
 
 
@@ -196,12 +196,12 @@ def _split(text: str | None, *, width: int | None, roles: bool | None) -> tuple[
 
 
 def _whole(pieces: list[str], stored: str | None, width: int | None) -> list[str]:
-    """Leave out the last piece of a value that fills its column."""
+    """Return the pieces without the last one if the value fills its column."""
     return pieces[:-1] if width is not None and len(stored or "") >= width and pieces[1:] else pieces
 
 
 def _without_tags(text: str | None) -> str:
-    """Undo escapes and remove tags, some of which end a line; no angle bracket remains."""
+    """Return a text without escapes and tags, some of which become line ends; no angle bracket remains."""
     plain = text or ""
     for _ in range(_MAX_ESCAPES):
         before = plain
@@ -212,7 +212,7 @@ def _without_tags(text: str | None) -> str:
 
 
 def _kept(items: Iterable[str], placeholders: re.Pattern[str] = _NOTHING) -> tuple[str, ...]:
-    """Clean items, drop placeholders and duplicates, keep the order."""
+    """Return cleaned items without placeholders and duplicates, in order."""
     clean = (one_line(item) for item in items)
     return tuple(dict.fromkeys(item for item in clean if item and not placeholders.fullmatch(item.casefold())))
 
@@ -231,10 +231,10 @@ _SHOW = {private: mark for mark, private in _HIDE.items()}
 
 
 def aliases_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Read ``vod_sub``: other titles, without year (``原名（2018）``) and region tails (``…(港/台)``).
+    """Return the titles in ``vod_sub``, without year (``原名（2018）``) and region tails (``…(港/台)``).
 
-    Separators are ``, / | ;`` and line ends. Titles may contain these themselves, and a fragment taken for a title is
-    worse than a missed one, so some do not separate: a ``/`` between Latin letters (``Fate/Zero``), a comma with a
+    Separators are ``, / | ;`` and line ends. Titles may contain these themselves, and a fragment read as a title is
+    worse than a missed title, so some do not separate: a ``/`` between Latin letters (``Fate/Zero``), a comma with a
     space between them (``Yes, Madam``), and ``，`` or ``、`` between Chinese characters (``你好，李焕英``).
 
     Args:
@@ -267,7 +267,7 @@ class Storable:
 
 
 def storable(text: str, charset: str) -> Storable:
-    """Remove the characters that a column of ``charset`` cannot hold.
+    """Return a text without the characters that a column of ``charset`` cannot hold.
 
     A 4-byte character in a ``utf8`` column is an error in strict mode (1366) and a ``?`` in loose mode.
 
@@ -307,7 +307,7 @@ def content_html(text: str) -> str:
 
 
 def blurb(text: str, width: int = 100, column: int = 255) -> str:
-    """Return ``vod_blurb`` of a synopsis: its first ``width`` characters without tags, escaped.
+    """Return the ``vod_blurb`` of a synopsis: its first ``width`` characters without tags, escaped.
 
     Args:
         text: The synopsis, plain or in the form of ``vod_content``.

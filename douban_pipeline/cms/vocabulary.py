@@ -1,8 +1,8 @@
-"""Words for regions, languages and genres: Douban's, the CMS's and common English ones, as codes.
+"""Converts words for regions, languages and genres (Douban's, the CMS's, common English ones) to codes.
 
-Pure tables and functions over the standard library. This module knows *words*; what a difference between two videos
-means is decided in ``matching``. Two rules: an unknown word never makes a conflict, and a value written to the site is
-one of the site's own words, because ``vod_area`` and ``vod_lang`` are filtered by exact equality.
+Pure tables and functions over the standard library. This module handles only *words*; ``matching`` decides what a
+difference between two videos means. Two rules: an unknown word never causes a conflict, and a value written to the site
+is one of the site's own words, because ``vod_area`` and ``vod_lang`` are filtered by exact equality.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Lexicon:
         return codes, unread
 
     def _glued(self, token: str) -> tuple[str, ...]:
-        """Words written without a separator (美国英国); empty unless every character is covered."""
+        """Return the codes of words without a separator (美国英国); empty unless every character is covered."""
         rest, codes = _key(token), list[str]()
         while rest:
             for length in range(min(len(rest), self._longest), 1, -1):  # one-character words are too ambiguous here
@@ -128,8 +128,8 @@ _REGION_LEXICON = _Lexicon(
     without=("NA",),  # N/A is more frequent than Namibia's code
 )
 LANGUAGE_LEXICON = _Lexicon(LANGUAGES, suffixes=("版", "配音", "对白", "中字"))
-"""Language words as codes: ``cmn``, ``yue``, ``en`` …; ``zh`` is Chinese of unknown kind, ``zxx`` no speech. Words that
-are not languages (a month such as 四月, a count of subtitles) yield nothing."""
+"""Language words as codes: ``cmn``, ``yue``, ``en`` …; ``zh`` is unspecified Chinese, ``zxx`` no speech. Words that are
+not languages (a month such as 四月, a number of subtitles) yield nothing."""
 
 _GENRE_LEXICON = _Lexicon(GENRES, suffixes=("片", "剧", "电影", "电视剧", "类", "番", "题材"))
 
@@ -149,9 +149,9 @@ class Regions:
 
 
 def regions_of(words: Iterable[str]) -> Regions:
-    """Read region words, each of which may join several (``美国,英国``, ``美国 / 英国``, ``Hong Kong``).
+    """Return the regions of words, each of which may contain several (``美国,英国``, ``美国 / 英国``, ``Hong Kong``).
 
-    An unknown word becomes the wildcard :data:`ANY`, so that it can never make a conflict.
+    An unknown word becomes the wildcard :data:`ANY`, so that it can never cause a conflict.
     """
     read, unread = _REGION_LEXICON.read(words)
     wild = {code for code in read if code in REGION_GROUPS or code in ("海外", ANY)}
@@ -163,8 +163,8 @@ def compatible(a: Regions, b: Regions) -> bool | None:
 
     They agree if they share a region (a third of all films are co-productions), where a former state matches any of
     its successors, or if a narrow group word (港台, 日韩, 华语, 英美, 北美) of one side covers a region of the other.
-    Wide groups (欧美, 海外, …) are too vague to count as agreement, and no group word ever makes a conflict: that
-    needs two known, fully read, disjoint sets.
+    Wide groups (欧美, 海外, …) are too vague to count as agreement, and no group word ever causes a conflict: a
+    conflict requires two known, fully parsed, disjoint sets.
     """
     if _with_successors(a.codes, SUCCESSORS) & _with_successors(b.codes, SUCCESSORS):
         return True
@@ -184,7 +184,7 @@ def _with_successors(codes: frozenset[str], table: Mapping[str, frozenset[str]])
 
 
 def genres_of(words: Iterable[str]) -> frozenset[str]:
-    """Return genre words as Douban's own (动作片 → 动作, 动漫 → 动画).
+    """Return genre words in Douban's form (动作片 → 动作, 动漫 → 动画).
 
     Category names (国产剧, 综艺), moods and other sites' tags are not genres and yield nothing.
     """
@@ -210,7 +210,7 @@ LANGUAGE_WIDTH = 10
 
 @dataclass(frozen=True, slots=True)
 class SiteVocabulary:
-    """The area and language words of one category's filter bar: the only ones that are useful for a video."""
+    """The area and language words of one category's filter bar: the only useful ones for a video."""
 
     areas: tuple[str, ...] = DEFAULT_AREAS
     languages: tuple[str, ...] = DEFAULT_LANGUAGES
@@ -228,7 +228,7 @@ class SiteVocabulary:
 
         def inherited(type_id: int, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
             seen: set[int] = set()
-            while type_id in known and type_id not in seen:  # a cycle of parents ends at the default
+            while type_id in known and type_id not in seen:  # a cycle of parents falls back to the default
                 seen.add(type_id)
                 type_id, words = known[type_id][0], known[type_id][1][key]
                 if words:

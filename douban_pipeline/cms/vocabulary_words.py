@@ -1,4 +1,4 @@
-"""Words for regions, languages and genres, as tables: Douban's, the CMS's, common English and traditional ones."""
+"""Tables of words for regions, languages and genres: Douban's, the CMS's, common English and traditional ones."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ my 缅甸语 Burmese; sw 斯瓦希里语 Swahili; af 南非荷兰语 Afrikaans; 
 cmn+yue 国粤双语 国粤 国粤语; cmn+en 国英双语 中英双语 国英; en+yue 粤英双语 英粤双语;
 """
 
-# 汉语 and 中文 do not say which Chinese is spoken, so they conflict with none.
+# 汉语 and 中文 do not specify a Chinese language, so they conflict with none.
 GENERIC_LANGUAGES = {"zh": frozenset({"cmn", "yue", "nan", "hak", "wuu"})}
 
 # Codes are Douban's genre words. 国产剧, 综艺, 都市 … are not genres and yield none.

@@ -1,1 +1,1 @@
-"""Library, sample and simulated upstreams used by the demo, the tests and the benchmark."""
+"""Embedded library, sample data and simulated upstreams for the demo, the tests and the benchmark."""

@@ -2,8 +2,8 @@
 
 A *subject* is a mapping as in the bundled sample: ``id``, ``title``, ``original_title``, ``aka``, ``year``,
 ``regions``, ``languages``, ``directors``, ``writers``, ``actors``, ``genres``, ``duration_min``, ``episodes``,
-``kind``, ``rating``, ``votes``, ``pubdates``, ``summary``. Quirks vary by subject id and nothing else, so that the
-same question always gets the same answer.
+``kind``, ``rating``, ``votes``, ``pubdates``, ``summary``. Quirks depend only on the subject id, so that the same
+request always gets the same answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def html_answer(title: str, text: str, status: int = 200, headers: Mapping[str, 
 
 
 def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: bool = False) -> HttpAnswer:
-    """Return ``payload`` as a douban.php does: JSON in a page of type HTML, or JSONP if a callback is requested.
+    """Return ``payload`` as douban.php does: JSON with content type HTML, or JSONP if a callback is requested.
 
     Args:
         payload: ``code``, ``msg`` and optionally ``data``.
@@ -61,7 +61,7 @@ def maccms_answer(payload: Mapping[str, Any], callback: str | None, *, escape: b
 
 
 def douban_answer(subject: Subject | None, callback: str | None = None) -> HttpAnswer:
-    """Return the reply of douban.php for ``subject``; ``None`` is an id that Douban does not have."""
+    """Return the answer of douban.php for ``subject``; ``None`` is an id that Douban does not have."""
     if subject is None:
         return maccms_answer({"code": 102, "msg": "条目不存在"}, callback)
     variant = _variant(subject)
@@ -70,11 +70,11 @@ def douban_answer(subject: Subject | None, callback: str | None = None) -> HttpA
 
 
 def douban_fields(subject: Subject) -> dict[str, Any]:
-    """Return ``data`` of a reply in the form read by maccms's admin form.
+    """Return ``data`` of an answer in the form read by maccms's admin form.
 
     As in scripts used by real sites: numbers are text (integers sometimes not), lists are joined by ``,``, ``/``,
     ``" / "`` or ``、``, people may be ``内详``, the vote columns are made up, and unknown values are ``""``. If the
-    fields may hold the id, it is in `vod_douban_id` for two subjects of three, and always in `vod_reurl`.
+    fields may contain the id, it is in `vod_douban_id` for two subjects of three, and always in `vod_reurl`.
     """
     variant = _variant(subject)
     unknown = "内详" if variant % 5 < 3 else ""
@@ -167,7 +167,7 @@ def searxng_page(
 
 
 def suggest_answer(query: str, hits: Sequence[Subject]) -> HttpAnswer:
-    """Return what Douban suggests for ``query``."""
+    """Return Douban's suggestions for ``query``."""
     return json_answer(
         [
             {
@@ -262,7 +262,7 @@ def _result(url: str, title: str, content: str) -> dict[str, Any]:
 
 def _noise(query: str, narrow: bool, known_ids: frozenset[int]) -> list[dict[str, Any]]:
     seed = zlib.crc32(query.encode())
-    # An id of no known subject: code that takes the book for a film finds nothing instead of a wrong film.
+    # An id of no known subject: code that mistakes the book for a film finds nothing instead of a wrong film.
     number = next(n for n in range(4_000_000 + seed % 20_000_000, 99_000_000) if n not in known_ids)
     if narrow:
         return [

@@ -1,4 +1,4 @@
-"""Answers of the replayed Bocha, after its public "Web Search API" (``POST /v1/web-search``); no I/O here."""
+"""Answers of the simulated Bocha, following its public "Web Search API" (``POST /v1/web-search``); no I/O here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_request(body: bytes) -> dict[str, Any]:
     """Return the parameters ``query``, ``count`` and the hosts in ``include``; no hosts means any.
 
     Raises:
-        ValueError: It is not a valid request; with Bocha's message.
+        ValueError: The request is invalid; the message is Bocha's.
     """
     try:
         request = json.loads(body)
@@ -37,13 +37,13 @@ def read_request(body: bytes) -> dict[str, Any]:
 
 
 def search_answer(request: Mapping[str, Any], hits: Sequence[Subject], known_ids: frozenset[int]) -> HttpAnswer:
-    """Return the pages found for ``request``: they lead to ``hits``, best first, and to pages that are not films."""
+    """Return the pages found for ``request``: those of ``hits``, best first, and pages that are not films."""
     found = [page for page in web_results(request["query"], hits, known_ids) if _wanted(page["url"], request["hosts"])]
     return json_answer(response(request["query"], found[: request["count"]]))
 
 
 def response(query: str, results: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return a success with ``results`` (in the form of `web_results`); ``None`` leaves the pages out."""
+    """Return a successful response with ``results`` (in the form of `web_results`); ``None`` omits the pages."""
     pages = None
     if results is not None:
         pages = {
@@ -66,7 +66,7 @@ def error_answer(
 
 
 def faults(query: str, retry: Mapping[str, str]) -> dict[str, HttpAnswer]:
-    """Return the faults for which Bocha has a form of its own; ``retry`` are the headers of the throttled one."""
+    """Return the faults in Bocha's own form; ``retry`` are the headers of the throttled one."""
     return {
         "forbidden": error_answer(403, "You do not have enough money"),
         "throttled": error_answer(429, "You have reached the request limit", headers=retry),

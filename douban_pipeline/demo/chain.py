@@ -102,7 +102,7 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
                 console.print(these)
             _run(repository, instance, done, CHAIN, shards=(first, last))
             progress.advance(bar)
-        # Videos whose id does not fit become due for a match as soon as that is found; they fit into one run.
+        # Videos whose id does not fit become due for a match as soon as this is detected; they fit into one run.
         if work.overview():
             progress.update(bar, description=printed("late"))
             _run(repository, instance, done, CHAIN, shards=(0, SHARDS - 1))

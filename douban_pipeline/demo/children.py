@@ -1,4 +1,4 @@
-"""Child processes that are started and stopped together, with everything they started themselves."""
+"""Child processes that are started and stopped together, including their own children."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Self
 from douban_pipeline.core.ui.language import said
 
 GRACE_SECONDS = 15.0
-"""Seconds each signal is given before the next, stronger one."""
+"""Seconds after each signal before the next, stronger one."""
 
 
 class Children:
     """Starts processes, and stops them at the end of the block.
 
-    Each leads a session of its own, so that a signal from the terminal reaches this process alone, and so that what a
-    child started can be found by its process group after the child has ended.
+    Each leads its own session, so that a signal from the terminal reaches only this process, and so that the children
+    of a child can be found by their process group after the child has ended.
 
     Args:
         directory: Their working directory.
@@ -39,11 +39,11 @@ class Children:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop all of them, and everything that they started."""
+        """Stop all of them and their children."""
         self.stop()
 
     def start(self, name: str, command: Sequence[str]) -> None:
-        """Start one."""
+        """Start a process."""
         self._running[name] = subprocess.Popen(  # noqa: S603 (our own interpreter, no shell)
             command, cwd=self._directory, stdin=subprocess.DEVNULL, start_new_session=True
         )
@@ -60,7 +60,7 @@ class Children:
         """Wait until ``end`` is set.
 
         Raises:
-            ChildProcessError: One of them ended before.
+            ChildProcessError: One of them ended unexpectedly.
             KeyboardInterrupt: ``end`` was set.
         """
         while not end.wait(pause):
@@ -69,10 +69,10 @@ class Children:
         raise KeyboardInterrupt
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop all of them and everything they started, with increasingly strong signals; safe to repeat.
+        """Stop all of them and their children, with increasingly strong signals; safe to repeat.
 
         Args:
-            grace: Seconds each signal is given; `GRACE_SECONDS` by default.
+            grace: Seconds to wait after each signal; `GRACE_SECONDS` by default.
         """
         grace = GRACE_SECONDS if grace is None else grace
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -88,14 +88,14 @@ class Children:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for process in self._running.values():
-                process.poll()  # a child that is not polled remains as a zombie, and its group exists
+                process.poll()  # a child that is not polled remains a zombie, and its group continues to exist
             if not any(_signal_group(process.pid, 0) for process in self._running.values()):
                 return
             time.sleep(0.1)
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a group of processes; return whether there is one."""
+    """Send a signal to a process group; return whether the group exists."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):

@@ -26,8 +26,8 @@ class CmsColumn:
         name: Its name.
         type: Its type as MariaDB writes it, e.g. ``int(10) unsigned``.
         default: Its default as text; ``None`` if the CMS declares none. An INSERT in strict mode must name
-            such a column (error 1364), the key and nullable ones excepted.
-        nullable: Whether it may be NULL; all but one of the CMS's columns may not.
+            such a column (error 1364), except the key and nullable columns.
+        nullable: Whether it may be NULL; only one of the CMS's columns may.
         indexed: Whether it has an index of its own, named after it.
         since_2026: Whether it was added in the releases of 2026.
     """
@@ -46,13 +46,13 @@ class CmsColumn:
 
     @property
     def width(self) -> int | None:
-        """Characters that it holds, ``None`` for numbers and for text without a limit in characters."""
+        """Maximum length in characters, ``None`` for numbers and for text without such a limit."""
         found = re.fullmatch(r"(?:var)?char\((\d+)\)", self.type)
         return int(found[1]) if found else None
 
     @property
     def fallback(self) -> str | int | float | None:
-        """The value the CMS gives where none is known: its default, and ``''`` for text without one."""
+        """The CMS's value if none is known: the default, and ``''`` for text without one."""
         if self.nullable:
             return None
         if self.is_text:
@@ -177,7 +177,7 @@ TYPE_COLUMNS = (
 
 
 def table_columns(form: Form = "head") -> dict[str, tuple[CmsColumn, ...]]:
-    """Return the columns of ``vod`` and ``type`` (names without prefix) in ``form``, in their order.
+    """Return the columns of ``vod`` and ``type`` (names without prefix) in ``form``, in order.
 
     Raises:
         ValueError: ``form`` is neither ``head`` nor ``classic``.
@@ -192,7 +192,7 @@ def checked_prefix(prefix: str) -> str:
     """Return ``prefix`` if it can start a table's name.
 
     Raises:
-        ValueError: It holds anything but up to 20 lower-case letters, digits and underscores.
+        ValueError: It is not up to 20 lower-case letters, digits and underscores.
     """
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(f"table prefix {prefix!r}: up to 20 of a-z, 0-9 and _ are allowed")
@@ -206,7 +206,7 @@ def mysql_ddl(prefix: str = "mac_", form: Form = "head", engine: str = "MyISAM",
     was written. MyISAM keys are limited to 1000 bytes: use InnoDB with ``utf8mb4``.
 
     Raises:
-        ValueError: An argument is none of those allowed.
+        ValueError: An argument is not one of the allowed values.
     """
     for what, value in (("engine", engine), ("charset", charset)):
         if not _WORD.fullmatch(value):
@@ -236,7 +236,7 @@ def sqlite_ddl(prefix: str = "mac_", form: Form = "head") -> list[str]:
     reused, as on MySQL. Text compares byte by byte, unlike the CMS's ``_general_ci``.
 
     Raises:
-        ValueError: An argument is none of those allowed.
+        ValueError: An argument is not one of the allowed values.
     """
     statements = []
     for name, columns in table_columns(form).items():
@@ -266,7 +266,7 @@ def _mysql_column(column: CmsColumn) -> str:
 def _sqlite_column(column: CmsColumn) -> str:
     if column.nullable:
         return f'"{column.name}" {column.type.upper()} NULL'
-    # SQLite's grammar wants brackets last: no UNSIGNED after DECIMAL(3,1).
+    # SQLite's grammar requires the brackets last: no UNSIGNED after DECIMAL(3,1).
     kind = re.sub(r"INT\(\d+\)", "INT", column.type.upper()).replace(") UNSIGNED", ")")
     default = ""
     if column.default is not None:
@@ -340,15 +340,15 @@ _TYPES = (
     (24, "短剧", "duanju", 2),
 )
 _NEWS = 5
-"""The root whose types hold articles (`type_mid` 2), not videos."""
+"""The root category whose types contain articles (`type_mid` 2), not videos."""
 
 
 def default_types() -> list[dict[str, Any]]:
     """Return the rows of `mac_type` of a site with the classic category tree and common additions.
 
     Ids 1 to 18 are the CMS's own (5, 17 and 18 are articles); 19 to 24 are 纪录片 and 伦理片 under 电影, three kinds
-    of 动漫, and 短剧 under 连续剧. `type_extend` is JSON text as PHP writes it, all values comma lists: the words of
-    the site's filter bar. An empty value is inherited from the parent.
+    of 动漫, and 短剧 under 连续剧. `type_extend` is JSON text as PHP writes it; all values are comma-separated lists:
+    the words of the site's filter bar. An empty value is inherited from the parent.
     """
     keys = ("class", "area", "lang", "year", "star", "director", "state", "version")
     return [

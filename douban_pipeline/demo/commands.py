@@ -1,4 +1,4 @@
-"""The commands ``demo`` and ``dev``: all systems over bundled samples, once, or until stopped."""
+"""The commands ``demo`` and ``dev``: run all systems on bundled samples, once or until stopped."""
 
 import io
 import socket
@@ -46,8 +46,8 @@ def open_all(systems: str, port: int, service_port: int, console: Console) -> No
         console: Where to print.
 
     Raises:
-        typer.BadParameter: There is no such system, or a port is taken.
-        typer.Exit: It ended.
+        typer.BadParameter: There is no such system, or a port is in use.
+        typer.Exit: The command ended.
     """
     chosen = chosen_systems(systems)
     refuse_taken_port(port, "--port (make dev PORT=3111)")
@@ -64,7 +64,7 @@ def open_all(systems: str, port: int, service_port: int, console: Console) -> No
 
 
 def chosen_systems(names: str) -> list[str]:
-    """Return the systems with the given names, which are separated by commas; all where none is given.
+    """Return the systems with the given comma-separated names; all if none is given.
 
     Raises:
         typer.BadParameter: There is no such system.
@@ -80,10 +80,10 @@ def chosen_systems(names: str) -> list[str]:
 
 
 def refuse_taken_port(port: int, option: str) -> None:
-    """Refuse a port that is in use; ``option`` is the option that chooses another.
+    """Check that a port is free; ``option`` is the option that chooses another.
 
     Raises:
-        typer.BadParameter: It is taken.
+        typer.BadParameter: The port is in use.
     """
     try:
         socket.create_server(("127.0.0.1", port)).close()

@@ -1,4 +1,4 @@
-"""A table of comments like the CMS's, for the demo: distributed like real comments, with newly composed texts."""
+"""Creates a table of comments like the CMS's for the demo, distributed like real comments, with composed texts."""
 
 from __future__ import annotations
 

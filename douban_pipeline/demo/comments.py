@@ -36,14 +36,14 @@ RULE = {
 }
 _TYPE = 1
 _FILM = 1
-"""Place among the sample's films; not the one that `demo.talk` is about, whose section stands in the same file."""
+"""Index among the sample's films; not the film of `demo.talk`, whose section is in the same file."""
 _SERVER = "demo"
 _STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The service, its worker and Dagster's jobs, as used by visitors, operators and other servers."""
+    """The service, its worker and Dagster's jobs, for use as visitor, operator or another server."""
 
     services: Any
     instance: dg.DagsterInstance
@@ -113,10 +113,10 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
 
 
 def prepare_section(settings: Any) -> None:
-    """Give the library 5,000 of the CMS's own comments on one film, taken in for a worker to apply.
+    """Add 5,000 of the CMS's own comments on one film to the library, imported for a worker to process.
 
     Args:
-        settings: Of the comments; where the library has comments already, nothing is done.
+        settings: Settings of the comments; if the library already has comments, nothing is done.
     """
     from douban_pipeline.comments.importing import take_in
     from douban_pipeline.comments.services import open_services
@@ -138,18 +138,18 @@ def prepare_section(settings: Any) -> None:
 
 
 def film() -> int:
-    """Return the CMS's number of the film that the 5,000 comments are on."""
+    """Return the CMS's id of the film with the 5,000 comments."""
     return int(load_videos()[_FILM]["vod_id"])
 
 
 def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comments: int = COMMENTS) -> bool:
-    """Take comments in, order them, try a rule, delete a comment and bring it back; return whether all went well.
+    """Import comments, order them, try a rule, delete a comment and restore it; return whether all succeeded.
 
     Args:
-        home: The demo's folder; the database is made anew in it.
+        home: The demo's folder; the database is recreated in it.
         instance: Dagster's instance.
         console: Where to print.
-        comments: How many.
+        comments: Number of comments.
     """
     with _stage(home / "comments-demo", instance, console) as stage:
         return _take_in(stage, console, comments) and _try_rule(stage, console) and _delete(stage, console)
@@ -196,11 +196,11 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
 
 @contextmanager
 def _served(app: Any) -> Iterator[str]:
-    """Offer an application on this machine alone; yield its address."""
+    """Serve an application on loopback; yield its address."""
     import uvicorn
 
     listener = socket.create_server(("127.0.0.1", 0))
-    # Connections are kept while the demo works: one that is closed in the moment it is used again is an error.
+    # Connections are kept alive during the demo: one that is closed while it is reused causes an error.
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=600)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True, name="comments")
@@ -214,7 +214,7 @@ def _served(app: Any) -> Iterator[str]:
 
 
 def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
-    """Make the CMS's table, take it in, order it, and open the page."""
+    """Create the CMS's table, import it, order the comments, and open the page."""
     services, video = stage.services, load_videos()[_FILM]
     library = create_engine(services.settings.library_url.get_secret_value())
     with library.begin() as connection:
@@ -257,7 +257,7 @@ def _print_first(items: list[dict[str, Any]], console: Console) -> None:
 
 
 def _try_rule(stage: _Stage, console: Console) -> bool:
-    """Show what a rule would move, put it in force, and show the first ones again."""
+    """Show which comments a rule would move, activate it, and show the first comments again."""
     section_id = int(stage.page("heat")["section"]["id"])
     rule = {**RULE, "try_on": section_id}
     tried, first = stage.run("save_comment_rule", try_and_save_rule=rule)
@@ -276,7 +276,7 @@ def _try_rule(stage: _Stage, console: Console) -> bool:
 
 
 def _delete(stage: _Stage, console: Console) -> bool:
-    """Delete the hottest comment with replies, look for it in every list, and take that back."""
+    """Delete the hottest comment with replies, look for it in every list, and restore it."""
     chosen = next(item for item in stage.page("heat", 50)["items"] if item["replies"])
     number, below = chosen["id"], chosen["replies"]
     replies = [item["id"] for item in stage.ask(f"/comments/{number}/replies")["items"]]
@@ -298,7 +298,7 @@ _LISTS = ("heat", "time", "likes", "floor", "replies", "dialog", "servers")
 
 
 def _places(stage: _Stage, chosen: dict[str, Any], replies: list[str]) -> list[str]:
-    """Return the lists and answers that hold a comment, or a reply to it; long lists are opened where it stood."""
+    """Return the lists and answers that contain a comment or a reply to it; long lists are read at its old position."""
     number, floor = chosen["id"], chosen["floor"]
     opened = {
         "heat": stage.page("heat", 50),

@@ -1,4 +1,4 @@
-"""Simulated chat completions in DeepSeek's form, with its faults; the score is stated in the article's own text."""
+"""Simulates chat completions in DeepSeek's form, with its faults; the score is stated in the article's own text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FAULTS = (
 
 @dataclass
 class ModelStandIn:
-    """Simulates the service.
+    """Simulates the chat completion service.
 
     Attributes:
         faults: Faults of the next answers, in order; an empty name is none.
@@ -62,7 +62,7 @@ class ModelStandIn:
     keys: list[str] = field(default_factory=list)
 
     def answer(self, body: bytes, authorization: str) -> HttpAnswer | None:
-        """Return the answer to a request; None keeps the caller waiting."""
+        """Return the answer to a request; None keeps the client waiting."""
         request = json.loads(body)
         self.seen.append(request)
         self.keys.append(authorization)
@@ -83,7 +83,7 @@ class ModelStandIn:
         content: str | None = json.dumps(self._content(request), ensure_ascii=False)
         finish = "stop"
         if fault == "blank":
-            content = " \n   \n"  # invalid JSON is returned as blanks with a normal finish reason
+            content = " \n   \n"  # instead of invalid JSON, blanks are returned with a normal finish reason
         elif fault == "empty":
             content = ""
         elif fault == "null":

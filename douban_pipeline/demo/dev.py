@@ -46,13 +46,13 @@ from douban_pipeline.douban.settings import load_settings
 DEMO_SPREAD = timedelta(minutes=30)
 _ADMIN = "COMMENTS_ADMIN_TOKEN"
 _SYSTEM_OF = {"douban_pipeline": "douban"}
-"""Systems of code locations that have another name."""
+"""Systems of the code locations that have another name than their system."""
 _LOCATIONS = """{workspaceOrError{... on Workspace{locationEntries{name loadStatus
 locationOrLoadError{... on PythonError{message}}}}}}"""
 
 
 def run_dev(project: Path, home: Path, systems: Collection[str], port: int, service_port: int, console: Console) -> int:
-    """Run systems on the demo's library until a signal ends it; return the exit status.
+    """Run systems on the demo's library until a signal arrives; return the exit status.
 
     Args:
         project: The folder with `workspace.yaml` and `dagster.yaml`.
@@ -76,7 +76,7 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
                 _prepare_comments()
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
-            # `dagster dev` recommends its successor, on the terminal of who called this command.
+            # `dagster dev` recommends its successor on the terminal; the message is suppressed.
             os.environ["PYTHONWARNINGS"] = "ignore:Function `dev_command` is superseded"
             console.print(
                 said(
@@ -192,7 +192,7 @@ def _prepare_library() -> None:
     Intake.of(services).initialise(spread=False)
     apply_states(services)
     spread_visits(services, DEMO_SPREAD)
-    write_overview(services)  # a sensor writes it again when Dagster is there
+    write_overview(services)  # a sensor writes it again when Dagster is running
     services.close()
 
 
@@ -205,7 +205,7 @@ def _prepare_comments() -> None:
 
 
 def unready_dagster(address: str) -> str:
-    """Return why Dagster cannot be used yet, empty if it can.
+    """Return why Dagster is not ready yet, empty if it is.
 
     Raises:
         ChildProcessError: A code location cannot be loaded.
@@ -225,7 +225,7 @@ def unready_dagster(address: str) -> str:
 
 
 def unready_service(address: str) -> str:
-    """Return why the service cannot be used yet, empty if it can; a failing system does not make the others unusable.
+    """Return why the service is not ready yet, empty if it is; a failing system does not affect the others.
 
     Raises:
         httpx.HTTPError: It does not answer.
@@ -245,7 +245,7 @@ def wait_until_ready(
     """Return when everything is ready.
 
     Args:
-        asked: Functions that return why something cannot be used yet, or raise an HTTP error; empty if it can.
+        asked: Functions that return why something is not ready yet (empty if it is), or raise an HTTP error.
         ended: Returns which process has ended; empty while all run.
         end: Set to stop waiting.
         pause: Seconds between two rounds.
@@ -312,8 +312,8 @@ def _announce(
 class _End:
     """Records the signals that end a process; before processes are started, they also interrupt the main thread.
 
-    Not later: an exception raised during garbage collection is lost, and one raised while processes are being stopped
-    would leave the others running.
+    Later they do not: an exception raised during garbage collection is lost, and one raised while processes are being
+    stopped would leave the others running.
     """
 
     def __init__(self) -> None:

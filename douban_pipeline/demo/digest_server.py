@@ -1,4 +1,4 @@
-"""Simulated WeRSS and chat completions on loopback; their answers are in `demo.werss` and `demo.completions`."""
+"""Serves simulated WeRSS and chat completions on loopback; their answers are in `demo.werss` and `demo.completions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the replay upstream on request, and its log of requests."""
+"""Configurable faults of the replay upstream, and its log of requests."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ FAULTS = (
 )
 """``captcha``: Douban's human check with status 200; on SearXNG no results and engines that name a captcha.
 ``login_redirect``: 302 to a login page on this same server. ``forbidden``: 403. ``throttled``: 429, with Retry-After
-if given. ``server_error``: 500. ``timeout``: no answer until the caller hangs up. ``wrong_id``: the answer for
-another subject. ``empty``: a well-formed answer that holds nothing. ``garbage``: 200 with JSON that is cut off.
-``error_in_200``: 200 with an error inside, in the words of that upstream. ``empty_body``: 200 without a byte.
+if given. ``server_error``: 500. ``timeout``: no answer until the client closes the connection. ``wrong_id``: the answer
+for another subject. ``empty``: a well-formed answer without data. ``garbage``: 200 with truncated JSON.
+``error_in_200``: 200 with an error in the body, in that upstream's form. ``empty_body``: 200 with an empty body.
 ``wrong_page``: 200 with an unrelated page, as shown by a parked domain or a half-installed server."""
 
 MODEL_FAULTS = (
@@ -48,10 +48,10 @@ MODEL_FAULTS = (
     "cut_off",
     "refused",
 )
-"""Further answers of OpenRouter. ``unpaid``, ``key_spent``, ``in_flight``, ``too_heavy``: 402 for want of credits, of
-the key's allowance, for a moment (with Retry-After if given), and for the size of this request. ``budget_spent``: 403
-for a spent budget (``forbidden`` is 403 by moderation). ``request_timeout``: 408. ``no_provider``: 503, with
-Retry-After if given. ``rejected``: 400. ``cut_off``: an answer cut at the maximum length. ``refused``: the model
+"""Further answers of OpenRouter. ``unpaid``, ``key_spent``, ``in_flight``, ``too_heavy``: 402 for lack of credits, for
+the key's used allowance, temporarily (with Retry-After if given), and for the size of this request. ``budget_spent``:
+403 for a used budget (``forbidden`` is 403 by moderation). ``request_timeout``: 408. ``no_provider``: 503, with
+Retry-After if given. ``rejected``: 400. ``cut_off``: an answer truncated at the maximum length. ``refused``: the model
 refuses."""
 
 _REMEMBERED = 200_000
@@ -80,10 +80,10 @@ class Fault:
     stubborn: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse an invalid rule.
+        """Validate the rule.
 
         Raises:
-            ValueError: An endpoint or fault that does not exist, or a number below its least.
+            ValueError: The endpoint or fault does not exist, or a number is below its minimum.
         """
         if self.endpoint not in ENDPOINTS:
             raise ValueError(f"endpoint {self.endpoint!r}: use one of {', '.join(ENDPOINTS)}")
@@ -123,8 +123,8 @@ class Fault:
         """Return whether a request for ``key`` at ``endpoint`` matches this rule.
 
         Args:
-            endpoint: Where the request came in.
-            key: What it is for.
+            endpoint: Endpoint of the request.
+            key: Subject or query of the request.
             corrected: Whether it names the problem of the previous answer.
         """
         if endpoint != self.endpoint or (corrected and self.fault in INVENTIONS and not self.stubborn):
@@ -135,10 +135,10 @@ class Fault:
 
 
 class Faults:
-    """The rules in force, oldest first; safe to use from any thread while the server runs."""
+    """The current rules, oldest first; thread-safe while the server runs."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without rules."""
         self._lock = threading.Lock()
         self._rules: list[Fault] = []
 
@@ -183,7 +183,7 @@ class Faults:
         return None
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the rules in force as JSON objects, without those used up."""
+        """Return the current rules as JSON objects, without those used up."""
         with self._lock:
             return [asdict(rule) for rule in self._rules]
 
@@ -211,7 +211,7 @@ class RequestLog:
     """Log of the server's requests with their times, so that tests can check pacing and repeated requests."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start with an empty log."""
         self._lock = threading.Lock()
         self._counts = dict.fromkeys(ENDPOINTS, 0)
         self._seen: dict[str, deque[tuple[float, str]]] = {
@@ -232,7 +232,7 @@ class RequestLog:
                 self._seen[endpoint].clear()
 
     def count(self, endpoint: str) -> int:
-        """Return how many requests ``endpoint`` got."""
+        """Return the number of requests to ``endpoint``."""
         with self._lock:
             return self._counts[endpoint]
 

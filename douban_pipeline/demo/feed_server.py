@@ -1,4 +1,4 @@
-"""Sources of every kind on loopback, which publish on a schedule and simulate every fault of real sources.
+"""Serves sources of every kind on loopback, which publish on a schedule and simulate every fault of real sources.
 
 The published entries depend on the given clock, so that a day can pass in a second.
 """
@@ -31,7 +31,7 @@ class Channel:
 
     Attributes:
         form: rss, atom, jsonfeed, json, maccms or werss.
-        times: When it publishes, ascending, in seconds.
+        times: Publication times in seconds, ascending.
         title: Its title.
         fault: Its fault; empty for none. See `FeedServer._faulty`.
         retry_after: Value of Retry-After in a throttling answer, in seconds.
@@ -77,7 +77,7 @@ class FeedServer(LoopbackStandIn):
         return f"{self.base}/feed/{name}"
 
     def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return the answer to a request; None keeps the caller waiting."""
+        """Return the answer to a request; None keeps the client waiting."""
         parts = urlsplit(target)
         if parts.path.startswith(API):
             return self._werss(method, parts.path.removeprefix(API), parse_qs(parts.query), body, headers)

@@ -1,4 +1,4 @@
-"""The demo of followed sources: a dozen of all kinds on loopback, polled for a simulated morning within seconds."""
+"""The demo of followed sources: a dozen of all kinds on loopback; a morning of polling is simulated within seconds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LIST = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time
 
 
 class SteppedClock:
-    """A simulated clock that only advances by waiting, so that hours pass at once."""
+    """A simulated clock that advances only by waiting, so that hours pass immediately."""
 
     def __init__(self, at: float) -> None:
         self.at = at
@@ -75,7 +75,7 @@ def demo_channels(start: float) -> dict[str, Channel]:
 
 
 def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Follow the sources, let `HOURS` hours pass, poll and analyse through Dagster; return the result.
+    """Follow the sources, simulate `HOURS` hours, poll and analyse through Dagster; return the result.
 
     A repeated run continues where the previous one ended, with the polls due since then.
 
@@ -106,7 +106,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
 
 @contextmanager
 def serve_sources(home: Path, now: Callable[[], float]) -> Iterator[dict[str, str]]:
-    """Serve the demo's sources, and follow them if that was not done yet; yield the environment variables for them."""
+    """Serve the demo's sources, and follow them if not yet followed; yield the environment variables for them."""
     with _sources(home, int(now()), now) as (start, reached, server):
         settings = _settings(home, server)
         if reached == start:
@@ -150,7 +150,7 @@ def _follow_all(services: FeedsServices, server: FeedServer) -> None:
 
 
 def _earlier(path: Path, now: int) -> tuple[int, int, int] | None:
-    """Return when the sources of an earlier demo began, how far it came, and their port; None if it cannot continue.
+    """Return start, current time and port of an earlier demo's sources; None if it cannot be continued.
 
     It can be continued while the sources publish and their port is free.
     """
@@ -161,7 +161,7 @@ def _earlier(path: Path, now: int) -> tuple[int, int, int] | None:
         with engine.connect() as connection:
             start, some_url = connection.execute(select(func.min(source.c.created_at), func.min(source.c.url))).one()
             reached = connection.execute(select(func.max(stats_table.c.last_check_at))).scalar()
-    except SQLAlchemyError:  # of another release, or cut off while it was made
+    except SQLAlchemyError:  # of another release, or interrupted while it was created
         return None
     finally:
         engine.dispose()

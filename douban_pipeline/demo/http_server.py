@@ -1,4 +1,4 @@
-"""A threaded HTTP/1.1 server for tests and demos that stops at once, even with open connections."""
+"""A threaded HTTP/1.1 server for tests and demos that stops immediately, even with open connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_BODY = 4 << 20
 _GOODBYE_SECONDS = 5.0
 
 Respond = Callable[[str, str, bytes, Message], HttpAnswer | None]
-"""Maps method, target, body and headers to an answer; ``None`` keeps the caller waiting."""
+"""Maps method, target, body and headers to an answer; ``None`` keeps the client waiting."""
 
 
 class LoopbackServer(ThreadingHTTPServer):
@@ -30,7 +30,7 @@ class LoopbackServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], respond: Respond) -> None:
-        """Bind ``address``; every request is answered by ``respond``, on a thread of its connection."""
+        """Bind ``address``; ``respond`` answers every request, on the thread of its connection."""
         self.respond = respond
         self._open: set[socket.socket] = set()
         self._changed = threading.Condition()
@@ -61,7 +61,7 @@ class LoopbackServer(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, _GOODBYE_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # a caller that hangs up is not an error
+        if not isinstance(sys.exception(), ConnectionError):  # a client that closes the connection is not an error
             super().handle_error(request, client_address)
 
 
@@ -79,7 +79,7 @@ class LoopbackStandIn(ABC):
 
     @abstractmethod
     def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return the answer to a request; None keeps the caller waiting. Called on a thread of each connection."""
+        """Return the answer to a request; None keeps the client waiting. Called on the thread of the connection."""
 
     def __enter__(self) -> Self:
         """Start serving.
@@ -94,7 +94,7 @@ class LoopbackStandIn(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop at once, even if callers wait for an answer."""
+        """Stop immediately, even if clients are waiting for an answer."""
         assert self._server is not None
         self._server.shutdown()
         self._server.hang_up()
@@ -131,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.server.respond(self.command, self.path, body, self.headers)
         if answer is None:
             self.close_connection = True
-            self.connection.recv(1)  # returns when the caller hangs up, or `hang_up` does
+            self.connection.recv(1)  # returns when the client or `hang_up` closes the connection
             return
         self._send(answer)
 

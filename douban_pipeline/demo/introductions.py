@@ -1,4 +1,4 @@
-"""Answers of the replayed OpenRouter: introductions from fact sheets, and its errors; no I/O here."""
+"""Answers of the simulated OpenRouter: introductions from fact sheets, and its errors; no I/O here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class IntroRequest:
 
 
 def read_request(message: str) -> IntroRequest:
-    """Parse ``message``: a JSON object with ``facts``, ``length`` and ``violations``, or the facts alone."""
+    """Return the parsed ``message``: a JSON object with ``facts``, ``length`` and ``violations``, or only the facts."""
     asked: Any = None
     start = message.find("{")
     if start >= 0:
@@ -71,14 +71,14 @@ def chat_answer(
     people: Sequence[str] = (),
     titles: Sequence[str] = (),
 ) -> HttpAnswer:
-    """Return the completion of ``request``: a JSON object that holds an introduction.
+    """Return the completion of ``request``: a JSON object that contains an introduction.
 
     Args:
         request: The request's body. If it asks for a JSON schema, the first text property of the schema gets the
             introduction and the others are left empty; otherwise the key is ``intro``.
         number: The number of this request, for its id.
         moment: Unix seconds.
-        facts: What to write about instead of the fact sheet in the last user message.
+        facts: Fact sheet to use instead of the one in the last user message.
         invention: One of `inventions.INVENTIONS` to add; none by default.
         people: All people known to the simulation.
         titles: All titles known to the simulation.
@@ -145,7 +145,7 @@ def completion(
     finish: str = "stop",
     refusal: str | None = None,
 ) -> dict[str, Any]:
-    """Return an OpenAI chat completion with ``content``, its tokens counted roughly and its cost in US dollars."""
+    """Return an OpenAI chat completion with ``content``, an estimated token count and its cost in US dollars."""
     models = request.get("models")
     model = request.get("model") or (models[0] if isinstance(models, list) and models else "replay/replay")
     asked = len(json.dumps(request.get("messages"), ensure_ascii=False))
@@ -191,7 +191,7 @@ def error_answer(
     metadata: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> HttpAnswer:
-    """Return an error of OpenRouter; ``http_status`` 200 hides it in a success, as OpenRouter sometimes does."""
+    """Return an error of OpenRouter; with ``http_status`` 200 only the body has it, as OpenRouter sometimes does."""
     error: dict[str, Any] = {"code": status, "message": message}
     if metadata:
         error["metadata"] = dict(metadata)

@@ -1,4 +1,4 @@
-"""Errors of the simulated model on request: one violation in an otherwise faithful introduction; pure."""
+"""Configurable errors of the simulated model: one violation in an otherwise faithful introduction; pure."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class InventionRequest:
 
 
 def invented(kind: str, request: InventionRequest) -> str:
-    """Return the introduction that `introduction` makes of the same facts, with one violation of ``kind``.
+    """Return the introduction that `introduction` writes from the same facts, with one violation of ``kind``.
 
     Args:
         kind: One of `INVENTIONS`.
-        request: What to write about.
+        request: Input of the introduction.
     """
     rng = seeded(request.facts, f"{kind} {request.salt}")
     return _MAKERS[kind](request, rng, introduction(request.facts, request.length, request.salt))
 
 
 def _adding(sentence: Callable[[InventionRequest, Random], str]) -> Callable[[InventionRequest, Random, str], str]:
-    """Return a function that inserts one more sentence after one of the faithful text's."""
+    """Return a function that inserts one more sentence after a sentence of the faithful text."""
 
     def make(request: InventionRequest, rng: Random, text: str) -> str:
         sentences = text.removesuffix("。").split("。")
@@ -109,7 +109,7 @@ def _invented_title(request: InventionRequest, rng: Random) -> str:
 
 
 def _copied(request: InventionRequest, rng: Random, text: str) -> str:
-    """Replace the neutral sentences by the synopsis, unchanged; as much of it as fits."""
+    """Return the text with its neutral sentences replaced by the unchanged synopsis, as much of it as fits."""
     lead = text.split("。")[0]
     least, most = request.length
     synopsis = str(request.facts.get("synopsis") or "").strip()
@@ -143,7 +143,7 @@ def _emoji(_: InventionRequest, rng: Random, text: str) -> str:
 
 
 def _same_text(request: InventionRequest, _: Random, text: str) -> str:
-    """Keep the sentence that names the film, and use the same text as for every other film."""
+    """Return the sentence that names the film, followed by the same text as for every other film."""
     lead = text.split("。")[0]
     return fill([lead], {}, Random("the same for all"), request.length[0] + 60)
 

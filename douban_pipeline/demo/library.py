@@ -34,7 +34,7 @@ def create_library(
 ) -> int:
     """Create the CMS's tables in ``engine`` (SQLite, MariaDB or MySQL) and fill them; return the number of new videos.
 
-    Safe to repeat: a library with all of ``videos`` is not changed, whatever was written to it since; an incomplete one
+    Safe to repeat: a library with all of ``videos`` is not changed, even if it was written to since; an incomplete one
     gets the missing rows. Existing rows are never changed.
 
     Args:
@@ -46,7 +46,7 @@ def create_library(
         form: Which form to create; an existing table keeps its form.
 
     Raises:
-        LibraryError: The tables hold other videos and lack some of ``videos``. The demo must never
+        LibraryError: The tables contain other videos and lack some of ``videos``. The demo must never
             insert its sample into a real site.
         ValueError: A row has no id, has an id twice, or names a column that no release of the CMS has.
     """
@@ -78,9 +78,9 @@ def create_library(
 
 
 def escape_as_cms(text: str, width: int | None = None) -> str:
-    """Return ``text`` as the CMS stores it: PHP's ``htmlspecialchars(ENT_QUOTES)``, then cut to ``width`` characters.
+    """Return ``text`` as the CMS stores it: PHP's ``htmlspecialchars(ENT_QUOTES)``, truncated to ``width`` characters.
 
-    maccms 10 cuts after escaping, so an entity or a name may be cut in half.
+    maccms 10 truncates after escaping, so an entity or a name may be split.
     """
     return text.strip().translate(_ENTITIES)[:width]
 

@@ -1,7 +1,7 @@
 """Phrases of the simulated model for films by genre: moods, and parts of neutral sentences; only data.
 
 Alternatives are separated by ``|``. The parts name no person, number, place, date or work, state nothing about awards,
-ratings or platforms, and fit any film, so that a text made of them and of the facts invents nothing.
+ratings or platforms, and fit any film, so that a text composed of them and of the facts contains no invention.
 """
 
 MOODS = {

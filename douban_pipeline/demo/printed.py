@@ -1,6 +1,6 @@
-"""What the demo of each system prints, in both languages of the terminal.
+"""Texts printed by the demo of each system, in both languages of the terminal.
 
-A text may have values in braces. A label at the beginning of a line fills eleven columns; a Chinese character has two.
+A text may have values in braces. A label at the beginning of a line has eleven columns; a Chinese character takes two.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ PRINTED: Mapping[str, tuple[str, str]] = {
 
 
 def printed(name: str, /, **values: object) -> str:
-    """Return a text in the language of the terminal, with ``values`` put in.
+    """Return a text in the language of the terminal, with ``values`` inserted.
 
     Raises:
         KeyError: There is no such text, or a value is missing.
@@ -188,5 +188,5 @@ def printed(name: str, /, **values: object) -> str:
 
 
 def in_chinese(name: str, /, **values: object) -> str:
-    """Return a text as the pages of the demo have it."""
+    """Return a text in Chinese, as shown on the demo's pages."""
     return PRINTED[name][0].format(**values)

@@ -1,6 +1,6 @@
-"""The platforms that messages are pushed to, on loopback: each checks what the real one checks and refuses as it does.
+"""Simulates the platforms that messages are pushed to, on loopback, with the real ones' checks and error answers.
 
-Keys, secrets and limits are the real ones' in kind; what was taken is kept, so that tests and demos can look at it.
+Keys, secrets and limits have the form of the real ones. Accepted messages are kept for tests and demos.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
 from douban_pipeline.demo.http_server import LoopbackStandIn
 
 KEY = "demo-key-0123456789abcdef"
-"""Key, token or topic of every robot."""
-SECRET = "SEC-demo-0123456789abcdef"  # noqa: S105 (of no service)
+"""Key, token or topic of every bot."""
+SECRET = "SEC-demo-0123456789abcdef"  # noqa: S105 (not of a real service)
 CHAT = "-1001234567890"
 A_MINUTE = {"wecom": 20, "dingtalk": 20, "telegram": 20, "feishu": 100}
 _SIGNED_SECONDS = 3600
@@ -41,7 +41,7 @@ _ADDRESSES = {
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A message that a platform took."""
+    """A message that a platform accepted."""
 
     kind: str
     title: str
@@ -53,15 +53,15 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What one refused, and with which code."""
+    """A request that a platform refused, with its error code."""
 
     kind: str
     code: int
     at: float
 
 
-class Refusal(Exception):  # noqa: N818 (it is an answer)
-    """A platform's own way of saying no."""
+class Refusal(Exception):  # noqa: N818 (an answer, not an error)
+    """A refusal in a platform's own form."""
 
     def __init__(self, code: int, answer: HttpAnswer) -> None:
         super().__init__(code)
@@ -70,18 +70,18 @@ class Refusal(Exception):  # noqa: N818 (it is an answer)
 
 
 class PushServer(LoopbackStandIn):
-    """All platforms but e-mail; see `SmtpServer` for that.
+    """Simulates all platforms except e-mail; see `SmtpServer` for that.
 
     Args:
-        now: What the time is, in seconds since 1970.
-        port: Port on 127.0.0.1; 0 is a free one.
+        now: Returns the current time in seconds since 1970.
+        port: Port on 127.0.0.1; 0 chooses a free one.
 
     Attributes:
-        taken: What was taken, in order.
-        refused: What was refused.
-        faults: What is wrong with the next calls of a platform, one after the other: ``error`` is HTTP 500, ``page`` a
-            page of HTML with HTTP 200, ``redirect``, ``throttled`` its own code for too many, ``silent`` takes the
-            message and never answers, ``well`` nothing.
+        taken: Accepted messages, in order.
+        refused: Refused requests, in order.
+        faults: Faults of a platform's next calls, in order: ``error`` is HTTP 500, ``page`` an HTML page with HTTP 200,
+            ``redirect`` a redirect, ``throttled`` its own code for too many requests, ``silent`` accepts the message
+            and never answers, ``well`` no fault.
     """
 
     def __init__(self, now: Callable[[], float] = time.time, port: int = 0) -> None:
@@ -93,15 +93,15 @@ class PushServer(LoopbackStandIn):
         self._minute: defaultdict[str, deque[float]] = defaultdict(deque)
 
     def channel(self, kind: str, name: str = "") -> str:
-        """Return a platform's channel as the setting of channels writes it."""
+        """Return a platform's channel in the form of the setting."""
         return f"{name or kind}={kind}+{self.base}{_ADDRESSES[kind]}"
 
     def channels(self) -> str:
-        """Return the setting that names them all."""
+        """Return the setting with the channels of all platforms."""
         return "\n".join(map(self.channel, _ADDRESSES))
 
     def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return what a call is answered with; None keeps the caller waiting."""
+        """Return the answer to a request; None keeps the client waiting."""
         parts = urlsplit(target)
         if method == "GET" and parts.path == "/taken":
             return json_answer([{"kind": each.kind, "title": each.title, "url": each.url} for each in self.taken])
@@ -143,7 +143,7 @@ class PushServer(LoopbackStandIn):
             return False
 
     def check_signature(self, timestamp: float, given: str, key: str, text: str) -> bool:
-        """Return whether a signature is right and not older than an hour."""
+        """Return whether a signature is correct and not older than an hour."""
         digest = hmac.new(key.encode(), text.encode(), hashlib.sha256).digest()
         fresh = abs(self.now() - timestamp) <= _SIGNED_SECONDS
         return fresh and hmac.compare_digest(base64.b64encode(digest).decode(), given)
@@ -299,7 +299,7 @@ _TAKE: Mapping[str, Callable[[PushServer, str, Mapping[str, str], Mapping[str, A
 
 
 def _read_markdown(text: str) -> tuple[str, str, str]:
-    """Return title, text and link of a message whose first line is bold and whose last may be a link."""
+    """Return title, text and link of a message with a bold first line and an optional link in the last line."""
     title, *lines = [line for line in text.splitlines() if line]
     url = ""
     if lines and lines[-1].startswith("["):

@@ -1,12 +1,12 @@
-"""The bundled replay upstream: douban.php, three searches and OpenRouter on loopback, from the sample.
+"""The bundled replay upstream: serves douban.php, three searches and OpenRouter on loopback, from the sample.
 
-It answers over real HTTP, so that demo, tests and benchmark exercise the same clients as production, and it
-misbehaves on request (`faults`). Nothing it does or says leads off the machine: even its login redirect stays here.
+It answers over real HTTP, so that demo, tests and benchmark use the same clients as production, and simulates
+configurable faults (`faults`). No answer refers to another machine: even its login redirect stays on this server.
 
 Paths: ``/douban.php?id=&callback=``, ``/search?q=&format=json`` (SearXNG), ``/j/subject_suggest?q=`` (Douban's
 suggestions), ``/v1/web-search`` (Bocha), ``/api/v1/chat/completions``, ``/api/v1/key``, ``/healthz``;
-``/control/faults`` (GET the rules, PUT a list in their place, POST one more, DELETE all) and ``/control/requests`` (GET
-counts, times and keys, DELETE to forget).
+``/control/faults`` (GET the rules, PUT a list to replace them, POST to add one, DELETE all) and ``/control/requests``
+(GET counts, times and keys, DELETE to clear them).
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class ReplayServer(LoopbackStandIn):
     ``/control/requests``, without HTTP.
 
     Attributes:
-        faults: The rules of misbehaviour in force.
-        requests: What was asked.
-        invent: Asked for every introduction that meets no rule, with the request's number and the fact sheet: the
-            rule to write it by, None for a faithful one. See `faults.inventing`.
-        read: Says what a sentence of an introduction rests on; `second_reader.nearest` while it is None.
+        faults: The current fault rules.
+        requests: Log of the requests.
+        invent: Called for every introduction without a matching rule, with the request's number and the fact sheet;
+            returns the rule for it, None for a faithful one. See `faults.inventing`.
+        read: Returns the basis of a sentence of an introduction; `second_reader.nearest` while it is None.
 
     Args:
-        subjects: What the upstreams know, in the form `answers` describes. A subject's ``fault`` (one of
-            `faults.FAULTS`) makes douban.php misbehave for that id for ever.
+        subjects: Subjects that the upstreams know, in the form described by `answers`. A subject's ``fault`` (one of
+            `faults.FAULTS`) is a permanent fault of douban.php for that id.
         host: Address to bind; loopback by default.
-        port: Port to bind; 0 takes a free one.
-        now: What the time is (unix seconds), for `requests` and for answers that contain it.
+        port: Port to bind; 0 chooses a free one.
+        now: Returns the current time (unix seconds), for `requests` and for answers that contain it.
 
     Raises:
         ValueError: A subject's ``fault`` does not exist.
@@ -66,7 +66,7 @@ class ReplayServer(LoopbackStandIn):
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Prepare the answers; nothing is bound yet."""
+        """Prepare the answers; the address is not bound yet."""
         self.faults = Faults()
         self.requests = RequestLog()
         self.invent: Callable[[int, Mapping[str, Any]], Fault | None] | None = None
@@ -117,7 +117,7 @@ class ReplayServer(LoopbackStandIn):
         return f"{self.base}/api/v1/chat/completions"
 
     def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return the answer to one request, or ``None`` to keep the caller waiting."""
+        """Return the answer to one request, or ``None`` to keep the client waiting."""
         key = authorization(headers)
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
@@ -306,12 +306,12 @@ class ReplayServer(LoopbackStandIn):
 
 
 def serve(host: str = "127.0.0.1", port: int = 8790, subjects: Iterable[Subject] | None = None) -> None:
-    """Answer until SIGINT or SIGTERM, then stop cleanly; say one line on standard output when ready.
+    """Serve until SIGINT or SIGTERM, then stop cleanly; print one line on standard output when ready.
 
     Args:
         host: Address to bind.
-        port: Port to bind; 0 takes a free one, named in the line.
-        subjects: What the upstreams know; the bundled sample if left out.
+        port: Port to bind; 0 chooses a free one, which the line states.
+        subjects: Subjects that the upstreams know; the bundled sample by default.
 
     Raises:
         OSError: The address cannot be bound.

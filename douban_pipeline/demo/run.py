@@ -75,7 +75,7 @@ def _open_instance() -> dg.DagsterInstance:
 
 
 def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
-    """Run the demo of a system; one whose libraries are not installed is left out."""
+    """Run the demo of a system; a system whose libraries are not installed is skipped."""
     module, _, function = SYSTEMS[name].partition(":")
     try:
         run = getattr(import_module(f"douban_pipeline.demo.{module}"), function)

@@ -1,4 +1,4 @@
-"""The bundled sample: Douban subjects, and a small library to be matched to them.
+"""The bundled sample: Douban subjects, and a small library that is matched to them.
 
 Two files of JSON lines in ``demo/data`` (the sources of the facts are listed in ``SOURCES.md`` there). Every video
 states why it is included and its expected result, so that the demo and the tests can be checked against it.
@@ -71,7 +71,7 @@ class SampleVideo(_VideoCore, total=False):
         age_days: Days between `vod_time` and the demo's start.
         note: Why the row is included.
         expect: ``CONFIRMED``, ``REVIEW`` and ``NOT_FOUND`` are verdicts, ``REVIEW`` also if the sync refuses a wrong
-            prefilled id; ``SYNCED`` had a right id from the start; ``FAILED`` has a source that answers badly;
+            prefilled id; ``SYNCED`` had a correct id from the start; ``FAILED`` has a source with faulty answers;
             ``EXCLUDED``, ``LOCKED`` and ``IGNORED`` must not change.
         expect_id: The true subject: always for ``CONFIRMED``, ``SYNCED`` and ``FAILED``; for ``LOCKED`` the id set by a
             person; for the others only if there is one.

@@ -1,4 +1,4 @@
-"""The simulated model's basis of an introduction: each sentence's nearest passage of the synopsis; pure."""
+"""Simulates the model's statement of an introduction's basis: each sentence's nearest synopsis passage; pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def of_another_text() -> str:
 
 
 def nearest(sentence: str, synopsis: str) -> dict[str, Any]:
-    """Return the passage of a synopsis that shares most characters in a row with a sentence, if it shares any."""
+    """Return the basis of a sentence: the passage of the synopsis that shares most of its character pairs, if any."""
     pairs = _pairs(sentence)
     passages: Sequence[str] = [match[0].strip() for match in _SENTENCE.finditer(synopsis)]
     best = max(passages, key=lambda passage: len(pairs & _pairs(passage)), default="")

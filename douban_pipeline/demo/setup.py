@@ -23,7 +23,7 @@ from douban_pipeline.douban.store.states import ReviewStatus
 _NOBODY = "http://127.0.0.1:9"
 """An address that does not answer."""
 EXCLUDED_TYPE = 20
-"""伦理片: excluded in the demo, to show that a category can be."""
+"""伦理片: excluded in the demo, to show that a category can be excluded."""
 
 
 def demo_home() -> Path:
@@ -112,7 +112,7 @@ def pool_limits() -> dict[str, int]:
 
 
 def make_library(services: Services) -> int:
-    """Create the CMS's tables with the bundled sample, and ours; return how many videos are new."""
+    """Create the CMS's tables with the bundled sample, and our tables; return the number of new videos."""
     now = services.clock.now()
     rows = [_row(video, now) for video in load_videos()]
     new = create_library(services.engine, rows, default_types(), prefix=services.settings.table_prefix)
@@ -133,7 +133,7 @@ def apply_states(services: Services) -> None:
 
 
 def spread_visits(services: Services, over: timedelta) -> None:
-    """Make every video of the demo due within ``over``, shard after shard, so that there is something to watch."""
+    """Make every video of the demo due within ``over``, shard after shard, so that progress is visible."""
     now = services.clock.now()
     video = services.tables.video
     restless = (video.c.douban_next_sync_at.is_not(None), video.c.douban_sync_fail_count == 0)

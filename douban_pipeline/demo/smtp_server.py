@@ -1,4 +1,4 @@
-"""A mail server on loopback with the part of SMTP needed for sending; stores the mails it accepts."""
+"""A mail server on loopback with the subset of SMTP needed for sending; stores the mails it accepts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Mail:
 
 
 class SmtpServer:
-    """The server.
+    """The mail server, as a context manager.
 
     Attributes:
         taken: Accepted mails, in order.
         fault: The fault: empty, ``full`` (552 after the text), ``silent`` (accepts the text and closes the connection
-            without an answer), ``busy`` (421 at once).
+            without an answer), ``busy`` (421 immediately).
     """
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
 OBJECT_ID, TITLE = 14, "银翼杀手2049"
-"""The film of the library that is commented on."""
+"""The film of the library that users comment on."""
 _PATH = f"/comments/v1/sections/{SectionType.VIDEO.value}/{OBJECT_ID}"
 _START_SECONDS = 60.0
 
@@ -71,7 +71,7 @@ TALK: Sequence[Said] = (
     Said(14, "K 在木马前的那段表演很克制。", likes=4),
     Said(13, "第二遍才注意到声音设计。", parent=8, likes=1),
 )
-"""The comments; the third to last has enough links to be held for a person."""
+"""The comments; the third to last has enough links to be held for review by a person."""
 _DELETED = 5
 """Index of the comment that its author deletes."""
 _VOTERS = range(21, 27)

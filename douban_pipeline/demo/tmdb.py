@@ -35,7 +35,7 @@ _ROLE = "高伟同（新版译名）"
 _KEY = "demo"
 _MEMORY_MB = 256
 _MARK = "changed"
-"""A marker file: TMDB gives the role another name since an earlier run."""
+"""A marker file: since an earlier run, TMDB has another name for the role."""
 FOLDER = "tmdb-demo"
 """The folder of both databases, within the demo's folder."""
 

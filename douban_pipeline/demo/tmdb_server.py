@@ -1,4 +1,4 @@
-"""Simulates TMDB's API on loopback: replays recorded answers, finds their entities by name, and has TMDB's faults.
+"""Simulates TMDB's API on loopback: replays recorded answers, searches their entities by name, has TMDB's faults.
 
 Recordings are exchanges as read by `douban-pipeline tmdb load`: the bundled ones or a whole file. Other answers are
 composed from the recordings: details with other parts appended, searches and discoveries over the known entities.
@@ -23,8 +23,8 @@ from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
 BUNDLED = Path(__file__).parent / "data" / "tmdb.jsonl"
 FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
 """``throttled``: 429 with code 25, and Retry-After if given. ``over_limit``: code 25 with status 200. ``failing``: 500.
-``cut``: half an answer. ``hanging``: none until the caller hangs up. ``schema``: without what every answer has
-(``results``, ``id``, credits). ``page``: HTML. ``refused_key``: 401 with code 7. ``empty``: 200 without a byte."""
+``cut``: half an answer. ``hanging``: none until the client closes the connection. ``schema``: without the required
+parts (``results``, ``id``, credits). ``page``: HTML. ``refused_key``: 401 with code 7. ``empty``: 200, empty body."""
 _TYPES = ("movie", "tv", "person")
 _IGNORED = frozenset({"api_key", "language", "include_adult", "append_to_response", "include_image_language", "region"})
 _PARTS = [
@@ -57,12 +57,12 @@ _PAGE = 20
 
 @dataclass(slots=True)
 class TmdbFault:
-    """One rule of misbehaviour.
+    """One fault rule.
 
     Attributes:
         kind: One of `FAULTS`.
         match: Only requests whose path contains this.
-        times: Requests left that it answers; None for ever.
+        times: Remaining requests it applies to; None for no limit.
         retry_after: Seconds, with ``throttled``.
     """
 
@@ -72,7 +72,7 @@ class TmdbFault:
     retry_after: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no rule can mean.
+        """Validate the rule.
 
         Raises:
             ValueError: There is no such fault.
@@ -94,11 +94,11 @@ class TmdbServer(LoopbackStandIn):
     """Serves recordings as a context manager.
 
     Attributes:
-        recordings: Exchanges: path, query, status, body; of one request the last counts.
-        key: What requests must bring, as a key or a bearer; empty asks for none.
-        port: Where to listen; 0 takes any.
-        seconds: How long each answer takes.
-        faults: Rules in force; may be changed while it serves.
+        recordings: Exchanges: path, query, status, body; of several for one request the last is used.
+        key: Key that requests must send, as a parameter or bearer token; empty requires none.
+        port: Port to listen on; 0 chooses a free one.
+        seconds: Duration of each answer.
+        faults: The current rules; may be changed while it serves.
         asked: Path and query of every request, in order.
     """
 
@@ -112,7 +112,7 @@ class TmdbServer(LoopbackStandIn):
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Sort what is known."""
+        """Index the recordings."""
         self._by_path: dict[str, list[_Recording]] = {}
         self._known: dict[str, dict[int, dict[str, Any]]] = {kind: {} for kind in _TYPES}
         self._details: dict[str, set[int]] = {kind: set() for kind in _TYPES}
@@ -122,7 +122,7 @@ class TmdbServer(LoopbackStandIn):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop at once, whoever still waits for an answer."""
+        """Stop immediately, even if clients are waiting for an answer."""
         self._stopped.set()
         super().__exit__(kind, error, trace)
 
@@ -137,14 +137,14 @@ class TmdbServer(LoopbackStandIn):
         return f"{self.base}/p/exports"
 
     def count(self, part: str = "") -> int:
-        """Return how many requests named ``part``."""
+        """Return the number of requests that contain ``part``."""
         with self._lock:
             return sum(part in target for target in self.asked)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
     def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return what a request is answered with; None keeps the caller waiting."""
+        """Return the answer to a request; None keeps the client waiting."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
         with self._lock:
@@ -194,7 +194,7 @@ class TmdbServer(LoopbackStandIn):
         return _error(34, "The resource you requested could not be found.", 404)
 
     def _recorded(self, path: str, query: Mapping[str, str], *, exactly: bool) -> _Recording | None:
-        """Return the recording of a request, in the language asked for if there is one."""
+        """Return the recording of a request, in the requested language if there is one."""
 
         def said(given: Mapping[str, str]) -> dict[str, str]:
             return {
@@ -230,10 +230,10 @@ class TmdbServer(LoopbackStandIn):
                 return {name: value for name, value in each.body.items() if name != "id"}
         return _EMPTY_PARTS.get(part, {"cast": [], "crew": []} if part.endswith("credits") else {})
 
-    # --- finding among what is known ----------------------------------------------------------------------------------
+    # --- searching the known entities ---------------------------------------------------------------------------------
 
     def learn(self, item: Mapping[str, Any]) -> None:
-        """Take in an exchange; of one request the last counts, so that what is there can be changed while it serves."""
+        """Add an exchange; it replaces an earlier one of the same request, so recordings can change while it serves."""
         path = "/" + urlsplit(str(item["path"])).path.strip("/").removeprefix("3/")
         body, status = item["body"], int(item.get("status", 200))
         self._by_path.setdefault(path, []).append(_Recording(path, dict(item.get("query") or {}), status, body))
@@ -303,7 +303,7 @@ def bundled() -> Iterator[dict[str, Any]]:
 
 
 def _likeness(item: Mapping[str, Any], asked: str) -> int:
-    """Return 2 for an entity of that name, 1 for one whose name contains it, 0 for another."""
+    """Return 2 for an entity with that name, 1 for one whose name contains it, 0 otherwise."""
     names = [str(item.get(name) or "").casefold() for name in ("title", "name", "original_title", "original_name")]
     return 2 if asked in names else int(any(asked in name for name in names))
 

@@ -1,4 +1,4 @@
-"""Simulates four generations of WeRSS, including their pitfalls; values in and answers out, no I/O here.
+"""Simulates four generations of WeRSS, including their pitfalls; no I/O here.
 
 All behaviour was observed in the real program, so that a client tested with it works with all these versions.
 """
@@ -52,7 +52,7 @@ class Article:
 
 @dataclass
 class WeRssStandIn:
-    """Answers like one generation of WeRSS.
+    """Simulates one generation of WeRSS.
 
     Attributes:
         now: The current time, in seconds.
@@ -96,12 +96,12 @@ class WeRssStandIn:
         parts = urlsplit(target)
         query = parse_qs(parts.query)
         if not parts.path.startswith(API):
-            return json_answer(None)  # the page of the app, for every path it does not know
+            return json_answer(None)  # the app's page, for every unknown path
         path = parts.path.removeprefix(API)
         if path == "/auth/login" and method == "POST":
             return self._log_in(body)
         if found := re.fullmatch(r"/articles/(.+)", path):
-            return self._detail(found[1])  # no authentication at all
+            return self._detail(found[1])  # requires no authentication
         if found := re.fullmatch(r"/mps/(.+)", path):
             return self._account(found[1])
         if not self._is_known(path, authorization):
@@ -187,7 +187,7 @@ class WeRssStandIn:
         has_content = query.get("has_content", [""])[0]
         if self.generation == "main" and has_content:
             rows = [each for each in rows if bool(each.html) == (has_content == "true")]
-        # Milliseconds sort first, and rows without a time last.
+        # Times in milliseconds sort first, rows without a time last.
         rows.sort(key=lambda each: _stored_time(each) or 0, reverse=True)
         shown = [self._row(each, has_content) for each in rows[offset : offset + limit]]
         return _good({"list": shown, "total": len(rows)})

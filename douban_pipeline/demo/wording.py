@@ -1,8 +1,8 @@
-"""Words an introduction of the simulated model: the given facts, and neutral sentences about mood; pure.
+"""Composes an introduction of the simulated model: the given facts, and neutral sentences about mood; pure.
 
-A sentence is composed of parts, each chosen from alternatives by a generator seeded with the facts: the same sheet
-always gives the same text, and two films rarely share more than a few characters in a row. The neutral sentences name
-no person, number, place or date, so that they fit any film of the genre.
+A sentence is composed of parts, each chosen from alternatives by a random generator seeded with the facts: the same
+fact sheet always gives the same text, and two films rarely share more than a few consecutive characters. The neutral
+sentences name no person, number, place or date, so that they fit any film of the genre.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS = {"film": "电影", "series": "剧集", "variety": "综艺节目", "anim
 
 
 def han(text: str) -> int:
-    """Return how many Chinese characters ``text`` has."""
+    """Return the number of Chinese characters in ``text``."""
     return len(_HAN.findall(text))
 
 
@@ -51,7 +51,7 @@ def introduction(facts: Facts, length: Length = LENGTH, salt: str = "") -> str:
 
 
 def fill(sentences: Sequence[str], facts: Facts, rng: Random, aim: int) -> str:
-    """Return ``sentences`` interspersed with neutral ones.
+    """Return a text of ``sentences`` and neutral sentences between them.
 
     Args:
         sentences: Required sentences, without full stops; the first one stays first.
@@ -74,7 +74,7 @@ def seeded(facts: Facts, salt: str) -> Random:
 
 
 def names(facts: Facts, key: str) -> list[str]:
-    """Return a list of the fact sheet, ``[]`` if it is unknown."""
+    """Return a list of the fact sheet, ``[]`` if it is missing."""
     value = facts.get(key)
     return [str(item) for item in value if item] if isinstance(value, list | tuple) else []
 

@@ -1,1 +1,1 @@
-"""Measuring the matcher on labelled records, with the production path over a local index instead of the network."""
+"""Evaluates the matcher on labelled records: the production path over a local index instead of the network."""

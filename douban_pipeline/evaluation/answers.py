@@ -1,4 +1,4 @@
-"""Answers of sources about a corpus's subjects, as bytes in the formats seen online, for the production parsers."""
+"""Builds answers of the sources about a corpus's subjects, in their online formats, for the production parsers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 
 
 def subject_body(record: SubjectRecord) -> bytes:
-    """Return an answer of douban.php about a subject: JSONP, every value a string, lists joined by separators."""
+    """Return an answer of douban.php for a subject: JSONP, every value a string, lists joined by separators."""
     data = {
         "vod_name": record.title,
         "vod_original_title": record.original_title,

@@ -1,4 +1,4 @@
-"""The command `douban-pipeline evaluate`: reads, judges, writes the reports, and checks the limits."""
+"""The command `douban-pipeline evaluate`: reads the rows, judges them, writes the reports, and checks the limits."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class EvaluationLimits:
     """Limits; the command fails if one is not met.
 
     Attributes:
-        most_wrong: Maximum of wrong links, over all rows.
-        least_coverage: Minimum share of the headline sources' rows that is linked.
-        most_wrong_hidden: Maximum of links of rows whose true subject is removed from the index.
+        most_wrong: Maximum number of wrong links, over all rows.
+        least_coverage: Minimum linked share of the headline sources' rows.
+        most_wrong_hidden: Maximum number of links of rows whose true subject is removed from the index.
     """
 
     most_wrong: int | None = None
@@ -67,7 +67,7 @@ class EvaluationRequest:
         profiles: Profiles to judge with.
         out: Folder of the reports.
         against: Earlier reports, or predictions, to compare with.
-        limit: Maximum of rows read from each gold file; None reads all.
+        limit: Maximum number of rows read from each gold file; None reads all.
         hide_truth: Whether headline rows are judged a second time with their true subject removed from the index.
         search: Kind of search for candidates.
         limits: The limits.
@@ -96,7 +96,7 @@ def search_kind(name: str) -> SearchKind:
     """Return the kind of search of that name.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: There is no such kind.
     """
     try:
         return SearchKind(name)
@@ -138,7 +138,7 @@ def evaluate_by_settings(
 
     Args:
         corpus, gold, against, limit, hide_truth, search, limits, index: See `EvaluationRequest`.
-        evidence, row, as_json: See there.
+        evidence, row, as_json: See `EvaluationRequest`.
         out: Folder of the reports; by default one in HOME.
         console: Where to print.
         profiles: As given on the command line, see `profile_names`.
@@ -164,7 +164,7 @@ def evaluate_by_settings(
 
 
 def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
-    """Evaluate, write everything, print it on the terminal, and return whether the limits were kept.
+    """Evaluate, write the reports, print them on the terminal, and return whether the limits were met.
 
     Nothing is written before everything is computed, so that an interrupted run leaves the earlier report unchanged.
 
@@ -244,7 +244,7 @@ def _row(rows: Sequence[GoldRow], name: str) -> GoldRow:
     """Return the row of that name, FILE:LINE.
 
     Raises:
-        EvaluationError: There is none.
+        EvaluationError: There is no such row.
     """
     found = next((row for row in rows if f"{row.file}:{row.row}" == name), None)
     if found is None:

@@ -15,7 +15,7 @@ from douban_pipeline.evaluation.runner import Result
 PREDICTIONS = "predictions.jsonl"
 
 Key = tuple[str, int, str]
-"""File, line and own id of a row; by the id, a row of a rewritten file is not compared with another row."""
+"""File, line and own id of a row; the id prevents comparing different rows when a file was rewritten."""
 
 
 class Grade(enum.IntEnum):
@@ -81,7 +81,7 @@ class RunComparison:
         regressed: Rows with a lower grade, the largest loss first.
         improved: Rows with a higher grade, the largest gain first.
         unchanged: Number of rows with the same grade.
-        relinked: Number of those whose verdict or best candidate is different.
+        relinked: Number of unchanged rows with another verdict or best candidate.
         added: Number of rows that only this evaluation has.
         gone: Number of rows that only the earlier one has.
     """
@@ -144,7 +144,7 @@ def predictions_of(results: Sequence[Result]) -> dict[Key, Prediction]:
 
 
 def find_predictions(place: Path, profile: str) -> Path:
-    """Return the predictions at ``place``: a file, or a report's folder.
+    """Return the path of the predictions at ``place``: a file, or a report's folder.
 
     Raises:
         FormatError: There are none.

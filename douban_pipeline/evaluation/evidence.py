@@ -1,4 +1,4 @@
-"""Evidence of a report: the curve, the remaining reasons with the facts that agree or are missing, every wrong link."""
+"""Evidence of a report: the curve, reasons for unlinked rows with facts that agree or are missing, all wrong links."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def evidence(report: EvaluationReport, corpus: Mapping[int, CorpusSubject]) -> d
     """Return the evidence of a report as JSON values.
 
     ``groups``, ``curve`` (linked rows, and those not linked only because of score or lead), ``reasons`` of headline
-    rows that were not linked, with the facts of the best candidate, and ``wrong``: each wrong link, the two subjects
-    side by side.
+    rows that were not linked, with the facts of the best candidate, and ``wrong``: each wrong link with both subjects.
     """
     return {
         "rules": RULE_VERSION,

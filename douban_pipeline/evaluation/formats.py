@@ -1,4 +1,4 @@
-"""The files an evaluation reads: a corpus of subjects, and labelled rows. JSON lines, one object a line.
+"""Input files of an evaluation: a corpus of subjects, and labelled rows. JSON lines, one object per line.
 
 They may be compressed with gzip, xz or bzip2.
 """
@@ -18,7 +18,7 @@ from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.site_videos import facts_of_values
 
 HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")
-"""Sources of real records with labels of their own; the others test the cleaning of titles only."""
+"""Sources of real records with independent labels; the others test only the cleaning of titles."""
 
 _KINDS = {"movie": Kind.FILM, "tv": Kind.SERIES}
 _DETAIL = re.compile(r"[:(]")
@@ -39,9 +39,9 @@ class GoldRow:
         source: Origin of the record, without the detail after ``:`` or ``(``.
         label: How the label was made.
         tags: Its difficulties.
-        expected: The true subject; None where none is in the corpus, and for traps.
+        expected: The true subject; None where it is not in the corpus, and for traps.
         trap: A subject it must not be linked to.
-        video: The record as the matcher sees it.
+        video: The record as the matcher's input.
         rich: Whether year and people are known.
     """
 

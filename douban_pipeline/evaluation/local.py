@@ -1,4 +1,4 @@
-"""A corpus of subjects instead of the network: a search by title, and Douban's answers by id.
+"""Replaces the network by a corpus of subjects: a search by title, and Douban's answers by id.
 
 Both return answers in the sources' formats, which the production parsers read.
 """
@@ -36,7 +36,7 @@ class SearchKind(enum.StrEnum):
 
 
 PAGE = 20
-"""Hits of one answer."""
+"""Most hits of one answer."""
 
 _PAGES = {SearchKind.SIX: 6}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ class LocalSearch:
         return self._kind is not SearchKind.WEB
 
     def search(self, question: VideoQuery, *, max_age: timedelta | None) -> SearchAnswer:
-        """See `SearchProvider.search`; nothing is cached, so that every request counts."""
+        """See `SearchProvider.search`; nothing is cached, so that every request is counted."""
         del max_age
         asked = question.wording(titles_only=self.titles_only)
         ids = [int(each["id"]) for each in self._index.find(asked, self._page + 1)]

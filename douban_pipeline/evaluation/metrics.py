@@ -1,4 +1,4 @@
-"""Metrics of the matcher on labelled rows: rates with their intervals, by group.
+"""Metrics of the matcher on labelled rows: rates with confidence intervals, by group.
 
 Rows are of three kinds: *gold* (the true subject is known), *none* (the subject is not in the corpus, so every link is
 wrong) and *trap* (there is one subject it must not be linked to; other links are not judged).
@@ -21,7 +21,7 @@ from douban_pipeline.evaluation.runner import Result
 from douban_pipeline.matching.strata import STRATA
 
 SHOWN = 5
-"""Candidates a reviewer sees."""
+"""Number of candidates shown to a reviewer."""
 
 HEADLINE, FAIR = "Headline sources", "Headline, fair"
 MISSING, HIDDEN, TRAPS = "Subject missing", "Truth taken out", "Traps"
@@ -63,7 +63,7 @@ def place_of_truth(result: Result) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """Rows that have a property, out of rows that could have it."""
+    """Number of rows with a property, out of the rows that could have it."""
 
     hits: int
     total: int
@@ -81,7 +81,7 @@ class Proportion:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of verdicts: search calls and detail calls; an answer from the archive is no request."""
+    """Requests of verdicts: search calls and detail calls; an answer from the archive is not a request."""
 
     total: int
     mean: float | None
@@ -101,8 +101,8 @@ class Measures:
         reviewed: Rows that went to REVIEW, of all rows.
         review_top: Reviews that show the truth on top, of reviews of gold rows.
         review_shown: Reviews that show the truth among the first five, of reviews of gold rows.
-        review_shown_of_found: The same, of reviews whose candidates hold the truth.
-        found: Rows whose candidates hold the truth, of gold rows.
+        review_shown_of_found: The same, of reviews whose candidates include the truth.
+        found: Rows whose candidates include the truth, of gold rows.
         requests: Requests of the verdicts.
     """
 
@@ -124,7 +124,7 @@ def measure(results: Sequence[Result]) -> Measures:
 
 
 def _table(results: Iterable[Result]) -> DataFrame:
-    """Return results as a table: the columns that define groups, and those that are counted."""
+    """Return results as a table: columns that define groups, and columns that are counted."""
     columns: dict[str, list[Any]] = {
         "expected": [],
         "source": [],
@@ -190,18 +190,18 @@ def _requests(costs: Sequence[int]) -> Requests:
     if not costs:
         return Requests(0, None, None, None)
     count = len(costs)
-    # The nearest rank: the least cost that 95 rows of 100 do not exceed.
+    # Nearest-rank percentile: the least cost that 95 % of the rows do not exceed.
     return Requests(sum(costs), sum(costs) / count, costs[math.ceil(0.95 * count) - 1], costs[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Some rows with a name.
+    """A named group of rows.
 
     Attributes:
         name: As shown in reports.
         measures: Their metrics.
-        total: Whether it sums up other groups of its section.
+        total: Whether it is the sum of other groups of its section.
     """
 
     name: str
@@ -211,7 +211,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Groups that are read side by side.
+    """Groups that reports show together.
 
     Attributes:
         key: Short name, for links.
@@ -331,7 +331,7 @@ def _groups(*named: tuple[str, DataFrame] | tuple[str, DataFrame, bool]) -> tupl
 def _split(
     rows: DataFrame, column: str, order: Iterable[str] = (), shown: Callable[[str], str] = str
 ) -> list[tuple[str, DataFrame]]:
-    """Return the rows under each of their names, in ``order``; names that are not in it follow, the largest first."""
+    """Return the rows by the values of ``column``, in ``order``; other values follow, the largest group first."""
     parts = dict(iter(rows.explode(column).dropna(subset=[column]).groupby(column)))
     first = [str(name) for name in order]
     others = sorted(parts.keys() - set(first), key=lambda name: (-len(parts[name]), name))
@@ -340,15 +340,15 @@ def _split(
 
 @dataclass(slots=True)
 class ReasonCount:
-    """Rows of the kinds gold and none that one reason kept from being linked.
+    """Number of rows of the kinds gold and none that one reason prevented from being linked.
 
     Attributes:
         code: The reason.
-        rows: Rows it is given for.
-        reviewed: Those of them that go to review.
+        rows: Rows with this reason.
+        reviewed: Those that go to review.
         alone: Rows with no other reason.
-        alone_right: Those of them whose best candidate is the true subject: the cost of the reason.
-        alone_wrong: The others of them: the benefit of the reason.
+        alone_right: Rows of ``alone`` whose best candidate is the true subject: the cost of the reason.
+        alone_wrong: The other rows of ``alone``: the benefit of the reason.
     """
 
     code: str

@@ -36,18 +36,18 @@ MOST_REGRESSED = 50
 MOST_IMPROVED = 20
 SWEEP_STEP = 5.0
 ENOUGH = 100
-"""Rows from which a group sets the scale of a plot."""
+"""Number of rows from which a group determines the scale of a plot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was evaluated.
+    """Inputs of an evaluation.
 
     Attributes:
         corpus_name: Name of the corpus file.
-        subjects: Subjects in it.
+        subjects: Number of subjects in it.
         files: Number of rows read from every gold file.
-        truths_not_in_corpus: Rows whose true subject the corpus does not have: they cannot be found.
+        truths_not_in_corpus: Number of rows whose true subject the corpus does not have: it cannot be found.
         made_at: Time of the evaluation, in UTC.
         search: Kind of search for candidates.
     """
@@ -65,7 +65,7 @@ class EvaluationReport:
     """Content of one profile's report.
 
     ``grades`` holds, for the headline rows and those whose subject is missing, the number of rows by grade: the grade's
-    name, the grade and the count, best first. ``wrong_hidden`` are the links of rows whose truth was taken out.
+    name, the grade and the count, best first. ``wrong_hidden`` are the links of rows whose true subject was removed.
     """
 
     run: Run
@@ -196,7 +196,7 @@ def columns_of(section: Section) -> tuple[RateColumn, ...]:
 
 
 def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
-    """Return a metric as texts: its value, and the numbers behind it; a dash if there are no rows."""
+    """Return a metric as texts: its value, and the counts it is computed from; a dash if there are no rows."""
     value = column.value(measures)
     if isinstance(value, Requests):
         if value.mean is None:
@@ -254,7 +254,7 @@ _SEARCHES = {
 
 
 def described(*reports: EvaluationReport) -> str:
-    """Return what was evaluated, in a sentence; the reports differ in their profiles only."""
+    """Return a sentence about the inputs of the evaluation; the reports differ only in their profiles."""
     run = reports[0].run
     files = ", ".join(f"{name} ({rows:,})" for name, rows in run.files.items())
     profiles = " and ".join(report.profile.name for report in reports)
@@ -266,7 +266,7 @@ def described(*reports: EvaluationReport) -> str:
 
 
 def remarks(report: EvaluationReport) -> list[str]:
-    """Return remarks that are needed to read the numbers."""
+    """Return remarks needed to interpret the numbers."""
     profile, default = report.profile, Profile(report.profile.name)
     lines = [
         f"Confirmed from {profile.thresholds.confirm:g} points with a lead of {profile.thresholds.lead:g}, "
@@ -332,7 +332,7 @@ def _bars(report: EvaluationReport) -> list[str]:
         )
     wrong = [_bar(each.name, each.measures.wrong) for each in report.glance.groups]
     large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
-    # The interval of a few rows is so wide that it would dwarf all others.
+    # The interval of a small group is so wide that it would make all others too small to read.
     drawn.append(bars(wrong, title="Wrong links, of all rows", high=2 * max(large) if large else None))
     return drawn
 

@@ -1,4 +1,4 @@
-"""The report as a page: the most important on top, everything else below.
+"""The report as an HTML page: the most important results first.
 
 This module prepares plain values; `report.html.j2` renders the page and escapes them.
 """
@@ -54,7 +54,7 @@ _WORKLOAD = (
 
 @dataclass(frozen=True, slots=True)
 class _Chapter:
-    """A part of the page: ``kind`` is the macro that renders it, ``of`` that macro's argument."""
+    """A part of the page: ``kind`` is the macro that renders it, ``of`` the macro's argument."""
 
     key: str
     title: str
@@ -64,7 +64,7 @@ class _Chapter:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A column's head; ``of`` names the profile where several are side by side."""
+    """A column header; ``of`` names the profile where several are shown together."""
 
     title: str
     meaning: str = ""
@@ -73,7 +73,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A metric: its text, the numbers behind it, whether it is good or bad, and its share in percent."""
+    """A metric: its text, the counts it is computed from, whether it is good or bad, and its share in percent."""
 
     value: str
     behind: Sequence[str]
@@ -83,7 +83,7 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """A line of a result: words of ours, a title, a subject."""
+    """A line of a result: our own text, a title, a subject."""
 
     term: str
     text: str

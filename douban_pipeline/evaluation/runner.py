@@ -16,7 +16,7 @@ from douban_pipeline.matching import Status
 from douban_pipeline.matching.profiles import Profile
 
 TOP_N = 5
-"""Maximum of candidates whose details are fetched; the setting's default."""
+"""Maximum number of candidates whose details are fetched; the setting's default."""
 
 _KEPT_CANDIDATES = 20
 
@@ -30,7 +30,7 @@ class Result:
         verdict: CONFIRMED, REVIEW or NOT_FOUND.
         douban_id: The top candidate.
         score: Its score in the profile.
-        lead: Points it is ahead of the best other work.
+        lead: Points by which it leads the best other work.
         conflicts: Codes of the top candidate's conflicts.
         reasons: Codes for which the row was not confirmed.
         explanation: The same for a reviewer.

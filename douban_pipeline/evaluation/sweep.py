@@ -1,4 +1,4 @@
-"""Wrong links against coverage when the score threshold moves."""
+"""Wrong links against coverage at different score thresholds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCORE_REASONS = frozenset({str(Code.LEAD_TOO_SMALL), str(Code.BELOW_CONFIRM), st
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Links if all eligible rows with at least a given score were linked.
+    """Number of links if all eligible rows with at least a given score were linked.
 
     Attributes:
         threshold: The minimum score.
@@ -32,11 +32,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Both curves.
+    """Two curves of wrong links against coverage.
 
     Attributes:
         clean: Over confirmed rows: the effect of a higher threshold.
-        loose: Also over rows that were not confirmed only because of score or lead: the effect of a lower one.
+        loose: Also over rows not confirmed only because of score or lead: the effect of a lower threshold.
     """
 
     clean: tuple[Point, ...]

@@ -56,7 +56,7 @@ def _share(rate: Proportion) -> str:
 def print_row(
     judged: Sequence[Result], corpus: Mapping[int, CorpusSubject], truth: int | None, as_json: bool, console: Console
 ) -> None:
-    """Print the evidence of the verdict on a row; of several results the later ones had the truth taken out."""
+    """Print the evidence of the verdict on a row; later results of several are without the true subject."""
     found = [
         {"truth taken out": place > 0, **row_evidence(result, corpus, truth=truth)}
         for place, result in enumerate(judged)
@@ -71,7 +71,7 @@ def print_row(
 def print_evidence(
     reports: Sequence[EvaluationReport], corpus: Mapping[int, CorpusSubject], as_json: bool, console: Console
 ) -> None:
-    """Print the evidence of reports: as JSON a list of them, one a profile."""
+    """Print the evidence of reports; as JSON it is a list, one item per profile."""
     found = [evidence(report, corpus) for report in reports]
     if as_json:
         _print_plain([json.dumps(found, ensure_ascii=False)], console)

@@ -1,4 +1,4 @@
-"""A search over titles in memory: tolerant, ranked and deterministic."""
+"""In-memory fuzzy search over titles, ranked and deterministic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.4
 one variant character (琅邪榜, 琅琊榜) are found too, as they are online."""
 
 _RANKED = 200
-"""Maximum of names that are ranked in detail after the selection by counts."""
+"""Maximum number of names that are ranked in detail after the selection by counts."""
 
 
 class TitleIndex:
@@ -51,7 +51,7 @@ class TitleIndex:
         words = [word for word in re.sub(r"site:\S+", " ", query).split() if word.lower() not in _IGNORED]
         years = {int(word) for word in words if _YEAR.fullmatch(word)}
         text = _fold("".join(words))
-        # A year may belong to the title (歌手2025) or be separate from it: both readings count.
+        # A year may belong to the title (歌手2025) or be separate from it: both readings are used.
         asked = _parts(_fold("".join(word for word in words if not _YEAR.fullmatch(word)))) | _parts(text)
         found = [self._places[part] for part in asked if part in self._places]
         if not found:

@@ -1,9 +1,9 @@
-"""Matching: pure rules that say which Douban subject a local video is. No I/O, no clock, no Dagster.
+"""Matching: pure rules that find the Douban subject of a local video. No I/O, no clock, no Dagster.
 
-Titles are taken apart (``titles``), names and fields compared (``similarity``, ``people``, ``kinds``, ``fields``),
-points given (``scoring``), and a verdict reached (``verdicts``) that the acceptance gate (``acceptance``) can only
-make stricter. ``guard`` repeats the rules of a confirmation on plain values, for checks and for the write path;
-``hits`` says which hits of a search are worth a request, ``queries`` what to search for.
+``titles`` parses titles; ``similarity``, ``people``, ``kinds`` and ``fields`` compare names and fields; ``scoring``
+gives points; ``verdicts`` decides, and the acceptance gate (``acceptance``) can only make the verdict stricter.
+``guard`` repeats the rules of a confirmation on plain values, for checks and for the write path. ``hits`` selects the
+search hits that are worth a request, ``queries`` builds the search queries.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from douban_pipeline.matching.titles import ParsedTitle, cache_key, clean_title,
 from douban_pipeline.matching.verdicts import Candidate, Status, Verdict, judge, rank
 
 RULE_VERSION = "rules-9"
-"""Names the rules a verdict was reached by; stored with every verdict and every write.
+"""Version of the matching rules, stored with every verdict and every write.
 
-Raise it whenever the same facts could lead to another verdict.
+Increase it whenever the same facts could lead to a different verdict.
 """
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""The acceptance gate: what has to hold beside the score before a link is made without a person.
+"""The acceptance gate: the conditions beside the score that a link without a person's review must meet.
 
 Measured on real records the score alone is unsafe: another season with the same crew scores 90, and a parent
 work scores 85 when the right subject is missing. Every condition here is one code; the gate can refuse, never
 confirm. Each condition can be read, tested and counted alone.
 
-Two kinds of evidence make a link: people (director or actors agree), which distinguish works of one name; or,
-where nobody is known, the year of a work that has no rival of its name, and something more.
+Two kinds of evidence allow a link: people (director or actors agree), which distinguish works of one name; or,
+where no people are known, the year of a work without a rival of its name, and a further fact.
 """
 
 from __future__ import annotations
@@ -25,33 +25,36 @@ from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
 SHORT_TITLE = 2
-"""A title of at most this many letters is shared too often for its year alone to identify a work."""
+"""Most letters of a title that is shared too often for its year alone to identify a work."""
 
 TELLING_TITLE = 3
-"""From this many letters on an exact title of an exact year needs no more, if nothing else is named like it."""
+"""Letters from which an exact title with the exact year suffices, if nothing else has a similar name."""
 
 OWN_TITLE = 4
-"""From this many letters on a title that no relative bears identifies the work even where its year is off by one,
-and an alias needs one trait beside the year."""
+"""Letters from which a title that no related work has identifies the work even if its year differs by one, and from
+which an alias needs one trait beside the year."""
 
 UNIQUE_TITLE = 5
-"""The same of a series, which may have a season a year; and of names that are almost spelt alike."""
+"""The same for a series, which may have a season a year, and for names with almost the same spelling."""
 
 LONG_TAIL = 6
-"""From this many letters on what follows a franchise's name is borne by one work of a year."""
+"""Letters from which the text after a franchise's name identifies one work of a year."""
 
 ALMOST = 0.65
-"""From this likeness on two names may be spellings of one."""
+"""Similarity from which two names may be spellings of one."""
 
 SHORT_MINUTES = 20
-"""Below this length an episode is shorter than most series have them."""
+"""Minutes below which an episode is shorter than in most series."""
 
 YEARS_OF_RELEASE = 2
-"""Within this many years a festival's year and a cinema's are those of one film."""
+"""Years within which a festival release and a cinema release may be of one film."""
 
 
 def _title_not_exact(case: Case) -> bool:
-    """Names of one or two letters' difference are one name if year and cast say so; a piece of a name never is."""
+    """Return whether the names differ too much.
+
+    Names that differ in one or two letters are one name if year and cast agree; a piece of a name never is.
+    """
     title = case.comparison.title
     if title.near_exact:
         return False
@@ -65,19 +68,19 @@ def _title_not_exact(case: Case) -> bool:
     if title.tail and _is_telling_tail(case):
         return False
     if title.tail:
-        # 跳跳舞 is 杀杀人、跳跳舞: of one year and made by the same people.
+        # 跳跳舞 is 杀杀人、跳跳舞: same year, same people.
         differs = director is ItemOutcome.DISAGREE or case.comparison.item("actors").outcome is ItemOutcome.DISAGREE
         return differs or not case.exact_year or not case.comparison.people_agree
     if not case.exact_year or not case.comparison.agrees("actors") or director is ItemOutcome.DISAGREE:
         return True
-    # 全城热恋 and 全球热恋 have actors in common, and a year between them.
+    # 全城热恋 and 全球热恋 have actors in common and are a year apart.
     return case.letters < UNIQUE_TITLE and director is not ItemOutcome.AGREE
 
 
 def _is_telling_tail(case: Case) -> bool:
-    """Say whether the tail is as good as a name: long, of the exact year and a trait, and borne by nobody else.
+    """Return whether the tail identifies the work: long, with the exact year and a trait, and without a rival.
 
-    奇思妙想喜羊羊 is 喜羊羊与灰太狼之奇思妙想喜羊羊; of 反转星球 or 大冒险 there may be more.
+    奇思妙想喜羊羊 is 喜羊羊与灰太狼之奇思妙想喜羊羊; several works may be called 反转星球 or 大冒险.
     """
     title = case.comparison.title
     if min(letters_of(title.local), letters_of(title.subject)) < LONG_TAIL or title.numbers is not Numbers.NEITHER:
@@ -86,15 +89,16 @@ def _is_telling_tail(case: Case) -> bool:
         return False
     tail, whole = sorted((parse_title(title.local).base, parse_title(title.subject).base), key=len)
     if tail.endswith(whole.removesuffix(tail)):
-        # 妖刀传 戦国奇譚 妖刀伝 is a title in two writings, not a franchise and its part.
+        # 妖刀传 戦国奇譚 妖刀伝 is one title in two scripts, not a franchise and its part.
         return False
     return not any(rival.title.tail or rival.title.near_exact for _, rival in case.rivals)
 
 
 def _season_one_sided(case: Case) -> bool:
-    """Unknown is not 1; but the first season may go without its number, and then it has the season's own year.
+    """Return whether only one side states a number and nothing explains it.
 
-    So may a sequel go by a name of its own: 美国队长2 is 美国队长：冬日战士.
+    Unknown is not 1, but the first season may lack its number if it has the season's own year. A sequel may have a
+    name of its own: 美国队长2 is 美国队长：冬日战士.
     """
     if not case.found(Code.SEASON_ONE_SIDED):
         return False
@@ -109,7 +113,7 @@ def _season_one_sided(case: Case) -> bool:
 
 
 def _others_are_numbered(case: Case) -> bool:
-    """Say whether Douban numbers other seasons of the name: then its first has its number too, or is not in sight."""
+    """Return whether Douban numbers other seasons of the name: then its first has a number too, or was not found."""
     for subject, rival in case.rivals:
         parsed = parse_title(subject.title)
         if rival.title.same_base and parsed.number_kind == "season" and (parsed.number or 0) > 1:
@@ -126,13 +130,13 @@ def _alias_unbacked(case: Case) -> bool:
         return True
     latin = title.only_alias and case.exact_year and script(title.local) == "latin"
     if case.letters < TELLING_TITLE:
-        # Rashomon is a word of its own, Daisy is not.
+        # Rashomon is a distinctive word, Daisy is not.
         return not (latin and case.letters > SHORT_TITLE and case.traits >= 2)
     if title.only_alias:
-        # A foreign title is nearly as good as an original one: translators' names for works meet more often.
+        # A foreign title is nearly as good as an original one: translated names coincide more often.
         return case.traits < (1 if latin or case.letters >= OWN_TITLE else 2)
-    # Another name of the video is the subject's own title: of its year, that is as good as the video's title. Of an
-    # English one it is so only with a trait beside the kind: 我叫刘跃进 is Lost and Found, and so is 远在天边.
+    # Another name of the video is the subject's own title: with the exact year, it is as good as the video's title. An
+    # English one also needs a trait beside the kind: 我叫刘跃进 is Lost and Found, and so is 远在天边.
     english = script(title.local) == "latin" and script(case.video.title) == script(case.subject.title) == "han"
     if english and case.traits <= (case.comparison.kind is True):
         return True
@@ -140,7 +144,7 @@ def _alias_unbacked(case: Case) -> bool:
 
 
 def _alias_taken(case: Case) -> bool:
-    """An alias that is another work's title is that work's name first."""
+    """Return whether the matched alias is another work's title, which then has the stronger claim to the name."""
     if not case.comparison.title.only_alias or case.person:
         return False
     return any(rival.title.near_exact and not rival.title.only_alias for _, rival in case.rivals)
@@ -152,7 +156,7 @@ def _year_unconfirmed(case: Case) -> bool:
         return False
     if year is None:
         return not case.person
-    # Seasons come a year apart, and so do a film and the series cut from it, with one crew.
+    # Seasons are a year apart, and so are a film and the series cut from it, with one crew.
     kind = case.comparison.kind
     film = kind is True and kinds.serial(case.subject) is False
     one_work = case.whole_cast and kind is not False and (film or not has_relatives(case))
@@ -170,19 +174,19 @@ def _year_unconfirmed(case: Case) -> bool:
 
 
 def _one_film(case: Case) -> bool:
-    """Say whether a film has the candidate's cast; nobody says of the candidate that it has episodes."""
+    """Return whether a film has the candidate's cast and the candidate is not known to have episodes."""
     one = case.video.kind is Kind.FILM and kinds.serial(case.subject) is not True
     return one and case.whole_cast and not case.comparison.title.via_alias
 
 
 def _numbered(case: Case) -> bool:
-    """Say whether both state the number of a sequel, under a name of its own: a festival's year is the only doubt."""
+    """Return whether both state the same sequel number under a long enough title: a year off is then a festival's."""
     title = case.comparison.title
     return title.numbers is Numbers.AGREE and not title.via_alias and case.letters >= OWN_TITLE
 
 
 def _sibling_nearer(case: Case) -> bool:
-    """Another of the family fits the year as well or better: the video may have lost its number or subtitle."""
+    """Return whether a related work fits the year as well or better: the video may have lost its number or subtitle."""
     year = case.comparison.year
     if year is None or case.comparison.title.numbers is Numbers.AGREE:
         return False
@@ -199,9 +203,9 @@ def _sibling_nearer(case: Case) -> bool:
 
 
 def _kind_conflict(case: Case) -> bool:
-    """Sites file animated films and television specials of a series under series, too.
+    """Return whether the kinds conflict; sites also file animated films and television specials of a series as series.
 
-    Title and original title with a subtitle are one work's in a year: 浪客剑心 星霜篇. The original alone may be the
+    Title and original title with a subtitle identify one work of a year: 浪客剑心 星霜篇. The original alone may be the
     series': 火影忍者疾风传剧场版：鸣人之死 has NARUTO -ナルト- 疾風伝.
     """
     title = case.comparison.title
@@ -211,7 +215,7 @@ def _kind_conflict(case: Case) -> bool:
 
 
 def _is_filed_as_series(case: Case) -> bool:
-    """Say whether both are animated, and nothing but the site's section says that there are episodes."""
+    """Return whether both are animated, and only the site's category says that there are episodes."""
     if case.video.kind is not Kind.SERIES or (case.video.episodes or 0) > 1 or kinds.serial(case.subject) is True:
         return False
     genres = case.comparison.fields.genres
@@ -219,17 +223,21 @@ def _is_filed_as_series(case: Case) -> bool:
 
 
 def _medium_conflict(case: Case) -> bool:
-    """A remake in the other medium has people of its own; a subtitle in its own language is of one work in a year."""
+    """Return whether the media conflict and neither people nor an original title with subtitle and year agree.
+
+    A remake in the other medium has other people; an original title with a subtitle identifies one work of a year.
+    """
     if not case.found(Code.MEDIUM_CONFLICT) or case.comparison.people_agree:
         return False
     return not (case.comparison.title.same_subtitled and case.exact_year)
 
 
 def _edition_conflict(case: Case) -> bool:
-    """What translators call an OVA has a title of its own in its language: 名探偵コナン ロンドンからの秘指令.
+    """Return whether the editions conflict, with three exceptions.
 
-    A film that the site calls 剧场版 is Douban's film of its subtitle, where nothing says that it has episodes; a film
-    that one side calls the last of its series is the other's of that number, or of that original title.
+    A work that translators call an OVA has a title of its own in its language: 名探偵コナン ロンドンからの秘指令.
+    A film that the site calls 剧场版 is Douban's film with that subtitle, if it is not known to have episodes. A film
+    that one side calls the last of its series is the other side's film with that number or original title.
     """
     if not case.found(Code.EDITION_CONFLICT):
         return False
@@ -244,7 +252,10 @@ def _edition_conflict(case: Case) -> bool:
 
 
 def _lone_episode(case: Case) -> bool:
-    """A special bears the series' name and year, often its crew; its length is an episode's, and it has no episodes."""
+    """Return whether the candidate may be a special of the series: it has an episode's length and no episodes.
+
+    A special has the series' name and year, and often its crew.
+    """
     minutes = case.subject.duration_minutes
     if minutes is None or kinds.serial(case.subject) is not None or kinds.serial(case.video) is not True:
         return False
@@ -261,26 +272,26 @@ def _too_few_facts(case: Case) -> bool:
 
 
 def _uncorroborated(case: Case) -> bool:
-    """Rivals or a short name, and nobody known who distinguishes them."""
+    """Return whether there are rivals or a short name, and no known people to distinguish them."""
     if case.person:
-        # One actor of one, without a year, may play in both.
+        # If the video lists one actor and no year is known, that actor may play in both.
         return case.comparison.year is None and len(case.video.actors) == 1 and live_rivals(case)
     if case.people_known or live_rivals(case) or _kind_of_another(case):
         return True
     title = case.comparison.title
     if case.nobody_listed and not (title.names > 1 or title.same_original):
-        # 捉迷藏 of 2005 is an American film and a Japanese one: a cast that is not there confirms nobody.
+        # 捉迷藏 of 2005 is an American film and a Japanese one: a missing cast confirms neither.
         return True
     if title.numbers is Numbers.AGREE and case.exact_year and case.traits:
-        # 血战 is many works' name; a second season in that year only one of them has.
+        # Many works are called 血战, but only one has a second season in that year.
         return False
     return case.letters <= SHORT_TITLE and case.traits < 2 and not case.own_latin_word
 
 
 def _kind_of_another(case: Case) -> bool:
-    """Say whether a namesake of about the year is of the video's kind, and nobody knows the candidate's.
+    """Return whether a namesake of about the year has the video's kind, and the candidate's kind is unknown.
 
-    A web search names a series and its film alike; the film's year on a site may be the series'.
+    A web search gives a series and its film the same name; the film's year on a site may be the series'.
     """
     return case.comparison.kind is None and any(
         rival.kind is True
@@ -296,7 +307,7 @@ def _marks_differ(case: Case) -> bool:
 
 
 def _rivals_unseen(case: Case) -> bool:
-    """Nobody asked about the candidate itself, or about one that may be it as well."""
+    """Return whether the candidate, or a rival that may also be the video, was not fetched."""
     if not case.subject.fetched:
         return True
     unseen = (subject for subject, _ in contenders(case) if not subject.fetched)
@@ -304,7 +315,7 @@ def _rivals_unseen(case: Case) -> bool:
 
 
 def _linked_elsewhere(case: Case) -> bool:
-    """Two records of one subject are normal; of two numbers, one of them is wrong."""
+    """Return whether a video with another number is linked to the subject; one with the same number is allowed."""
     own = parse_title(case.video.title).number
     return any((parse_title(title).number or 1) != (own or 1) for title in case.linked)
 
@@ -320,7 +331,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),
     (
         Code.ACTORS_DISJOINT,
-        # Two lists cut at different places need not meet; the director settles it.
+        # Two truncated lists may have no one in common; an agreeing director decides.
         lambda case: case.found(Code.ACTORS_DISJOINT) and not case.comparison.agrees("director"),
     ),
     (Code.LENGTH_CONFLICT, lambda case: case.found(Code.LENGTH_CONFLICT)),

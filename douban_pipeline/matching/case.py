@@ -1,4 +1,4 @@
-"""What the acceptance gate judges, and what its conditions ask about it."""
+"""The input of the acceptance gate, and the facts its conditions derive from it."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
 WHOLE_CAST = 3
-"""So many common actors beside the director are a work's cast; a sequel or a season has a number or another name."""
+"""Common actors that, with the director, identify a work; sequels and seasons differ in number or name."""
 
 LATIN_WORD = 4
-"""From this many letters on an original title in an alphabet is a word; a year has it once, if nobody else bears it."""
+"""Letters from which an original title in an alphabet identifies one work of a year, if no rival has the same name."""
 
 LATIN_LETTER = 0.35
-"""What a Latin letter says, in Chinese ones: 片名 of four are about as rare as titles of eleven letters."""
+"""Weight of a Latin letter in Chinese ones: Chinese titles of four characters are as rare as titles of 11 letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the gate judges.
+    """A candidate and its context, as the acceptance gate evaluates it.
 
     Attributes:
         video: The local video.
         subject: The candidate that would be confirmed.
         comparison: Their comparison.
         rivals: Comparisons of all *other* candidates, rejected ones too.
-        complete: Whether no search failed that could still name the subject, and no detail call.
+        complete: Whether no detail call failed, and no search that could still have found the subject.
         crowded: Whether there may be more works of this name than were found.
         has_siblings: Whether the caller knows of other works of this name or franchise.
         reverted: Douban ids whose link to this video was reverted before.
         linked: Titles of other videos that are linked to the candidate.
         chosen: The Douban id that a person chose for this video, None if nobody did.
-        same_poster: Whether the video's poster is the candidate's; that it is another says nothing.
+        same_poster: Whether the video's poster is the candidate's; a different poster is no evidence.
     """
 
     video: Video
@@ -53,19 +53,19 @@ class Case:
     same_poster: bool = False
 
     def found(self, *codes: Code) -> bool:
-        """Say whether any of these speaks against the candidate."""
+        """Return whether the comparison has any of these conflicts."""
         return any(code in self.comparison.conflicts for code in codes)
 
     @property
     def person(self) -> bool:
-        """Whether the director or the actors agree; one common actor will do for two works of one name and year."""
+        """Whether the director or the actors agree; with the exact year one common actor suffices."""
         if self.comparison.people_agree:
             return True
         return self.exact_year and self.comparison.item("actors").points > 0
 
     @property
     def people_known(self) -> bool:
-        """Whether people are known on both sides, whatever they say."""
+        """Whether directors or actors are known on both sides, whether they agree or not."""
         return any(self.comparison.item(name).outcome is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
 
     @property
@@ -76,7 +76,7 @@ class Case:
 
     @property
     def nobody_listed(self) -> bool:
-        """Whether the video has a cast and the candidate names nobody at all."""
+        """Whether the video has actors and the candidate has neither directors nor actors."""
         return bool(self.video.actors) and not (self.subject.directors or self.subject.actors)
 
     @property
@@ -86,15 +86,15 @@ class Case:
 
     @property
     def letters(self) -> float:
-        """Letters of the name the two have in common; one of an alphabet says a third of a Chinese one."""
+        """Letters of the matched name; a Latin letter counts as about a third of a Chinese character."""
         return letters_of(self.comparison.title.local)
 
     @property
     def own_latin_word(self) -> bool:
-        """Whether the video's title is the candidate's original one of a word or more, of that year and nobody else's.
+        """Whether the video's title is the candidate's Latin original title: long enough, of its year, without a rival.
 
-        Of 4,229 such titles of eight letters at most, seven pairs are of one year: Life, Chaos, The Girl. What has no
-        Chinese title is known to few, and there are more of those than any search names.
+        Of 4,229 such titles of at most eight letters, seven pairs share a year: Life, Chaos, The Girl. The candidate
+        must have a Chinese title: works without one are obscure, and a search finds only a part of them.
         """
         title = self.comparison.title
         if title.similarity < 1 or title.via_alias or title.numbers is not Numbers.NEITHER or not self.exact_year:
@@ -106,12 +106,12 @@ class Case:
 
     @property
     def traits(self) -> int:
-        """Facts beside title, year and people that agree; a poster is one more, and never the title or the year."""
+        """Number of agreeing facts beside title, year and people; the same poster counts as one."""
         comparison = self.comparison
         fields = sum(comparison.agrees(name) for name in ("region", "genre", "length"))
         return fields + (comparison.kind is True) + (comparison.title.names > 1) + self.same_poster
 
 
 def letters_of(name: str) -> float:
-    """Return the letters of a name, without its number and marks; one of an alphabet says a third of a Chinese one."""
+    """Return the letters of a name without number and marks; a Latin letter counts as a third of a Chinese one."""
     return sum(LATIN_LETTER if char < "\u0250" else 1.0 for char in parse_title(name).base)

@@ -1,7 +1,7 @@
-"""What can be wrong with a candidate, as machine codes and as sentences for reviewers.
+"""Reasons against a candidate, as machine codes and as sentences for reviewers.
 
-A code is stored and counted; a sentence is read. A finding's own sentence carries the values (年份差 3 年), the
-table here says the same without them.
+Codes are stored and counted; sentences are displayed. The sentence of a finding contains the values (年份差 3 年); the
+table here has the sentences without values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 
 class Code(enum.StrEnum):
-    """Every reason for which a candidate or a video is not confirmed."""
+    """Reason why a candidate or a video is not confirmed."""
 
     # The plan's hard rejects.
     TITLE_TOO_FAR = "TITLE_TOO_FAR"
@@ -32,7 +32,7 @@ class Code(enum.StrEnum):
     LENGTH_CONFLICT = "LENGTH_CONFLICT"
     MARKS_DIFFER = "MARKS_DIFFER"
     ORIGINALS_DIFFER = "ORIGINALS_DIFFER"
-    # What the acceptance gate misses.
+    # Unmet conditions of the acceptance gate.
     TITLE_NOT_EXACT = "TITLE_NOT_EXACT"
     ALIAS_UNBACKED = "ALIAS_UNBACKED"
     ALIAS_TAKEN = "ALIAS_TAKEN"
@@ -57,14 +57,14 @@ class Code(enum.StrEnum):
     NO_CANDIDATES = "NO_CANDIDATES"
     ALL_REJECTED = "ALL_REJECTED"
     SOURCE_DEGRADED = "SOURCE_DEGRADED"
-    # What the store says of a video.
+    # Stored state of the video.
     ID_LOCKED = "ID_LOCKED"
 
 
 HARD_REJECTS: frozenset[Code] = frozenset(
     {Code.TITLE_TOO_FAR, Code.YEAR_GAP, Code.KIND_CONFLICT, Code.REGION_CONFLICT, Code.DIRECTOR_CONFLICT}
 )
-"""Codes that take a candidate out of the running."""
+"""Codes that reject a candidate."""
 
 LABELS: Mapping[str, str] = {
     Code.TITLE_TOO_FAR: "标题冲突",
@@ -75,11 +75,11 @@ LABELS: Mapping[str, str] = {
     Code.LEAD_TOO_SMALL: "多候选接近",
     Code.ID_LOCKED: "锁定阻止",
 }
-"""The plan's labels: why a candidate that is near was not linked, in one word. Sentences begin with them."""
+"""The plan's labels: why a near candidate was not linked, in one word. Sentences begin with them."""
 
 
 def labels_of(codes: Iterable[str]) -> tuple[str, ...]:
-    """Return the labels among the codes, in their order; most codes have none."""
+    """Return the labels of the codes, in order; most codes have none."""
     return tuple(LABELS[code] for code in codes if code in LABELS)
 
 
@@ -87,7 +87,7 @@ _CODES_BY_LABEL = {label: code for code, label in LABELS.items()}
 
 
 def code_of(word: str) -> str:
-    """Return the code whose label ``word`` is; any other word as it is."""
+    """Return the code with the label ``word``; any other word unchanged."""
     return str(_CODES_BY_LABEL.get(word.strip(), word))
 
 

@@ -1,4 +1,4 @@
-"""What speaks against a candidate: the plan's hard rejects, and softer conflicts, each with its sentence."""
+"""Finds the conflicts of a candidate: the plan's hard rejects, and softer conflicts, each with its sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from douban_pipeline.matching.title_editions import edition_name
 
 
 class Finding(NamedTuple):
-    """Something that speaks against a candidate: a code, its sentence, and whether it takes the candidate out."""
+    """A conflict of a candidate: its code, its sentence, and whether it rejects the candidate."""
 
     code: str
     text: str
@@ -22,24 +22,24 @@ class Finding(NamedTuple):
 
 
 KIND_REJECTED_BELOW = 0.75
-"""Title similarity under which a film and a series are two works; above it the gate refuses, and a person looks."""
+"""Title similarity under which a kind conflict rejects; from it on the gate refuses and a person reviews."""
 
 
 def versus(mine: tuple[str, ...], theirs: tuple[str, ...], most: int) -> str:
-    """Return both sides of a field for a reviewer; nothing when one is empty."""
+    """Return both sides of a field as text for a reviewer; empty when one side is empty."""
     if not mine or not theirs:
         return ""
     return f"本地 {'、'.join(mine[:most])} / 豆瓣 {'、'.join(theirs[:most])}"
 
 
 def year_note(video: Video, subject: Subject, title: TitleMatch) -> str:
-    """Return both sides' years for a reviewer."""
+    """Return both sides' years as text for a reviewer."""
     mine = "、".join(map(str, local_years(video, title)))
     return f"本地 {mine} / 豆瓣 {subject.year or '、'.join(map(str, sorted(subject.release_years)))}"
 
 
 def find(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> tuple[Code, ...]:
-    """Return what speaks against a candidate, what may reject it first.
+    """Return the codes of a candidate's conflicts, possible rejects first.
 
     Args:
         video: The local video.
@@ -88,14 +88,14 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
 
 
 def takes_out(code: Code, found: Fields) -> bool:
-    """Say whether what speaks against a candidate takes it out of the running."""
+    """Return whether a conflict rejects the candidate."""
     if code is Code.KIND_CONFLICT:
         return found.title.similarity < KIND_REJECTED_BELOW
     return code in HARD_REJECTS
 
 
 def finding_of(code: Code, video: Video, subject: Subject, found: Fields) -> Finding:
-    """Return what :func:`find` found with its sentence, which most candidates never need."""
+    """Return a code of :func:`find` with its sentence; built on demand, since most candidates never need it."""
     words = _WORDS.get(code)
     text = SENTENCES[code] if words is None else words(video, subject, found)
     label = LABELS.get(code) if code in HARD_REJECTS else None
@@ -118,7 +118,7 @@ _KIND_NAMES = {
 
 
 def _kind(work: Video | Subject) -> str:
-    """Return the kind, and the format where the kind leaves it open: a series and an animated film conflict."""
+    """Return the kind, with the format where the kind does not imply one: a series and an animated film conflict."""
     name = _KIND_NAMES[work.kind]
     if work.kind in (Kind.FILM, Kind.SERIES, Kind.VARIETY):
         return name
@@ -129,7 +129,7 @@ def _kind(work: Video | Subject) -> str:
 def _number(number: int | None) -> str:
     if number is None:
         return "未标明"
-    return f" {number} 年" if number > 1900 else f"第 {number} 季"  # 歌手2025 counts by years
+    return f" {number} 年" if number > 1900 else f"第 {number} 季"  # 歌手2025 is numbered by year
 
 
 def _numbers(found: Fields) -> str:
@@ -168,7 +168,7 @@ _WORDS: Mapping[Code, Callable[[Video, Subject, Fields], str]] = {
     Code.ACTORS_DISJOINT: lambda video, subject, found: f"主演无交集：{versus(video.actors, subject.actors, 3)}",
     Code.LENGTH_CONFLICT: lambda video, subject, found: found.length.note,
 }
-"""What is said of each with its values; the others say the same of every candidate."""
+"""Sentences that contain values, by code; the other codes have the same sentence for every candidate."""
 
 
 def _gap(found: Fields) -> int:

@@ -1,7 +1,7 @@
 """The matcher's input: a local video and a Douban subject, as plain values.
 
-Whoever builds these has already unescaped HTML, split lists and dropped placeholders (未知, 内详, ``0``), so an
-empty field always means "unknown", never "known to be empty".
+The caller has already unescaped HTML, split lists and dropped placeholders (未知, 内详, ``0``). An empty field
+therefore always means "unknown", never "known to be empty".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class Kind(enum.StrEnum):
-    """What a work is. The first three exclude film against the others; the last three say nothing of the format."""
+    """Kind of a work. Film excludes series and variety; the last three kinds do not imply a format."""
 
     FILM = "film"
     SERIES = "series"
@@ -27,10 +27,10 @@ class Video:
 
     Attributes:
         vod_id: The CMS's key.
-        title: The name as the site writes it, with all its dirt.
+        title: The name as the site writes it, uncleaned.
         aliases: Other names, already split.
         year: The year the site gives, if any.
-        kind: What the site's category says.
+        kind: The kind that the site's category implies.
         regions: Region words in any vocabulary.
         languages: Language words in any vocabulary.
         directors: Names, without placeholders.
@@ -76,10 +76,10 @@ class Subject:
         duration_minutes: Length of the film or of one episode.
         episodes: Number of episodes.
         rating: Douban's score, None while there is none.
-        votes: How many people rated it, None where nobody says. It orders equals and proves nothing.
-        serial: Whether the source of the entry says that it has episodes; None where it says nothing.
-        fetched: Whether the facts are Douban's own answer. If not they are what a search said of a hit: a title,
-            perhaps the original title, a year, a kind.
+        votes: Number of ratings, None when unknown. Used only to order equal scores, not as evidence.
+        serial: Whether the source of the entry states that it has episodes; None when unknown.
+        fetched: Whether the facts are Douban's own answer. If not, they come from a search hit: a title, perhaps the
+            original title, a year, a kind.
     """
 
     douban_id: int

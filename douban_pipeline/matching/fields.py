@@ -1,4 +1,4 @@
-"""A video and a subject, field by field: what agrees, what differs, what is unknown. No points yet.
+"""Compares a video and a subject field by field: agree, disagree or unknown. Gives no points.
 
 Years, regions (which agree where they overlap, because a third of all films are co-productions) and lengths are
 compared here; names in `similarity`, people in `people`, kinds in `kinds`.
@@ -24,7 +24,7 @@ class YearGap(NamedTuple):
 
     Attributes:
         gap: Whole years, never negative.
-        own: Whether it was measured to the subject's own year, not to the year of some release. A re-release
+        own: Whether it was measured to the subject's own year, not to the year of a release. A re-release
             puts an old film into the year of its remake, so such a gap is no evidence.
         work: Whole years to the work's own year, which is its first release where it has none.
     """
@@ -42,7 +42,7 @@ def year_gap(local: Sequence[int], year: int | None, release_years: Sequence[int
     if not local or (year is None and not release_years):
         return None
     releases = min((abs(a - b) for a in local for b in release_years), default=None)
-    # Without a year field the first release is the best that is known of the work itself.
+    # Without a year field the first release is the best estimate of the work's own year.
     work = min(abs(a - (min(release_years) if year is None else year)) for a in local)
     if releases is None or (year is not None and (work <= 2 or work <= releases)):
         return YearGap(work, True, work)
@@ -58,14 +58,14 @@ def _read_regions(words: tuple[str, ...]) -> Regions:
 
 
 class RegionMatch(NamedTuple):
-    """What two lists of region words say.
+    """Result of comparing two lists of region words.
 
     Attributes:
-        agree: True, False or None as :func:`~douban_pipeline.cms.vocabulary.compatible` says.
-        firm: Whether they agree in regions named one by one. A group (欧美, 其它) agrees softly and never disagrees
-            with its members.
-        weak: Whether both sides say something and nothing of it is common, but one names a group (欧美), so that
-            they may be one all the same: too little for an agreement, too much to be called unknown.
+        agree: True, False or None, as returned by :func:`~douban_pipeline.cms.vocabulary.compatible`.
+        firm: Whether they agree in regions named individually. A group (欧美, 其它) agrees only weakly and never
+            disagrees with its members.
+        weak: Whether both sides name regions and share none, but one names a group (欧美), so that they may be the
+            same: too little for an agreement, too much for unknown.
     """
 
     agree: bool | None
@@ -79,7 +79,7 @@ def compare_regions(a: tuple[str, ...], b: tuple[str, ...]) -> RegionMatch:
     left, right = _read_regions(a), _read_regions(b)
     outcome = compatible(left, right)
     firm = outcome is True and not left.wildcards and not right.wildcards
-    # 其它 and words that nobody knows name no region: alone they say nothing.
+    # 其它 and unknown words name no region: alone they are no evidence.
     weak = outcome is None and all(side.codes or side.wildcards - {ANY} for side in (left, right))
     return RegionMatch(outcome, firm or (outcome is True and bool(left.codes & right.codes)), weak)
 
@@ -87,21 +87,21 @@ def compare_regions(a: tuple[str, ...], b: tuple[str, ...]) -> RegionMatch:
 # --- lengths ----------------------------------------------------------------------------------------------------------
 
 CLOSE_LENGTH = 0.06
-"""Minutes within this share (at least three minutes) agree: cuts, frame rates, end titles."""
+"""Lengths within this share (at least three minutes) agree: cuts, frame rates and end titles differ."""
 
 FAR_LENGTH = 0.25
-"""Beyond this share it is another work or another cut."""
+"""Lengths that differ by more than this share belong to another work or another cut."""
 
 
 class LengthMatch(NamedTuple):
-    """What two lengths say.
+    """Result of comparing two lengths.
 
     Attributes:
         agree: Whether they agree; None is unknown, or too far to agree and too near to disagree.
         note: The same in words for a reviewer.
-        far: Whether they are so far apart that it is another work or another cut.
-        minutes: How many minutes they are apart, where it is minutes that were compared.
-        episodes: The local and the subject's number of episodes, where it is these that were compared.
+        far: Whether they differ so much that it is another work or another cut.
+        minutes: Difference in minutes, where minutes were compared.
+        episodes: The local and the subject's number of episodes, where episodes were compared.
     """
 
     agree: bool | None
@@ -120,7 +120,7 @@ def compare_lengths(
     """Compare (local, subject) minutes and episodes.
 
     Series are compared by episodes, since all have episodes of 24 or 45 minutes; works of one episode by
-    minutes. A merged record may hold several seasons, so differing episodes are far only from one and a half times.
+    minutes. A merged record may hold several seasons, so episode numbers are far apart only from a ratio of 1.5.
     """
     mine, theirs = episodes
     if mine and theirs and max(mine, theirs) > 1:
@@ -152,13 +152,13 @@ class Fields(NamedTuple):
         title: The names that matched best.
         year: Distance in years.
         kind: Whether the kinds agree.
-        region: What the regions say.
+        region: Result for the regions.
         director: Whether a director is common.
-        no_director_common: Whether both sides name directors that can be compared, and none is common, whatever
-            excuses it.
+        no_director_common: Whether both sides name comparable directors and none is common, even where
+            ``director`` is None because that is excused.
         cast: How the lists of actors overlap.
         genres: The video's and the subject's genres, in Douban's words.
-        length: What minutes or episodes say.
+        length: Result for minutes or episodes.
     """
 
     title: TitleMatch
@@ -173,16 +173,16 @@ class Fields(NamedTuple):
 
 
 SAME_CAST = 3
-"""Common actors from which two far transliterations of the director may well be one person."""
+"""Common actors from which two distant transliterations of the director may be one person."""
 
 
 def local_years(video: Video, title: TitleMatch) -> tuple[int, ...]:
-    """Years the video claims: its own field, else the one its title states."""
+    """Return the years the video claims: its own field, else the one its title states."""
     return (video.year,) if video.year is not None else title.local_years
 
 
 def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: YearGap | None) -> Fields:
-    """Compare a video with one subject, field by field; names and years are compared already."""
+    """Compare a video with one subject, field by field; names and years are already compared."""
     cast = people.overlap(video.actors, subject.actors)
     directors = people.overlap(video.directors, subject.directors)
     return Fields(
@@ -206,10 +206,10 @@ def _director(
     video: Video, subject: Subject, found: people.Overlap, cast: people.Overlap, year: YearGap | None
 ) -> bool | None:
     if found.agree is not False:
-        # Many names sound alike, but few directors of one year.
+        # Many names sound alike, but few directors of works of one year have such names.
         of_year = found.agree is None and year is not None and year.own and year.gap <= 1
         return found.agree or (of_year and people.heard(video.directors, subject.directors)) or None
     is_film = Kind.FILM in (video.kind, subject.kind)
-    # Series change directors by episode, so lists of several need not meet.
+    # Directors of series change by episode, so lists of several may have no one in common.
     changing = not is_film and max(len(video.directors), len(subject.directors)) > 2
     return None if changing or (found.transliterated and cast.matched >= SAME_CAST) else False

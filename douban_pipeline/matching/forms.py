@@ -1,4 +1,4 @@
-"""The names of one work, read once: every reading of title, original title and aliases, ready to be measured."""
+"""The names of one work, parsed once: every reading of title, original title and aliases, ready for comparison."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from douban_pipeline.matching.titles import ParsedTitle, alias_readings, lone_ma
 _ARTICLE = re.compile(r"(?:the|a|an|le|la|les|l'|el|los|las|il|lo|gli|der|die|das|un|une)\s+(?=\w)", re.IGNORECASE)
 
 _PARTICLE_MAY_GO = 6
-"""Letters from which a name is the same without its 之 or 的."""
+"""Letters from which a name without its 之 or 的 counts as the same."""
 
 _AND_IS_AND = 5
-"""Letters from which 和 within a name is 与."""
+"""Letters from which 和 and 与 within a name count as equal."""
 
 OWN_SCRIPTS = frozenset({"kana", "hangul", "other"})
 """Scripts in which a work has one name: not Latin, where pinyin, English and the original may differ."""
 
 
 ASIDE = frozenset({"ova", "special", "recap", "pilot", "trailer", "upper", "middle", "lower"})
-"""Editions that stand beside a main work of the same name, so that an original title alone suffices to state them."""
+"""Editions that exist beside a main work of the same name, so that the original title alone suffices to state them."""
 
 
 class Form(NamedTuple):
-    """One name of a work, ready to be measured.
+    """One name of a work, ready for comparison.
 
     Attributes:
         text: Base and number as one string, normalised.
         parsed: The reading it belongs to.
         is_alias: Whether it is an alias, not a title.
-        soft_year: The year a reading took off the end of the name; it holds only for a work of about that year.
-        equal_only: Whether it is how others may write the name, which no other name is measured against.
+        soft_year: The year that the reading removed from the name; valid only for a work of about that year.
+        equal_only: Whether it is an alternative spelling, which is compared only for equality, not for similarity.
     """
 
     text: str
@@ -54,13 +54,13 @@ class TitleForms:
     Attributes:
         title: The likeliest reading of its title.
         forms: Every reading of every name, titles before aliases.
-        by_text: The same by text; of equal texts the first.
-        measured: The same of names that another may be somewhat like.
+        by_text: The forms by text; of equal texts the first.
+        measured: The forms that are compared for similarity, without equal texts.
         bases: Names without their numbers.
-        claimed: Numbers the work carries: its title's, else those its other names give to the same name.
+        claimed: Numbers of the work: its title's, else those its other names give to the same name.
         editions: Distinct editions that any name states.
         own: Names in a script of its own, by script.
-        aside: Editions that the original title alone states, of those that are no main work: specials, halves.
+        aside: Editions beside a main work (specials, halves) that only the original title states.
     """
 
     title: ParsedTitle
@@ -83,7 +83,7 @@ def names_of(work: Video | Subject) -> TitleForms:
 
 @lru_cache(maxsize=64)
 def _names_of_video(title: str, aliases: tuple[str, ...]) -> TitleForms:
-    """Return a video's names; the last ones are kept, since all its candidates are compared with them."""
+    """Return a video's names; the latest are cached, since all its candidates are compared with them."""
     marks = tuple(alias for alias in aliases if lone_mark(alias) is not None)
     return _names(title, "", tuple(alias for alias in aliases if alias not in marks), marks)
 
@@ -95,7 +95,7 @@ def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str
     if original and normalise(original) != normalise(title):
         by_original = readings(original)
         writing = script(original)
-        # 赛德克·巴莱(下)：彩虹桥 has 賽德克·巴萊 for its original: of one script, the shorter name is no title.
+        # 赛德克·巴莱(下)：彩虹桥 has the original 賽德克·巴萊: in the same script, the shorter name is no title.
         found += _expand(by_original, is_alias=writing == script(title) == "han")
         if writing == "latin" and script(title) != "latin":
             found.append(_joined(by_title[0], by_original[0]))
@@ -129,10 +129,10 @@ def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str
 
 
 def _with_marks(found: tuple[ParsedTitle, ...], marks: Iterable[str]) -> tuple[ParsedTitle, ...]:
-    """Return the readings of a title with the season or part that stands alone among its aliases."""
+    """Return the readings of a title, completed by the seasons or parts that are separate aliases."""
     for mark in filter(None, map(lone_mark, marks)):
         if mark.number_kind == "part":
-            # Part 2 beside a name says which half of the season it is; the first half bears the season's own name.
+            # The alias Part 2 states which half of the season it is; the first half has the season's own name.
             halves = frozenset({f"part-{mark.number}"} if mark.number != 1 else ())
             found = tuple(each._replace(editions=each.editions | halves) for each in found)
         else:
@@ -150,11 +150,11 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
         soft = reading.year if reading.number_kind == "year" and reading.number is None else None
         yield Form(reading.form, reading, is_alias, soft)
         if reading.subtitled or (reading.number == 1 and reading.number_kind in ("season", "part")):
-            # The first of several often bears no number on the other side, nor does one with a subtitle. What the
-            # numbers say is asked apart.
+            # The first of several often has no number on the other side, nor does one with a subtitle. Numbers are
+            # compared separately.
             yield Form(reading.base, reading, is_alias, soft)
         if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
-            # 福五鼠之三十六计 is 福五鼠三十六计; behind a number the particle is gone anyway.
+            # 福五鼠之三十六计 is 福五鼠三十六计; after a number the particle is already removed.
             yield Form(reading.form.replace("之", ""), reading, is_alias, soft)
         for written in _otherwise(reading.base):
             yield Form(reading._replace(base=written).form, reading, is_alias, soft, equal_only=True)
@@ -168,9 +168,9 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
 
 
 def _otherwise(base: str) -> Iterator[str]:
-    """Yield a name as translators and sites write it otherwise: without its 的, and with 与 for 和.
+    """Yield alternative spellings of a name: without its 的, and with 与 for 和.
 
-    西伯利亚理发师 is 西伯利亚的理发师. Of a short name the particle is much: 消失爱人 is not 消失的爱人.
+    西伯利亚理发师 is 西伯利亚的理发师. In a short name the particle matters: 消失爱人 is not 消失的爱人.
     """
     inside = base[1:-1]
     if "的" in inside and len(base) >= _PARTICLE_MAY_GO:
@@ -180,7 +180,7 @@ def _otherwise(base: str) -> Iterator[str]:
 
 
 def _joined(title: ParsedTitle, original: ParsedTitle) -> Form:
-    """Return both names as one, as sites write them: 寻梦环游记 Coco."""
+    """Return both names joined, as sites write them: 寻梦环游记 Coco."""
     number = title.number if title.number is not None else original.number
     both = ParsedTitle(
         base=title.base + original.base,
@@ -199,7 +199,7 @@ def _claimed(
     if title.number is not None:
         return frozenset({title.number})
     claimed = set()
-    # 第2期 of the original says season 2; a sequel's digit there has its subtitle in the Chinese title.
+    # 第2期 in the original means season 2; a sequel with a digit there has a subtitle in the Chinese title.
     if original and (original[0].number_kind == "season" or original[0].base == title.base):
         claimed.add(original[0].number)
     # 傲慢与偏见2005 is an alias that distinguishes remakes, not a season.

@@ -1,7 +1,7 @@
-"""The last line before a write, on plain values: would this CONFIRMED break a rule?
+"""Final check before a write, on plain values: whether a CONFIRMED verdict would violate a rule.
 
-The asset checks show what it says of stored verdicts; the write path asks it again for every row. It trusts
-nothing that led to the verdict and needs none of the matcher's types.
+The asset checks show its results for stored verdicts; the write path runs it again for every row. It does not rely on
+how the verdict was reached and uses none of the matcher's types.
 """
 
 from __future__ import annotations
@@ -55,22 +55,23 @@ def violations(
     Args:
         verdict: The stored status.
         score: Points of the confirmed candidate; a missing score is under every threshold.
-        lead: Points it is ahead of the next work, None when there was none.
+        lead: Points by which it leads the next work, None when there was none.
         rejects: Its hard rejects.
-        complete: Whether no search failed that could still name the subject; an incomplete set is a degraded source.
-        source_healthy: Whether no call failed to a source that named candidates.
+        complete: Whether no search failed that could still have found the subject; an incomplete set counts as a
+            degraded source.
+        source_healthy: Whether no call to a source of candidates failed.
         locked: Whether the video's Douban id is locked.
         ignored: Whether the video is ignored.
-        profile_in_force: Whether the score is that of the profile in force; another's means nothing here.
+        profile_in_force: Whether the score is of the current profile; scores of other profiles are not comparable.
         braked: Whether the verdict belongs to a stratum in which nothing is confirmed at present.
         chosen_otherwise: Whether a person chose another subject for the video.
-        thresholds: The limits in force.
+        thresholds: The current limits.
     """
     if verdict != "CONFIRMED":
         return ()
     broken = {
         HARD_REJECT: bool(rejects),
-        # Written so that NaN, too, is under the threshold.
+        # Written so that NaN also counts as under the threshold.
         SCORE_UNDER_THRESHOLD: score is None or not score >= thresholds.confirm,
         LEAD_UNDER_THRESHOLD: lead is not None and not lead >= thresholds.lead,
         SOURCE_DEGRADED: not complete or not source_healthy,

@@ -1,7 +1,7 @@
-"""Which hits of a search are worth a request to Douban, and when enough has been asked.
+"""Selects which search hits are requested from Douban, and decides when to stop.
 
-Requests are the scarce thing. A hit says a title, often a year, sometimes that it has episodes; what these rule
-out need not be asked about.
+Requests are the scarce resource. A hit contains a title, often a year, sometimes that it has episodes; hits that these
+rule out need no request.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS, Thresholds, com
 from douban_pipeline.matching.similarity import Numbers, match_titles
 
 SEQUEL_YEARS = 8
-"""Within this many years a work of the same name may have the same cast."""
+"""Years within which another work of the same name may have the same cast."""
 
 
 class Likeness(enum.IntEnum):
     """How likely a hit is the video's subject, the likeliest first."""
 
     NAMESAKE = 0
-    """Named like the video, and nothing known against it."""
+    """Same name as the video, without a known conflict."""
     FIRST_SEASON = 1
-    """The first season or part of the exact year, where one of the two states no number."""
+    """First season or part of the exact year, where one of the two states no number."""
     NEAR = 2
-    """Named like it, but two years off or with a number only on one side."""
+    """Same name, but two years apart or with a number only on one side."""
     ALIKE = 3
-    """Named somewhat like it."""
+    """Similar name."""
     GUESS = 4
-    """Named otherwise; an alias may be what the search found."""
+    """Different name; the search may have found an alias."""
     OTHER_YEAR = 5
-    """Named like it, but years off; people in common would be worth a person's look."""
+    """Same name, but years apart; common people would make it worth a review."""
     RULED_OUT = 6
-    """Not the video's subject, whatever Douban may say of it."""
+    """Not the video's subject, regardless of Douban's data."""
 
 
 def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Likeness:
-    """Return how likely a subject is the video's, by what a hit says of it or by all that is known of it."""
+    """Return how likely a subject is the video's, from the data of a search hit or from its full data."""
     title = match_titles(video, subject)
     gap = year_gap(local_years(video, title), subject.year, subject.release_years)
     if kinds.agree(video, subject) is False:
@@ -65,9 +65,9 @@ def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_TH
 
 
 def ends_search(video: Video, subject: Subject) -> bool:
-    """Say whether a fetched subject is so surely the video's that no other hit needs to be asked about.
+    """Return whether a fetched subject is so certain to be the video's that no other hit needs a request.
 
-    That is one of the same name, with a director or actors in common, and nothing against it.
+    It must have the same name, a director or actors in common, and no conflict.
     """
     found = compare(video, subject)
     if not found.title.near_exact or found.rejects or found.conflicts:
@@ -76,9 +76,10 @@ def ends_search(video: Video, subject: Subject) -> bool:
 
 
 def may_match_too(video: Video, settled: Subject, other: Subject) -> bool:
-    """Say whether a namesake nobody asked about may be the video as well as the subject that people speak for.
+    """Return whether an unfetched namesake may be the video as well as the subject that people support.
 
-    With a year the people decide. Without one a sequel of the same name and cast is as good, and comes soon.
+    If the video has a year, the people decide. If not, a sequel with the same name and cast is equally likely, and
+    sequels follow within a few years.
     """
     if video.year is not None or settled.year is None or other.year is None:
         return False

@@ -1,7 +1,7 @@
 """Kinds of works, which of them exclude each other, and their genres in Douban's words.
 
-Film, series and variety are formats. Animation, documentary and short say how a work is made, not its format:
-a site's 动漫 holds films and series alike, so for these the episodes or the length decide.
+Film, series and variety are formats. Animation, documentary and short describe how a work is made, not its format:
+a site's category 动漫 contains both films and series, so for these the episodes or the length decide.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from douban_pipeline.cms.vocabulary import genres_of
 from douban_pipeline.matching.facts import Kind, Subject, Video
 
 FEATURE_MINUTES = 60
-"""From this length on a work of one part is a film."""
+"""Minutes from which a work of one part counts as a film."""
 
 _SERIAL = frozenset({Kind.SERIES, Kind.VARIETY})
 
 
 def serial(work: Video | Subject) -> bool | None:
-    """Say whether a work has episodes; None when unknown."""
+    """Return whether a work has episodes; None when unknown."""
     if isinstance(work, Subject) and work.serial is not None:
         return work.serial
     if work.kind in _SERIAL or (work.episodes or 0) > 1:
@@ -31,9 +31,9 @@ def serial(work: Video | Subject) -> bool | None:
 
 
 def agree(video: Video, subject: Subject) -> bool | None:
-    """Return True for the same kind, False for kinds that exclude each other, None when that cannot be said.
+    """Return True for the same kind, False for kinds that exclude each other, None when undecided.
 
-    Series and variety leave it open: Douban files variety shows under television.
+    Series and variety are undecided, because Douban files variety shows under television.
     """
     a, b = video.kind, subject.kind
     if {a, b} == {Kind.VARIETY, Kind.ANIMATION}:
@@ -47,7 +47,7 @@ def agree(video: Video, subject: Subject) -> bool | None:
 
 
 def animated(kind: Kind | None, genres: frozenset[str]) -> bool | None:
-    """Say whether a work is animated; None when neither its kind nor its genres (Douban's words) show it."""
+    """Return whether a work is animated; None when its kind is not animation and it has no genres (Douban's words)."""
     if kind is Kind.ANIMATION or "动画" in genres:
         return True
     return False if genres else None
@@ -55,5 +55,5 @@ def animated(kind: Kind | None, genres: frozenset[str]) -> bool | None:
 
 @lru_cache(maxsize=16384)
 def read_genres(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the genres among the words; a category's name is none."""
+    """Return the genres among the words; category names are ignored."""
     return genres_of(words)

@@ -1,4 +1,4 @@
-"""Numbers as titles write them: Arabic, Chinese (一 to 九百九十九, 廿, 卅, 两, 壹贰叁), Roman letters."""
+"""Parses numerals of titles: Arabic, Chinese (一 to 九百九十九, 廿, 卅, 两, 壹贰叁) and Roman."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 
 CHINESE_DIGITS = "零〇一二两三四五六七八九十百廿卅"
-"""Characters of a Chinese numeral, to be put inside a character class."""
+"""Characters of a Chinese numeral, for use inside a character class."""
 
 FINANCIAL_DIGITS = "壹贰叁肆伍陆柒捌玖拾佰"
-"""Characters of a numeral as written on cheques: 叁之章."""
+"""Characters of financial numerals: 叁之章."""
 
 _PLAIN = str.maketrans(FINANCIAL_DIGITS, "一二三四五六七八九十百")
 _DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -35,7 +35,7 @@ def roman_value(text: str) -> int | None:
 def chinese_value(text: str) -> int | None:
     """Return the value of a Chinese numeral below 1000, or None.
 
-    Both ways of writing are read: 二十三 with units and 二三 or 二〇 digit by digit.
+    Both notations are read: 二十三 with units, 二三 or 二〇 digit by digit.
     """
     if not text:
         return None
@@ -68,7 +68,7 @@ def chinese_value(text: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def numeral(text: str) -> int | None:
-    """Return the value of a numeral in any of the known writings, English number words included, or None."""
+    """Return the value of a numeral in any known notation, English number words included, or None."""
     text = text.strip()
     if text.isdecimal():
         return int(text) if len(text) <= 4 else None
@@ -77,9 +77,9 @@ def numeral(text: str) -> int | None:
 
 @lru_cache(maxsize=65536)
 def with_digits(text: str) -> str:
-    """Return a text with the numerals from 2 on that are written out (七, 十二, twelve) as Arabic digits.
+    """Return a text with written-out numerals from 2 on (七, 十二, twelve) replaced by Arabic digits.
 
-    一 is a word in too many names, and so is "one".
+    一 and "one" are left: too many names contain them as words.
     """
     return _WRITTEN.sub(_as_digits, text)
 

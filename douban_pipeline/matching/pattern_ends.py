@@ -1,6 +1,6 @@
-"""Which characters the matches of a pattern may end in, read off the pattern: most need not be tried on most titles.
+"""Derives the characters in which matches of a pattern may end, so that most patterns are skipped for most titles.
 
-Only the syntax that the title tables use is known. What is not, or leaves the end open, gives `ANYTHING`.
+Only the syntax used by the title tables is supported. Other syntax, or an open end, gives `ANYTHING`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DIGITS = frozenset("0123456789")
 _SPACES = frozenset(" \t\n\r\f\v")
 _RANGE = re.compile(r"(?P<escape>\\.)|(?P<low>[^\\])-(?P<high>[^\]\\])|(?P<char>.)", re.DOTALL)
 _WIDEST = 200
-"""Characters of a range that are listed one by one; a wider one is left open."""
+"""Most characters of a range that are listed individually; a wider range counts as unknown."""
 
 
 class _OpenEndError(Exception):
@@ -33,7 +33,7 @@ def ends(source: str) -> frozenset[str] | None:
     """Return the characters, casefolded, that a match of the pattern may end in, or `ANYTHING`.
 
     Args:
-        source: A regular expression that is matched without regard to case. Looking around takes no part in a match.
+        source: A case-insensitive regular expression. Lookarounds are not part of a match.
     """
     try:
         found, may_be_empty, at = _either(source, 0)
@@ -43,7 +43,7 @@ def ends(source: str) -> frozenset[str] | None:
 
 
 def _either(source: str, at: int) -> tuple[frozenset[str], bool, int]:
-    """Read alternatives up to a closing bracket; return their ends, whether one may be empty, and where they stop."""
+    """Parse alternatives up to a closing bracket; return their ends, whether one may be empty, and the end position."""
     found, may_be_empty = frozenset[str](), False
     while True:
         last, empty, at = _sequence(source, at)
@@ -80,7 +80,7 @@ def _sequence(source: str, at: int) -> tuple[frozenset[str], bool, int]:
 
 
 def _behind(source: str, at: int) -> int:
-    """Return the place behind the bracket that closes what is open at ``at``."""
+    """Return the position after the bracket that closes the one open at ``at``."""
     depth = 1
     while depth:
         token = _TOKEN.match(source, at)

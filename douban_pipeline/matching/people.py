@@ -1,8 +1,8 @@
-"""Names of people: the same person under two spellings, and how far two lists overlap.
+"""Compares names of people: one person under two spellings, and the overlap of two lists.
 
-A Chinese name is compared letter by letter after folding. A transliterated one (阿尔伯特·芬尼 / 艾伯特·芬尼)
-varies with the translator and gets a similarity test. Names in different scripts cannot be compared at all:
-they say nothing, neither for nor against; unless one asks whether they sound alike.
+A Chinese name is compared letter by letter after folding. A transliterated name (阿尔伯特·芬尼 / 艾伯特·芬尼) varies
+with the translator and is compared by similarity. Names in different scripts cannot be compared by spelling and are no
+evidence for or against; `heard` compares them by sound.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from douban_pipeline.matching.phonetics import SAME_SOUND, sounds_alike
 from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script
 
 SAME = 0.8
-"""Two transliterations at least this alike are one person."""
+"""Similarity from which two transliterations are one person."""
 
-_LONG = 5  # letters from which a name without dots is a transliterated one too
+_LONG = 5  # letters from which a name without dots also counts as transliterated
 _UNLIKE = 50.0  # under this ratio, of 100, two spellings cannot be one name
 
 MAYBE = 0.6
-"""Between this and :data:`SAME` it is undecided."""
+"""Similarity between this and :data:`SAME` is undecided."""
 
-_MOST_HEARD = 12  # pairs of names; of more, some sound alike by chance
+_MOST_HEARD = 12  # most pairs of names; among more, some sound alike by chance
 
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")
@@ -35,14 +35,14 @@ _MAYBE_ROLE = re.compile(r"\(|\[|【|饰 | as ")
 
 
 class Overlap(NamedTuple):
-    """How two lists of people agree.
+    """Overlap of two lists of people.
 
     Attributes:
         matched: People on both lists.
         doubtful: Pairs whose spelling is too close for a disagreement and too far for an agreement.
         left: People of the first list that could be compared with anyone of the second.
-        right: The same the other way round.
-        transliterated: Whether nobody on either list bears a plain Chinese, Japanese or Korean name.
+        right: People of the second list that could be compared with anyone of the first.
+        transliterated: Whether nobody on either list has a plain Chinese, Japanese or Korean name.
     """
 
     matched: int
@@ -53,7 +53,7 @@ class Overlap(NamedTuple):
 
     @property
     def agree(self) -> bool | None:
-        """True with a common person, False when comparable lists share nobody, None when nothing can be said."""
+        """True with a common person, False when comparable lists share nobody, None when undecided."""
         if self.matched:
             return True
         return None if self.doubtful or not (self.left and self.right) else False
@@ -64,10 +64,10 @@ class _Name(NamedTuple):
 
     Attributes:
         folded: The whole name, normalised.
-        script: What it is written in.
-        parts: What dots and spaces separate, normalised.
-        key: What two spellings of one name have in common at once: Latin names may be turned round.
-        transliterated: Whether it was turned into this script from another, so that spellings vary.
+        script: Its script.
+        parts: Its parts between dots and spaces, normalised.
+        key: Key equal for equivalent spellings: the parts of Latin names may be in another order.
+        transliterated: Whether it was converted into this script from another, so that spellings vary.
     """
 
     folded: str
@@ -79,7 +79,7 @@ class _Name(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def _spellings(name: str) -> tuple[_Name, ...]:
-    """The ways one entry writes a person: 白井悠介 Yusuke Shirai is two."""
+    """Return the spellings in one entry: 白井悠介 Yusuke Shirai has two."""
     if is_settled(name):
         return (_Name(name, "han", (name,), name, len(name) >= _LONG),)
     text = narrow(name)
@@ -102,10 +102,10 @@ def _spellings(name: str) -> tuple[_Name, ...]:
 
 
 def _alike(a: _Name, b: _Name, ratio: float) -> float:
-    """Return how alike two transliterations are, 0 to 1, given how alike their letters are."""
+    """Return the similarity of two transliterations, 0 to 1, given the similarity of their letters."""
     if len(a.parts) == 1 or len(b.parts) == 1:
         return ratio
-    # Translators differ within a name (阿尔伯特/艾伯特), families share the last one: both ends must be alike.
+    # Translators differ within a name (阿尔伯特/艾伯特), and families share the last name: both ends must be similar.
     ends = [fuzz.ratio(a.parts[end], b.parts[end]) / 100 for end in (0, -1)]
     if min(ends) < 0.5:
         return min(ratio, SAME - 0.01)
@@ -116,13 +116,13 @@ class _People(NamedTuple):
     """A list of people, each once.
 
     Attributes:
-        names: The entries as they came.
+        names: The unchanged entries.
         keys: The keys of each entry's spellings.
         by_key: Entries by the key of each spelling.
         by_end: Entries of several parts by their first and last part.
-        varying: Transliterated spellings with their entries: those that may be spelt otherwise elsewhere.
-        scripts: What the names are written in.
-        transliterated: Whether all are.
+        varying: Transliterated spellings with their entries: they may be spelt differently elsewhere.
+        scripts: The scripts of the names.
+        transliterated: Whether all names are transliterated.
     """
 
     names: tuple[str, ...]
@@ -155,7 +155,7 @@ _NOBODY = Overlap(0, 0, 0, 0, True)
 
 
 def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
-    """Compare two lists of people. Each person is counted once."""
+    """Return the overlap of two lists of people; each person is counted once."""
     if not a or not b:
         return _NOBODY
     mine, theirs = _people(a), _people(b)
@@ -170,7 +170,7 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
         else:
             del free[hit]
             matched += 1
-    # Who bears a plain name on either list is there under it or not at all.
+    # A person with a plain name on either list is listed under that name or not at all.
     for name in pending if theirs.varying or mine.varying else ():
         value, other = _closest(name, theirs, free)
         if value >= SAME:
@@ -184,7 +184,7 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
 
 @lru_cache(maxsize=16384)
 def heard(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Say whether somebody on one short list has a Latin name that sounds like a Chinese one on the other."""
+    """Return whether somebody on one short list has a Latin name that sounds like a Chinese one on the other."""
     if not a or not b or len(a) * len(b) > _MOST_HEARD:
         return False
     mine, theirs = ([each for name in names for each in _spellings(name)] for names in (a, b))
@@ -197,10 +197,10 @@ def heard(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, str]:
-    """Return how alike the likest of the others is to a name that none of them bears, and who that is."""
+    """Return the person of ``people`` who is not matched yet and has the most similar name, with the similarity."""
     best = (0.0, "")
     for mine in _spellings(name):
-        # 科波拉 may be 弗朗西斯·福特·科波拉, and the other way round.
+        # 科波拉 may be 弗朗西斯·福特·科波拉, and vice versa.
         ends = mine.parts[:: len(mine.parts) - 1] if len(mine.parts) > 1 else ()
         likely = [people.by_end.get(mine.folded), *(people.by_key.get(end) for end in ends)]
         if best[0] < MAYBE:
@@ -217,12 +217,12 @@ def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, s
 
 
 def _comparable(people: _People, others: _People) -> int:
-    """Count those who share a script with anybody of the others."""
+    """Return how many people have a name in a script that any of the others uses."""
     if people.scripts <= others.scripts:
         return len(people.names)
     return sum(any(each.script in others.scripts for each in _spellings(name)) for name in people.names)
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that hold a letter, in order."""
+    """Return the names that contain a letter, in order."""
     return tuple(value for value in values if normalise(value))

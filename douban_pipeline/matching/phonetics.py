@@ -1,9 +1,9 @@
-"""Whether a Chinese name may be a Latin one, by its sound: 阿尔弗雷德·希区柯克 is Alfred Hitchcock, 张一白 Yibai Zhang.
+"""Compares Chinese and Latin names by sound: 阿尔弗雷德·希区柯克 is Alfred Hitchcock, 张一白 is Yibai Zhang.
 
-A transliteration keeps the consonants, more or less: translators add vowels, drop an r before a consonant, and write
-one sound in several ways. So consonants are aligned, where a pair that translators write for one another costs nothing
-and a silent letter little. Likeness in sound can speak for two names being one person's, never against it: 今村昌平 is
-Shôhei Imamura, and sounds like somebody else.
+A transliteration mostly keeps the consonants: translators add vowels, drop an r before a consonant, and write one
+sound in several ways. Consonants are therefore aligned: a pair that translators use for one another costs nothing, a
+silent letter little. Similar sound is evidence that two names belong to one person; different sound is no evidence
+against it: 今村昌平 is Shôhei Imamura, and sounds different.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from itertools import permutations
 from anyascii import anyascii
 
 SAME_SOUND = 0.8
-"""From this likeness on two names are one person's."""
+"""Similarity from which two names belong to one person."""
 
-_END_UNLIKE = 0.5  # what first and last parts must reach on their own: brothers share the last one
-_LEAST_SOUNDS = 4  # fewer consonants are many people's
+_END_UNLIKE = 0.5  # least similarity of the first and of the last parts: brothers share the last one
+_LEAST_SOUNDS = 4  # fewer consonants are shared by many names
 _MOST_PARTS = 3  # of a Chinese name in Latin letters
 
 # Sounds are single letters. Latin: C is ch (which may be k), G is g before e and i, r and h are often silent.
@@ -60,7 +60,7 @@ _SAME = {
     "J": "QRSXH",
     "G": "QKRSX",
 }
-"""Chinese sounds that translators write for a Latin one."""
+"""Chinese sounds that translators use for a Latin one."""
 
 _NEAR = {
     "M": "N",
@@ -78,24 +78,24 @@ _NEAR = {
     "Z": "X",
     "G": "HZ",
 }
-"""Those they write for it seldom, or for a neighbour."""
+"""Chinese sounds that translators use for it rarely, or for a similar sound."""
 
 _NEAR_COSTS = 0.4
 _SILENT = {"h": 0.15, "r": 0.3, "W": 0.4, "J": 0.5, "T": 0.6, "L": 0.6, "K": 0.7, "S": 0.6, "N": 0.6, "P": 0.8}
-"""What a Latin sound costs that the Chinese name leaves out; others cost 1."""
+"""Cost of a Latin sound that the Chinese name omits; others cost 1."""
 
 _ADDED = {"E": 0.2, "L": 0.5, "H": 0.4, "N": 0.6, "W": 0.4, "R": 0.6, "T": 0.6, "S": 0.6, "F": 0.6}
-"""What a Chinese sound costs that the Latin name does not have; others cost 1."""
+"""Cost of a Chinese sound that the Latin name does not have; others cost 1."""
 
 
 @lru_cache(maxsize=65536)
 def sounds_alike(latin: tuple[str, ...], han: tuple[str, ...]) -> float:
-    """Return how alike a Latin and a Chinese name sound, 0 to 1.
+    """Return the similarity in sound of a Latin and a Chinese name, 0 to 1.
 
     Args:
-        latin: Parts of the name in Latin letters, in their order.
-        han: What dots separate of the Chinese name; a name of one part is a Chinese one, and its pinyin must be the
-            Latin name's, in whatever order its parts are.
+        latin: Parts of the name in Latin letters, in order.
+        han: Parts of the Chinese name between dots. A name of one part is Chinese: its pinyin must equal the Latin
+            name's parts in any order.
     """
     latin = tuple(part for part in map(_letters, latin) if part)
     if len(han) == 1:
@@ -150,13 +150,13 @@ def _syllable_sounds(syllable: str) -> str:
 
 
 def _once(sounds: str) -> str:
-    """Return the sounds without doubles: 安南德 has one n more than Anand."""
+    """Return the sounds without repetitions: 安南德 has one n more than Anand."""
     return re.sub(r"(.)\1+", r"\1", sounds)
 
 
 def _likeness(latin: str, han: str) -> float:
     if not latin and not han:
-        return _END_UNLIKE  # vowels alone say nothing
+        return _END_UNLIKE  # vowels alone are no evidence
     return 1 - _distance(latin, han) / max(len(latin), len(han))
 
 

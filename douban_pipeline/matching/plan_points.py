@@ -1,8 +1,8 @@
-"""The plan's points: how much of an item's points each outcome earns, as shares of the most there is.
+"""The plan's points: the share of an item's weight that each outcome earns.
 
-The plan gives points for what nobody knows, too, so that a record without people can reach the review line. They
-are points and no evidence: what agrees, disagrees or is unknown is said by `scoring`, and the acceptance gate counts
-only what agrees.
+The plan also gives points for unknown fields, so that a record without people can reach the review threshold. These
+points are no evidence: `scoring` determines what agrees, disagrees or is unknown, and the acceptance gate counts only
+agreements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN_SHARES: Mapping[str, float] = {
     "actors": 4 / 8,
     "genre": 2 / 5,
 }
-"""What an item earns of which one side says nothing. Of a length that is not known the plan gives nothing."""
+"""Share of an item that is unknown on one side. The plan gives nothing for an unknown length."""
 
 _YEARS: Mapping[int, float] = {0: 1.0, 1: 10 / 15, 2: 5 / 15}
 _WEAK_REGION = 4 / 10
@@ -29,15 +29,15 @@ _CLOSE_EPISODES = 4 / 5
 
 
 def year_share(gap: YearGap | None) -> float:
-    """Return the share for years: of the work's own year, since a re-release is another year of the same work."""
+    """Return the share for years, measured to the work's own year: a re-release is another year of the same work."""
     return UNKNOWN_SHARES["year"] if gap is None else _YEARS.get(gap.work, 0.0)
 
 
 def length_share(length: LengthMatch) -> float:
-    """Return the share for minutes or episodes; nothing where they are not known.
+    """Return the share for minutes or episodes; 0 where they are unknown.
 
-    Minutes earn all within 10, three fifths within 20. Of episodes the plan says no more than "near, 3 to 5": the
-    same number is 5 points, a tenth (or one episode) apart 4, a fifth (or two) apart 3.
+    Minutes earn all within 10, three fifths within 20. For episodes the plan states only "near, 3 to 5": the same
+    number is 5 points, a difference of a tenth (or one episode) 4, of a fifth (or two) 3.
     """
     if length.minutes is not None:
         if length.minutes <= _CLOSE_MINUTES:

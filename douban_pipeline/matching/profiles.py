@@ -1,8 +1,8 @@
-"""Profiles: how a comparison becomes the score that decides, and the points that people are shown.
+"""Profiles: how a comparison becomes the deciding score and the displayed points.
 
-``plan`` takes the plan's sum literally: what is unknown has points too. ``calibrated`` takes the share earned by
-evidence of what could be compared, so that a record without people is not punished for what nobody knows. In both the
-acceptance gate then asks whether enough agrees; a score alone never confirms.
+``plan`` is the plan's literal sum: unknown fields have points too. ``calibrated`` is the share of points earned by
+evidence among the fields that could be compared, so that a record without people is not penalised for unknown fields.
+In both, the acceptance gate then checks whether enough agrees; a score alone never confirms.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ PROFILES = ("plan", "calibrated")
 """Names of all profiles."""
 
 ENOUGH = 60.0
-"""Weight that has to be compared, by default that of title and year: what is missing of it counts as not earned."""
+"""Least weight that must be compared, by default that of title and year: missing weight counts as not earned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A way to decide.
+    """A scoring profile.
 
     Attributes:
         name: One of :data:`PROFILES`.
         weights: Points of the items.
-        thresholds: Where verdicts change; they hold for this profile's score.
+        thresholds: Thresholds of the verdicts, for this profile's score.
     """
 
     name: str = "plan"
@@ -46,7 +46,7 @@ class Profile:
 
     @property
     def most(self) -> float:
-        """The highest score there is."""
+        """The highest possible score."""
         return self.weights.total if self.name == "plan" else 100.0
 
     def score(self, comparison: Comparison) -> float:
@@ -54,7 +54,7 @@ class Profile:
         return comparison.score if self.name == "plan" else _share_earned(comparison)
 
     def score_without(self, comparison: Comparison, item: str) -> float:
-        """Return what the score would be if the field of an item were unknown on one side."""
+        """Return the score as if the field of an item were unknown on one side."""
         if self.name != "plan":
             return _share_earned(comparison, without=item)
         place = ITEMS.index(item)
@@ -66,9 +66,9 @@ class Profile:
         return comparison.score if self.name == "plan" else comparison.earned
 
     def items(self, comparison: Comparison) -> tuple[Item, ...]:
-        """Return the items with this profile's points, which are what people are shown.
+        """Return the items with this profile's points, for display.
 
-        Where the score is the share of what could be compared, the rest has no weight.
+        Where the score is a share of the compared fields, the other fields have no weight.
         """
         if self.name == "plan":
             pairs = zip(comparison.items, comparison.plan_points, strict=True)
@@ -77,11 +77,11 @@ class Profile:
 
 
 def _share_earned(comparison: Comparison, without: str = "") -> float:
-    """Return the share earned of what could be compared, in per cent; a rating is no evidence."""
+    """Return the earned share of the points of compared fields, in per cent; a rating is no evidence."""
     earned = possible = 0.0
     compared = zip(ITEMS, comparison.outcomes, comparison.points, comparison.most, strict=True)
     for name, outcome, points, most in compared:
-        # As `_counts` says; written out, since every candidate comes by here.
+        # Same condition as `_counts`; written out for speed, since this runs for every candidate.
         if (points or outcome is not ItemOutcome.UNKNOWN) and name != TIE_BREAK and name != without:
             earned += points
             possible += most
@@ -89,15 +89,15 @@ def _share_earned(comparison: Comparison, without: str = "") -> float:
 
 
 def _counts(item: Item) -> bool:
-    """Say whether a field could be compared. A title always can: an almost equal one is not unknown."""
+    """Return whether a field could be compared; a title always can, since an almost equal one earns points."""
     return bool(item.points) or item.outcome is not ItemOutcome.UNKNOWN
 
 
 PLAN = Profile()
-"""The plan's weights and thresholds, taken literally."""
+"""The plan's literal weights and thresholds."""
 
 DEFAULT_PROFILE: Literal["plan", "calibrated"] = "calibrated"
-"""The profile of an installation that has not chosen one: it links several times as many, and no more of them wrong."""
+"""Profile of an installation that has not chosen one: it links several times as many videos, with no more errors."""
 
 
 def make_profile(

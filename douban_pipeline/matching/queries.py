@@ -1,4 +1,4 @@
-"""What to ask a search engine and Douban's own suggestions about a video."""
+"""Builds the queries about a video for a search engine and for Douban's own suggestions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from douban_pipeline.matching.titles import lone_mark, parse_title, readings, wi
 SUBJECT_SITE = "site:movie.douban.com/subject"
 
 _MOST_OF_TITLE = 3
-"""Readings of the title, the first alias among them, that Douban's suggestions are asked for."""
+"""Most readings of the title, first alias included, that are sent to Douban's suggestions."""
 
 MOST_ALIASES = 2
-"""Further aliases."""
+"""Most further aliases."""
 
 MOST_SUGGESTIONS = _MOST_OF_TITLE + MOST_ALIASES
-"""Titles that Douban's suggestions are asked for, for one video."""
+"""Most titles sent to Douban's suggestions for one video."""
 
 _KIND_WORDS = {
     Kind.FILM: "电影",
@@ -35,10 +35,10 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def search_queries(video: Video) -> tuple[str, ...]:
-    """Return the plan's query forms for a web search engine, without duplicates; the first asks most widely.
+    """Return the plan's query forms for a web search engine, without duplicates; the first is the broadest.
 
-    ``片名 豆瓣``, ``片名 年份 site:movie.douban.com/subject``, ``片名 导演或主演 豆瓣 subject``. Unknown
-    ingredients are left out; without people the kind takes their place.
+    ``片名 豆瓣``, ``片名 年份 site:movie.douban.com/subject``, ``片名 导演或主演 豆瓣 subject``. Unknown parts are
+    left out; without people the kind replaces them.
     """
     title = parse_title(video.title)
     year = video.year or title.year
@@ -57,8 +57,9 @@ def search_queries(video: Video) -> tuple[str, ...]:
 def suggest_queries(video: Video) -> tuple[str, ...]:
     """Return plain titles for Douban's suggestions, at most five, the likeliest to find it first.
 
-    As cleaned; as Hong Kong and Taiwan write it, where the site does; the first alias; the bare name, which finds the
-    whole family; readings that leave words out; further aliases, Chinese ones first, since those are Douban's titles.
+    In order: the cleaned title; the Hong Kong and Taiwan form, where the site uses it; the first alias; the bare name,
+    which finds all related works; readings that omit words; further aliases, Chinese ones first, since those are
+    Douban's titles.
     """
     found = readings(video.title)
     written = narrow(video.title)

@@ -1,8 +1,8 @@
-"""One candidate, item by item: what it earns, by evidence and by the plan, and what speaks against it.
+"""Scores one candidate item by item: its points, by evidence and by the plan, and its conflicts.
 
-Every item is three-valued: agree, disagree, unknown. As evidence unknown earns nothing and accuses nobody; a conflict
-needs both sides known. The plan gives points for what is unknown as well (`plan_points`). Which of the two decide is
-the profile's to say.
+Every item is three-valued: agree, disagree, unknown. As evidence, unknown earns nothing and is no conflict; a conflict
+needs both sides known. The plan also gives points for unknown fields (`plan_points`). The profile determines which of
+the two decides.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from douban_pipeline.matching.plan_points import plan_share
 from douban_pipeline.matching.similarity import TitleMatch, match_titles
 
 TIE_BREAK = "tie_break"
-"""The item that counts between equals only."""
+"""The item that only orders candidates of equal scores."""
 
 
 class ItemOutcome(enum.StrEnum):
-    """What one compared field says."""
+    """Outcome of one compared field."""
 
     AGREE = "agree"
     DISAGREE = "disagree"
@@ -39,7 +39,7 @@ _OUTCOMES = {None: ItemOutcome.UNKNOWN, True: ItemOutcome.AGREE, False: ItemOutc
 class Weights:
     """Most points each item can earn, the plan's by default.
 
-    ``tie_break`` is for being rated at all: it orders candidates of equal scores and is part of none.
+    ``tie_break`` is for having a rating: it orders candidates of equal scores and is not part of the score.
     """
 
     title: float = 45.0
@@ -53,7 +53,7 @@ class Weights:
 
     @property
     def each(self) -> tuple[float, ...]:
-        """All of them, in this order."""
+        """All weights, in this order."""
         return (
             *(self.title, self.year, self.region, self.director),
             *(self.actors, self.genre, self.length, self.tie_break),
@@ -61,22 +61,22 @@ class Weights:
 
     @property
     def total(self) -> float:
-        """The highest score there is."""
+        """The highest possible score."""
         return float(sum(self.each[:-1]))
 
 
 ITEMS = tuple(item.name for item in fields(Weights))
-"""The names of the items, in their order."""
+"""The names of the items, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where verdicts change.
+    """Thresholds of the verdicts.
 
     Attributes:
         confirm: Points from which a candidate may be confirmed.
-        review: Points from which a person looks at it.
-        lead: Points the best must be ahead of every other work.
+        review: Points from which a person reviews it.
+        lead: Points by which the best must lead every other work.
         title_floor: Similarity, 0 to 1, under which a title is rejected.
         year_gap: Years from which a year is rejected.
     """
@@ -108,7 +108,7 @@ class Item(NamedTuple):
     fact: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the item."""
+        """Return the stored form of the item."""
         return {
             "name": self.name,
             "outcome": str(self.outcome),
@@ -120,16 +120,16 @@ class Item(NamedTuple):
 
 @dataclass
 class Comparison:
-    """A video and a subject, compared. One is made for every candidate, so what few are asked for is worked out then.
+    """Comparison of a video and a subject. Made for every candidate, so rarely used values are computed on access.
 
     Attributes:
         video: The local video.
         subject: The subject.
         fields: Their fields, compared.
-        outcomes: What each item says, in the order of :class:`Weights`.
-        points: Points that evidence earns each of them.
-        most: Points each of them could earn.
-        codes: All that speaks against the candidate, what may reject it first.
+        outcomes: Outcome of each item, in the order of :class:`Weights`.
+        points: Points that each item earns by evidence.
+        most: Points that each item could earn.
+        codes: All conflicts of the candidate, possible rejects first.
         rejects: Codes of hard rejects.
         conflicts: Codes of softer conflicts.
     """
@@ -151,7 +151,7 @@ class Comparison:
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """Every item of the score, in the order of :class:`Weights`, with the points that evidence earns."""
+        """Every item of the score, in the order of :class:`Weights`, with the points earned by evidence."""
         facts, notes = _facts(self), _notes(self)
         return tuple(map(Item, ITEMS, self.outcomes, self.points, self.most, notes, facts))
 
@@ -177,16 +177,16 @@ class Comparison:
 
     @cached_property
     def plan_points(self) -> tuple[float, ...]:
-        """Points the plan gives each item, 0 to its weight; some for what is unknown as well.
+        """Points the plan gives each item, 0 to its weight; unknown fields have some too.
 
-        Worked out when they are asked for: only one profile does.
+        Computed on access: only one profile uses them.
         """
         earned = [most * plan_share(name, self.fields) for name, most in zip(ITEMS, self.most[:-1], strict=False)]
         return (*earned, self.points[-1])
 
     @cached_property
     def score(self) -> float:
-        """The plan's sum, rounded to a hundredth as it is stored."""
+        """The plan's sum, rounded to a hundredth as stored."""
         return round(sum(self.plan_points[:-1]), 2)
 
     @property
@@ -196,7 +196,7 @@ class Comparison:
 
     @property
     def exclusions(self) -> tuple[Finding, ...]:
-        """What may reject, whether it does here or not: a film and a series of one name are no reject, but a doubt."""
+        """Findings with a hard-reject code, rejecting here or not: a film and a series of one name are only a doubt."""
         return tuple(finding for finding in self.findings if finding.code in HARD_REJECTS)
 
     @property
@@ -219,11 +219,11 @@ class Comparison:
         return self.items[_PLACES[name]]
 
     def agrees(self, name: str) -> bool:
-        """Say whether the item of that name agrees."""
+        """Return whether the item of that name agrees."""
         return self.outcomes[_PLACES[name]] is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the comparison, beside its points."""
+        """Return the stored form of the comparison, without its points."""
         return {
             "title": self.title.to_json(),
             "rejects": list(map(str, self.rejects)),
@@ -235,7 +235,7 @@ class Comparison:
 
 _PLACES = {name: place for place, name in enumerate(ITEMS)}
 _SAME_PEOPLE = 2
-"""Common actors that no two casts have by chance."""
+"""Common actors that two casts do not share by chance."""
 
 _YEAR_SHARE = {0: 1.0, 1: 2 / 3, 2: 1 / 3}
 DEFAULT_WEIGHTS = Weights()
@@ -279,7 +279,7 @@ def compare(
 
 
 _Earned = tuple[ItemOutcome, float]
-"""What an item says, and the points it earns."""
+"""Outcome of an item, and the points it earns."""
 
 
 def _simple(agree: bool | None, weight: float) -> _Earned:
@@ -301,7 +301,7 @@ def _year(gap: YearGap | None, weight: float, thresholds: Thresholds) -> _Earned
         return ItemOutcome.UNKNOWN, 0.0
     share = _YEAR_SHARE.get(gap.gap, 0.0)
     if not gap.own:
-        # Points for one release of an older or newer work are the least there are, and no evidence.
+        # A match with one release of an older or newer work earns the fewest points and is no evidence.
         return ItemOutcome.UNKNOWN, weight * min(share, 1 / 3)
     if gap.gap <= 1:
         return ItemOutcome.AGREE, weight * share
@@ -312,7 +312,7 @@ def _actors(video: Video, subject: Subject, cast: people.Overlap, weight: float)
     comparable = min(cast.left, cast.right)
     if not comparable:
         return ItemOutcome.UNKNOWN, 0.0
-    # Lists are cut at different lengths: two common names are as good as ten, one is not.
+    # Lists are truncated at different lengths: two common names are as good as ten, one is not.
     points = weight * (1.0 if cast.matched >= _SAME_PEOPLE else cast.matched / min(3, comparable))
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
         return ItemOutcome.AGREE, points
@@ -328,12 +328,12 @@ def _genre(found: Fields, weight: float) -> _Earned:
 
 
 def _facts(this: Comparison) -> tuple[bool, ...]:
-    """Say of each item whether its agreement counts as an independent fact."""
+    """Return for each item whether its agreement counts as an independent fact."""
     return (False, this.agrees("year"), this.fields.region.firm, True, this.agrees("actors"), False, True, False)
 
 
 def _notes(this: Comparison) -> tuple[str, ...]:
-    """Say of each item what was compared."""
+    """Return for each item a note of what was compared."""
     video, subject, found = this.video, this.subject, this.fields
     title, cast = found.title, found.cast
     genres = ""

@@ -1,4 +1,4 @@
-"""How alike the names of a video and a subject are, over all their forms."""
+"""Compares the names of a video and a subject, over all their forms."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, TitleForms, names_
 from douban_pipeline.matching.text import normalise, script
 
 NEAR_EXACT = 0.95
-"""From here on two names are taken for one."""
+"""Similarity from which two names count as the same."""
 
 FILM_MINUTES = 30
-"""From this length on a work of one part may be called a film: 剧场版 are often short."""
+"""Minutes from which a work of one part may be called a film: 剧场版 are often short."""
 
 TAIL = 0.8
-"""What a name that is the tail of another is worth at least."""
+"""Least similarity of a name that is the tail of another."""
 
 _BELOW_NEAR_EXACT = 0.94
 _HOPELESS = 0.4
@@ -30,7 +30,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Numbers(enum.StrEnum):
-    """What the season, part or sequel numbers of two works say."""
+    """Result of comparing the season, part or sequel numbers of two works."""
 
     AGREE = "agree"
     NEITHER = "neither"
@@ -39,15 +39,15 @@ class Numbers(enum.StrEnum):
 
 
 class TitleMatch(NamedTuple):
-    """The best pair of names and what goes with it.
+    """The best pair of names, with its properties.
 
     Attributes:
         similarity: 0 to 1; only equal or nearly equal names reach :data:`NEAR_EXACT`.
-        by_title: The same of pairs in which at least one name is a title: the plan compares no alias with an alias.
-        local: The video's name of the best pair, as it came.
-        subject: The subject's name of the best pair, as it came.
+        by_title: The similarity among pairs with at least one title: the plan compares no alias with an alias.
+        local: The video's name of the best pair, unchanged.
+        subject: The subject's name of the best pair, unchanged.
         via_alias: Whether one of the two is an alias, not a title.
-        numbers: What the numbers say.
+        numbers: Result for the numbers.
         local_number: The video's number, if any.
         subject_number: The subject's number, if any.
         editions_local: Distinct editions only the video names.
@@ -55,17 +55,17 @@ class TitleMatch(NamedTuple):
         local_years: Years the video's title states.
         same_base: Whether the names are equal apart from their numbers.
         marks_differ: Whether the names differ in ``!`` and ``?`` only.
-        names: Names of the one that the other bears too, number and all; spellings of one name count once.
+        names: Number of common names, compared with their numbers; spellings of one name count once.
         contained: Whether one of the two names of the best pair is a piece of the other, not all or almost all of it.
-        only_alias: Whether the subject bears the name of the best pair as an alias only: 又名 are used for many works.
-        same_original: Whether a long name in a script of its own is common to both: translators differ, it does not.
+        only_alias: Whether the subject has the name of the best pair only as an alias: 又名 are shared by many works.
+        same_original: Whether a long name in a script of its own is common to both: unlike translations it is fixed.
         tail: Whether one of the two names of the best pair is all that follows a mark in the other: 龙行天下 of
-            黄飞鸿之龙行天下. It is the part that distinguishes works of a series; who made them has to agree, too.
-        subtitled: Whether the name they share is a long one with a subtitle, in any script.
+            黄飞鸿之龙行天下. The tail distinguishes works of a series; the people have to agree, too.
+        subtitled: Whether the common name is a long one with a subtitle, in any script.
         same_subtitled: Whether a long name in a script of its own that has a subtitle is common to both, with the
-            same editions: what translators call it says less.
-        own_name: Whether the name they share bears no number and is another than the numbered title's: a sequel's own.
-        originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are alike.
+            same editions: stronger evidence than a translated name.
+        own_name: Whether the common name has no number and differs from the numbered title's name: a sequel's own name.
+        originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are similar.
     """
 
     similarity: float
@@ -93,11 +93,11 @@ class TitleMatch(NamedTuple):
 
     @property
     def near_exact(self) -> bool:
-        """Whether the names may be taken for one."""
+        """Whether the names count as the same."""
         return self.similarity >= NEAR_EXACT
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the match."""
+        """Return the stored form of the match."""
         return {
             "similarity": round(self.similarity, 4),
             "local": self.local,
@@ -113,15 +113,14 @@ class TitleMatch(NamedTuple):
 
 
 def similarity(a: str, b: str, at_least: float = 0.0) -> float:
-    """Return how alike two normalised forms are, 0 to 1; 0 for those that stay under 0.4 or ``at_least``.
+    """Return the similarity of two normalised forms, 0 to 1; 0 for those under 0.4 or ``at_least``.
 
-    A mix of edit ratio, Jaccard of character pairs and containment, never below the plain ratio. Equal digits are
-    part of being equal: forms with different digits, or of which one merely contains the other, stay below
-    :data:`NEAR_EXACT`.
+    A mix of edit ratio, Jaccard of character pairs and containment, never below the plain ratio. Digits must be equal:
+    forms with different digits, or of which one merely contains the other, stay below :data:`NEAR_EXACT`.
     """
     if a == b:
         return 1.0
-    # Pairs and containment add at most 0.4 to six tenths of the ratio: what cannot win is not looked at closely.
+    # The result is at most 0.6 * ratio + 0.4: forms that cannot reach ``at_least`` are skipped early.
     bound = (at_least - 0.4) / 0.6
     ratio = fuzz.ratio(a, b, score_cutoff=100 * bound if bound > _HOPELESS else 100 * _HOPELESS) / 100
     if not ratio:
@@ -146,17 +145,17 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
     if near and mine.parsed.number == theirs.parsed.number:
         clash = own.number is not None and other.number is not None and own.number != other.number
         if mine.parsed.number is not None:
-            # Star Wars: Episode V is 星球大战2 here: the title of both is the same, and its number with it.
+            # Star Wars: Episode V is also 星球大战2: both have the same title with the same number.
             of_titles = mine.text == theirs.text and not (mine.is_alias or theirs.is_alias)
             return Numbers.CONFLICT if clash and not of_titles else Numbers.AGREE
         if not clash and _is_original(mine):
-            # フルメタル・パニック? ふもっふ is 全金属狂潮2 here and has no number there: the translators differ.
+            # フルメタル・パニック? ふもっふ is 全金属狂潮2 in one translation and has no number in another.
             return Numbers.NEITHER
     one_number = None in (mine.parsed.number, theirs.parsed.number)
     if (near or tail) and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
-        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, also where it is all that one of them says.
+        # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, even if one name consists of nothing else.
         return Numbers.NEITHER
-    # The digits may have been the year of the subject, which is why that reading was let in.
+    # The digits may have been the year of the subject, which is why that reading was admitted.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed
     if not claimed and not right.claimed:
         return Numbers.NEITHER
@@ -165,7 +164,7 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
     if claimed & right.claimed:
         return Numbers.AGREE
     counted = {own.number_kind, other.number_kind}
-    # 歌手 第八季 and 歌手2020 may be one show counted in two ways.
+    # 歌手 第八季 and 歌手2020 may be one show numbered in two ways.
     return Numbers.ONE_SIDED if "year" in counted and len(counted) == 2 else Numbers.CONFLICT
 
 
@@ -173,17 +172,17 @@ _LONG_ORIGINAL = 5
 
 
 def _is_original(form: Form) -> bool:
-    """Say whether a name is in a script of its own, and long enough to be of one work."""
+    """Return whether a name is in a script of its own, and long enough to identify one work."""
     return len(form.parsed.base) >= _LONG_ORIGINAL and script(form.parsed.raw) in OWN_SCRIPTS
 
 
 def _known_editions(work: Video | Subject, names: TitleForms) -> frozenset[str]:
-    """Return the editions any name of a work states, and those its kind states: 剧场版 says no more than "film"."""
+    """Return the editions that any name of a work states or its kind implies: 剧场版 means no more than "film"."""
     known = names.editions
     episodes = kinds.serial(work)
     if episodes is not None:
         # 叛逆者 全集 is a series with all its episodes.
-        # What lasts a quarter of an hour is no 剧场版.
+        # A work of a quarter of an hour is no 剧场版.
         long = (work.duration_minutes or kinds.FEATURE_MINUTES) >= FILM_MINUTES
         known |= {"tv", "complete"} if episodes else {"movie"} if long else set()
     return known | {"animation"} if kinds.animated(work.kind, kinds.read_genres(work.genres)) else known
@@ -192,17 +191,17 @@ def _known_editions(work: Video | Subject, names: TitleForms) -> frozenset[str]:
 def _editions(
     video: Video, subject: Subject, left: TitleForms, right: TitleForms, mine: Form, theirs: Form
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the editions that one side's names state and the other side's neither name nor kind bears out."""
+    """Return for each side the editions that its names state and neither name nor kind of the other side confirms."""
     if not left.editions and not right.editions:
         return left.editions, right.editions
     own = left.title.distinct_editions | mine.parsed.distinct_editions
-    # 戏剧性谋杀 is a series and an OVA, of which only the original title says so.
+    # 戏剧性谋杀 is a series and an OVA; only the original title of the OVA says so.
     other = right.title.distinct_editions | theirs.parsed.distinct_editions | right.aside
     return own - _known_editions(subject, right), other - _known_editions(video, left)
 
 
 def _common_names(left: TitleForms, right: TitleForms) -> int:
-    """Count the names on both sides: title and original title say more than either alone."""
+    """Return the number of common names: title and original title together are stronger evidence than either alone."""
     common = left.by_text.keys() & right.by_text.keys()
     if len(common) < 2:
         return len(common)
@@ -212,7 +211,7 @@ def _common_names(left: TitleForms, right: TitleForms) -> int:
 
 
 def _is_own_name(names: TitleForms, form: Form) -> bool:
-    """Say whether a name without a number is more than the title without its own: a season's never is."""
+    """Return whether a name without a number differs from the title without its number; never for a season."""
     if form.parsed.number is not None or names.title.number_kind == "season":
         return False
     return names.title.number is None or form.parsed.base != names.title.base
@@ -229,9 +228,9 @@ def _originals_differ(left: TitleForms, right: TitleForms) -> bool:
 
 
 def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> tuple[float, Form, Form]:
-    """Return the pair of names that are most alike; of equals the one with fewer aliases, then the first.
+    """Return the most similar pair of names; of equals the one with fewer aliases, then the first.
 
-    Between an alias of the one and an alias of the other, the subject's own title says more.
+    Among equal names with one alias, the pair with the subject's own title is preferred.
     """
 
     def admitted(form: Form) -> bool:
@@ -265,7 +264,7 @@ _TAIL_LETTERS, _TAIL_LATIN = 3, 9
 
 
 def _is_tail(one: Form, other: Form) -> bool:
-    """Say whether the shorter of two names is all that follows a mark in the longer one."""
+    """Return whether the shorter of two names is all that follows a mark in the longer one."""
     short, long = sorted((one.parsed, other.parsed), key=lambda parsed: len(parsed.base))
     least = _TAIL_LATIN if short.base.isascii() else _TAIL_LETTERS
     if not least <= len(short.base) < len(long.base) or not long.base.endswith(short.base):
@@ -278,7 +277,7 @@ _SUBTITLED = 8
 
 
 def _has_subtitle(form: Form) -> bool:
-    """Say whether a name in a script of its own is more than a franchise's: 名探偵コナン ロンドンからの秘指令."""
+    """Return whether a name in a script of its own is more than a franchise: 名探偵コナン ロンドンからの秘指令."""
     parts = [part for part in _SUBTITLE_MARK.split(form.parsed.name) if len(part) > 1]
     return len(form.parsed.base) >= _SUBTITLED and len(parts) > 1 and _is_original(form)
 
@@ -288,9 +287,9 @@ _SUBTITLED_LATIN = 16
 
 
 def _is_subtitled(form: Form) -> bool:
-    """Say whether a name is more than a franchise's in any script: 宝可梦:皮卡丘和可可的冒险.
+    """Return whether a name in any script is more than a franchise: 宝可梦:皮卡丘和可可的冒险.
 
-    In Chinese a space suffices, words of an alphabet are no subtitle without a sign.
+    In Chinese a space suffices; in an alphabet a subtitle needs a punctuation mark.
     """
     latin = script(form.parsed.name) == "latin"
     if len(form.parsed.base) < (_SUBTITLED_LATIN if latin else _SUBTITLED):
@@ -304,9 +303,9 @@ def _is_piece(short: str, long: str) -> bool:
 
 
 def _said(form: Form, names: TitleForms, numbers: Numbers) -> int | None:
-    """Return the number a work goes by: that of the name that matched, of its title, else the one its names claim.
+    """Return the number of a work: that of the matched name, of its title, else the one its names claim.
 
-    Where numbers clash although a name is common, it is those of the titles that clash.
+    Where numbers conflict although a name is common, the titles' numbers are the conflicting ones.
     """
     own = names.title.number
     if form.parsed.number is not None and (own is None or numbers is not Numbers.CONFLICT):
@@ -315,7 +314,7 @@ def _said(form: Form, names: TitleForms, numbers: Numbers) -> int | None:
 
 
 def _with_a_title(left: TitleForms, right: TitleForms) -> float:
-    """Return how alike the names are where at most one of a pair is an alias."""
+    """Return the similarity of the names over pairs with at most one alias."""
     return max(
         (
             similarity(mine.text, theirs.text)
@@ -331,7 +330,7 @@ _NO_EDITIONS: frozenset[str] = frozenset()
 
 
 def _unlike(local: str, subject: str, local_years: tuple[int, ...]) -> TitleMatch:
-    """Return what is said of names that have too little in common for anything else to matter."""
+    """Return the result for names with too little in common for a further comparison."""
     return TitleMatch(
         similarity=0.0,
         by_title=0.0,
@@ -350,7 +349,7 @@ def _unlike(local: str, subject: str, local_years: tuple[int, ...]) -> TitleMatc
 
 
 def match_titles(video: Video, subject: Subject) -> TitleMatch:
-    """Find the pair of names that are most alike, titles before aliases."""
+    """Return the most similar pair of names, titles before aliases."""
     left, right = names_of(video), names_of(subject)
     years = (subject.year,) if subject.year is not None else subject.release_years
     value, mine, theirs = _most_alike(left, right, years)

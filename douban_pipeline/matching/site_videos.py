@@ -1,4 +1,4 @@
-"""The site's videos as the matcher sees them: from the CMS's rows, and from records with its columns. Pure."""
+"""Converts the site's videos to the matcher's input: from CMS rows, and from records with the CMS's columns. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from douban_pipeline.matching.facts import Kind, Video
 if TYPE_CHECKING:
     from douban_pipeline.cms.maccms import Category, Cms
 
-# Words in category names, the telling ones first: 纪录片 under 电影 is a documentary, 动画片 an animation.
+# Words in category names, the most specific first: 纪录片 under 电影 is a documentary, 动画片 an animation.
 _KIND_WORDS: tuple[tuple[str, Kind], ...] = (
     ("纪录", Kind.DOCUMENTARY),
     ("记录片", Kind.DOCUMENTARY),
@@ -35,9 +35,9 @@ _MAX_DEPTH = 5
 
 
 def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind | None:
-    """Return what a site's category says of its videos: by its own name, then its ancestors'.
+    """Return the kind that a site's category implies: by its own name, then its ancestors'.
 
-    Sites number their categories as they like, so names decide, never ids.
+    Sites number their categories differently, so names decide, never ids.
     """
     for _ in range(_MAX_DEPTH):
         category = categories.get(type_id)
@@ -52,7 +52,7 @@ def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind |
 
 
 def video_facts(row: Mapping[Any, Any], cms: Cms, categories: Mapping[int, Category]) -> Video:
-    """Return a CMS row as the matcher sees it: unescaped, split, without placeholders."""
+    """Return a CMS row as the matcher's `Video`: unescaped, split, without placeholders."""
     return facts_of_values(
         row, vod_id=row["vod_id"], kind=kind_of_category(categories, row["type_id"]), widths=cms.widths
     )
@@ -61,13 +61,13 @@ def video_facts(row: Mapping[Any, Any], cms: Cms, categories: Mapping[int, Categ
 def facts_of_values(
     values: Mapping[Any, Any], *, vod_id: int, kind: Kind | None, widths: Mapping[str, int] | None = None
 ) -> Video:
-    """Return a local record as the matcher sees it.
+    """Return a local record as the matcher's `Video`.
 
     Args:
         values: Stored values by the CMS's column names; a missing one is unknown, but ``vod_name`` must be there.
         vod_id: The record's key.
-        kind: What its category says.
-        widths: The columns' widths: a list that fills its column was cut.
+        kind: The kind that its category implies.
+        widths: The columns' widths: a list that fills its column was truncated.
     """
     widths = widths or {}
 
@@ -83,7 +83,7 @@ def facts_of_values(
         aliases=aliases_of(values.get("vod_sub"), width=widths.get("vod_sub")),
         year=year_of(values.get("vod_year")),
         kind=kind,
-        # Unsplit: 其它 is no name to drop but says that any region fits.
+        # Unsplit: 其它 must not be dropped as a placeholder, since it means that any region fits.
         regions=(text("vod_area"),) if values.get("vod_area") else (),
         languages=split_list(values.get("vod_lang")),
         directors=people("vod_director"),

@@ -1,4 +1,4 @@
-"""Strata: groups of matches that fail in ways of their own, so that precision is measured in each apart."""
+"""Strata: groups of matches with specific failure modes; precision is measured in each separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from douban_pipeline.matching.scoring import Comparison
 from douban_pipeline.matching.titles import parse_title
 
 SHORT_TITLE = 3
-"""Titles of at most this many letters share their name with other works one time in fourteen."""
+"""Most letters of a short title; one in fourteen of these shares its name with other works."""
 
 STRATA: Mapping[str, str] = {
     "short_title": "片名不超过三个字",
@@ -36,7 +36,7 @@ def strata_of(video: Video, subject: Subject, comparison: Comparison, relatives:
         video: The local video.
         subject: Its best candidate.
         comparison: Their comparison.
-        relatives: Whether other works of this name or family are in sight.
+        relatives: Whether other works of this name or family are known.
     """
     title = comparison.title
     people = bool(video.directors or video.actors)

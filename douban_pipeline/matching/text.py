@@ -1,8 +1,8 @@
-"""Text made comparable: width, script, case and punctuation folded away.
+"""Normalises text for comparison: folds width, script, case and punctuation.
 
-Everything here is for *comparison*; what people see keeps its raw form. Traditional text is compared in two
-simplified forms, by character (``t2s``) and by Taiwan's vocabulary (``tw2sp``: 計程車 is 出租车), because the
-second one changes words and is wrong about as often as it is right.
+Everything here is for *comparison*; displayed text keeps its raw form. Traditional text is compared in two simplified
+forms, by character (``t2s``) and by Taiwan's vocabulary (``tw2sp``: 計程車 is 出租车), because the second form changes
+words and is wrong about as often as it is right.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import opencc
 from douban_pipeline.matching.numerals import roman_value
 
 HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Chinese characters, to be put inside a character class."""
+"""Chinese characters, for use inside a character class."""
 
 _KANA = r"\u3040-\u30ff\u31f0-\u31ff"
 _HANGUL = r"\uac00-\ud7af\u1100-\u11ff"
 
-# Each pair is read "the first means the second". What OpenCC leaves or gets wrong, pronouns and particles
-# that vary between regions, variants of one character; then Japanese forms, which OpenCC's t2s does not know.
+# In each pair the first character is replaced by the second. Characters that OpenCC leaves or gets wrong, pronouns and
+# particles that vary between regions, variants of one character; then Japanese forms, which OpenCC's t2s does not know.
 _FOLD_PAIRS = """
 锺钟 馀余 㑩罗 妳你 牠它 祂他 著着 麽么 甚什 囍喜 喫吃 糉粽 崑昆 祇只 衹只 倖幸 嚐尝 唸念 闇暗
 裡里 裏里 讐仇 囯国 の的 栄荣 沢泽 広广 辺边 浜滨 斎斋 斉齐 桜樱 恵惠 竜龙 滝泷 関关 黒黑 渋涩
@@ -40,31 +40,31 @@ _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 _COMMON_HAN = re.compile("[\u4e00-\u9fff]+")
 _SIGNS = "·•・‧：！？，、。；（）《》〈〉「」『』【】〔〕…—–‘’“”　"
 _PLAIN = re.compile(f"[\x00-\x7f\u4e00-\u9fff\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\uff01-\uff5e{_SIGNS}]+")
-"""Text that can be folded character by character: Chinese, kana, ASCII in either width, common signs."""
+"""Text that can be folded character by character: Chinese, kana, ASCII in either width, common punctuation."""
 _LETTERS = dict.fromkeys(map(ord, _SIGNS)) | {
     code: folded if (folded := unicodedata.normalize("NFKC", chr(code)).casefold()).isalnum() else None
     for code in (*range(0x80), *range(0xFF01, 0xFF5F))
 }
-"""What becomes of the characters of plain text; the others are letters and stay."""
+"""Translation table of plain text; characters not listed are letters and stay."""
 
 
 @cache
 def _converter(config: str) -> opencc.OpenCC:
-    """OpenCC takes milliseconds to load: once a process, and only when needed."""
+    """Return an OpenCC converter; loading takes milliseconds and is done once a process, when needed."""
     return opencc.OpenCC(config)
 
 
-# 鍾 becomes 锺 and 餘 (of 慶餘年) may become 馀: simplified, but not what anyone writes in a title.
+# 鍾 becomes 锺 and 餘 (of 慶餘年) may become 馀: simplified, but not used in titles.
 _REPAIR = str.maketrans("锺馀㑩", "钟余罗")
 
 
-# 藉着 is 借着, but 慰藉 stays.
+# Converted only within phrases: 藉着 becomes 借着, but 慰藉 stays.
 _IN_PHRASES = frozenset("乾藉瞭著覆徵夥摺麼麽噁閤")
 
 
 @cache
 def _traditional() -> frozenset[str]:
-    """Characters OpenCC changes: most titles have none, and looking is cheaper than converting."""
+    """Return the characters that OpenCC changes; most titles have none, and a lookup is cheaper than converting."""
     every = [chr(code) for code in range(0x80, 0x10000) if not 0xD800 <= code < 0xE000]
     simple = str(_converter("t2s").convert("\n".join(every))).split("\n")
     changed = {before for before, after in zip(every, simple, strict=True) if before != after}
@@ -72,21 +72,21 @@ def _traditional() -> frozenset[str]:
 
 
 def simplify(text: str) -> str:
-    """Turn traditional characters into simplified ones, one by one."""
+    """Return a text with traditional characters simplified one by one."""
     if text.isascii() or (_traditional().isdisjoint(text) and max(text) <= "\uffff"):
         return text
     return str(_converter("t2s").convert(text)).translate(_REPAIR)
 
 
 def simplify_taiwan(text: str) -> str:
-    """Turn Taiwan's traditional text into mainland characters *and* words."""
+    """Return Taiwan's traditional text in mainland characters *and* words."""
     return text if text.isascii() else str(_converter("tw2sp").convert(text)).translate(_REPAIR)
 
 
 def narrow(text: str) -> str:
-    """NFKC, with runs of whitespace as one space and Roman numeral characters as Arabic digits.
+    """Return a text in NFKC, with runs of whitespace as one space and Roman numeral characters as Arabic digits.
 
-    Roman numeral *characters* (Ⅱ) can mean nothing but a number; letters (II) are left for the title parser.
+    Roman numeral *characters* (Ⅱ) are always numbers; letters (II) are left for the title parser.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _ROMAN_RUN.sub(_arabic, text))
@@ -100,7 +100,7 @@ def _arabic(match: re.Match[str]) -> str:
 
 
 def _strip_accents(text: str) -> str:
-    # Only the marks of Latin and Greek letters: those of kana (が) make another letter.
+    # Only the marks of Latin and Greek letters: a mark on kana (が) makes a different letter.
     return unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFKD", text)))
 
 
@@ -113,7 +113,7 @@ def _letters(text: str) -> str:
 
 def _fold_once(text: str, taiwan: bool) -> str:
     kept = _letters(text)
-    # A title that is nothing but signs (？？, …) is still a title.
+    # A title of punctuation only (？？, …) is still a title.
     kept = kept or "".join(_strip_accents(narrow(text).casefold()).split())
     simple = simplify_taiwan(kept) if taiwan else simplify(kept)
     return simple.translate(_FOLD)
@@ -121,20 +121,20 @@ def _fold_once(text: str, taiwan: bool) -> str:
 
 @cache
 def _moving() -> frozenset[str]:
-    """Common Chinese characters that have another form to be compared in."""
+    """Return the common Chinese characters that normalisation replaces."""
     return _traditional() | frozenset(map(chr, _FOLD))
 
 
 def is_settled(text: str) -> bool:
-    """Say whether a text is nothing but common Chinese characters that all functions here leave as they are."""
+    """Return whether a text consists of common Chinese characters that all functions here leave unchanged."""
     return _COMMON_HAN.fullmatch(text) is not None and _moving().isdisjoint(text)
 
 
 @lru_cache(maxsize=65536)
 def normalise(text: str, *, taiwan: bool = False) -> str:
-    """Return the form in which two texts are compared: no case, width, accents, spaces, punctuation.
+    """Return the form in which two texts are compared: without case, width, accents, spaces and punctuation.
 
-    Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation alone keeps it.
+    Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation only keeps its punctuation.
     """
     if not taiwan and _PLAIN.fullmatch(text):
         kept = text.translate(_LETTERS)
@@ -158,12 +158,12 @@ _SCRIPTS = (
 
 @lru_cache(maxsize=65536)
 def script(text: str) -> str:
-    """Return ``kana``, ``hangul``, ``han``, ``latin`` or ``other``: the first of these the text has a letter of.
+    """Return ``kana``, ``hangul``, ``han``, ``latin`` or ``other``: the first script of which the text has a letter.
 
     Names in different scripts cannot be compared by spelling.
     """
     if _COMMON_HAN.fullmatch(text):
-        return "han"  # as most names are
+        return "han"  # the most common case
     for name, pattern in _SCRIPTS[-1:] if text.isascii() else _SCRIPTS:
         if pattern.search(text):
             return name

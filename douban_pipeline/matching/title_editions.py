@@ -1,4 +1,4 @@
-"""The words that distinguish a work from its siblings of the same name. Tables only; see ``title_words``."""
+"""Tables of the words that distinguish a work from other works of the same name; see ``title_words``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from douban_pipeline.matching.title_words import APART, NOT_LATIN_BEFORE, suffix
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What distinguishes a work from its siblings.
+    """An edition of a work, which distinguishes it from other works of the same name.
 
     Attributes:
-        code: Name of the edition, stored.
+        code: Stored name of the edition.
         pattern: Suffix that names it.
-        distinct: Whether Douban gives it an entry of its own, so that it must agree. Dubbings and restorations
+        distinct: Whether Douban gives it an entry of its own, so that it must agree. Dubbed and restored versions
             share the entry of the work.
     """
 
@@ -30,7 +30,7 @@ def _edition(code: str, pattern: str, distinct: bool = True) -> Edition:
 
 
 EDITIONS: tuple[Edition, ...] = (
-    # Dubbings and pictures: the same entry.
+    # Dubbed versions and picture formats: the same entry.
     _edition("mandarin", r"(?:国语|国配|普通话|中文配音|国语配音|台配国语|台配|中配)(?:配音)?版?", False),
     _edition("cantonese", r"(?:粤语|粤配|广东话)(?:配音)?版?", False),
     _edition(
@@ -84,13 +84,13 @@ EDITIONS: tuple[Edition, ...] = (
     _edition("upper", r"上部|上集|上篇|上卷|前篇|前编|" + APART + r"(?:(?<=[\s季部期])[上前]半?)"),
     _edition("middle", r"中集|中篇|" + APART + r"(?:中部|中卷|(?<=[\s季部期])中)"),
     _edition("lower", r"下部|下集|下篇|下卷|后篇|后编|" + APART + r"(?:(?<=[\s季部期])[下后]半?)"),
-    # What variety shows are sliced into.
+    # Excerpts and extra programmes of variety shows.
     _edition("pure", r"纯享版?|纯享"),
     _edition("extra", r"(?:加更|会员|超前|plus|抢鲜|超前加更|会员加更)[版篇]|会员加长版?|" + APART + r"(?:加更|plus)"),
     _edition("vlog", r"(?:直拍|日记|陪看|reaction)版|(?<=[季期])\s*(?:直拍|日记|陪看|reaction)"),
     _edition("commentary", r"(?:电影|影视)解说|(?:解说|速看)版|" + APART + r"(?:解说|速看)"),
     _edition("trailer", r"先导片|预告片|幕后(?:花絮|特辑)|" + APART + r"(?:预告|花絮|片花|彩蛋|mv)"),
-    # The same format in another country, or another shooting.
+    # The same format in another country, or another production.
     _edition("us", r"美国?版"),
     _edition("gb", r"英国?版"),
     _edition("jp", r"(?<![今生昔节往])日本?版"),
@@ -153,7 +153,7 @@ def edition_name(code: str) -> str:
 
 
 BARE_PARTS = {"上": "upper", "前": "upper", "中": "middle", "下": "lower", "后": "lower", "後": "lower"}
-"""Half of a work named by one character, read only inside brackets: 死亡圣器(上)."""
+"""Half of a work named by one character, recognised only inside brackets: 死亡圣器(上)."""
 
 BRACKET_EDITIONS = BARE_PARTS | {
     "电影": "movie",
@@ -164,7 +164,7 @@ BRACKET_EDITIONS = BARE_PARTS | {
     "真人": "live",
     "舞台剧": "stage",
 }
-"""Words that are an edition only when they are alone in brackets after the name."""
+"""Words that name an edition only when alone in brackets after the name."""
 
 PART_INSIDE = re.compile(rf"[(\[](?P<part>[{''.join(BARE_PARTS)}])(?:部|集|篇)?[)\]]")
 
@@ -196,4 +196,4 @@ MAYBE_INSIDE = re.compile(
     "版|映画|电影|特别篇|番外|[总総]集|动态漫|话|[前上后下][篇编]"
     "|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
 )
-"""What a title with an edition in front or in the middle has at least; spelt as `title_numbers.MAYBE_INSIDE`."""
+"""Present in every title with an edition in front or in the middle; written like `title_numbers.MAYBE_INSIDE`."""

@@ -1,4 +1,4 @@
-"""The ways titles count seasons, parts and sequels. Tables only; see ``title_words``."""
+"""Tables of how titles number seasons, parts and sequels; see ``title_words``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _COUNTERS = (
 
 @dataclass(frozen=True, slots=True)
 class NumberWord:
-    """A way to write a number that says what it counts.
+    """A notation for a number that states what it counts.
 
     Attributes:
         kind: What it counts.
         pattern: The words, with the number as group ``n``.
-        weak: Whether it gives way to a season said otherwise: 第九季 第3期 is the third episode of that season.
+        weak: Whether another season mark overrides it: 第九季 第3期 is the third episode of that season.
     """
 
     kind: NumberKind
@@ -50,10 +50,10 @@ NUMBER_SUFFIXES: tuple[NumberWord, ...] = (
     ),
     NumberWord("season", suffix(r"(?<![a-z0-9])s0?(?P<n>\d{1,2})(?:e(?!0+$)\d{1,4})?")),
     NumberWord("season", suffix(r"(?:シーズン|セカンド)\s*(?P<n>\d{1,2})")),
-    # 反叛的鲁路修 R2; R5 is a kind of picture.
+    # 反叛的鲁路修 R2; R5 is a picture quality.
     NumberWord("season", suffix(rf"(?<=[\s{HAN}{_KANA}])r(?P<n>[23])")),
     NumberWord("part", suffix(rf"第\s*(?P<n>{_N})\s*(?:部分|部|章|卷|幕|弹)")),
-    # 教父第三集; of a season it would be an episode.
+    # 教父第三集; after a season mark it would be an episode.
     NumberWord("part", suffix(rf"第\s*(?P<n>[{CHINESE_DIGITS}]{{1,3}}|[1-9])\s*[集话]"), weak=True),
     NumberWord("part", suffix(rf"(?<=[\s{HAN}])(?P<n>[{FINANCIAL_DIGITS}一二三四五六七八九十]{{1,2}})之章")),
     NumberWord(
@@ -61,10 +61,10 @@ NUMBER_SUFFIXES: tuple[NumberWord, ...] = (
         suffix(rf"(?<![a-z])(?:part|pt|vol|volume|cour)\.?\s*(?P<n>\d{{1,2}}|[ivx]{{1,5}}|{_CARDINAL})"),
     ),
     NumberWord("part", suffix(r"(?<![a-z])chapter\.?\s*(?P<n>\d{1,2}|[ivx]{1,5})")),
-    # 黄飞鸿之二, but 其中之一 and 四分之三 are no numbers of parts.
+    # 黄飞鸿之二, but 其中之一 and 四分之三 are not part numbers.
     NumberWord("sequel", suffix(rf"(?<=[{HAN}])(?<!分)之(?P<n>[二三四五六七八九十]|[1-9])")),
 )
-"""Numbers that name what they count, at the end of a title."""
+"""Numbers at the end of a title that state what they count."""
 
 _PAUSE = r"[\s::·\-–—]"
 
@@ -75,7 +75,7 @@ NUMBER_INSIDE: tuple[NumberWord, ...] = (
     NumberWord(
         "season", re.compile(rf"(?<=[\s(])season\s*(?P<n>\d{{1,2}})(?:\)|(?={_PAUSE})){_PAUSE}*", re.IGNORECASE)
     ),
-    # A file's name: 风骚律师.S04.Better
+    # A file name: 风骚律师.S04.Better
     NumberWord("season", re.compile(r"(?<=[^a-z0-9])[. _]?s(?P<n>\d{2})(?:e\d{2,3})?[. _]+(?=\S)", re.IGNORECASE)),
     # 复仇者联盟3:无限战争; the space form only between Chinese words, else "Ocean 8 men".
     NumberWord("sequel", re.compile(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
@@ -89,7 +89,7 @@ NUMBER_INSIDE: tuple[NumberWord, ...] = (
 """Numbers in the middle of a title."""
 
 MAYBE_INSIDE = re.compile("|".join("0123456789IVX第之") + r"|s(?i:eason)|S(?i:eason)|e(?i:pisode)|E(?i:pisode)")
-"""What a title with a number in the middle has at least; spelt so that no alternative need be tried on most letters."""
+"""Present in every title with a number in the middle; written so that most letters need no alternative tried."""
 
 BARE_NUMBER = suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z]{{2}})|(?<=[{_KANA}!?)\]~])|(?<=\s))(?P<n>(?!00)\d{{1,2}})")
 BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")
@@ -97,7 +97,7 @@ BARE_CHINESE = re.compile(
     rf"(?<=[{HAN}]{{2}})(?<![零〇一二两三四五六七八九十百千万第初老阿小星期周礼拜年月廿卅几数之])"
     r"(?P<n>[二三四五六七八九十]{1,2}|[贰叁肆柒捌玖拾])$"
 )
-"""At the end of a name: 无间道二. It may as well be the name, so it makes another reading."""
+"""A numeral at the end of a name: 无间道二. It may also be part of the name, so it adds another reading."""
 BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
 DIGIT_OF_PART = re.compile("[2-9]")
 BARE_INSIDE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")

@@ -1,7 +1,7 @@
-"""Titles rejoined: a source may have cut Douban's joined name at its first space.
+"""Restores titles that a source split at the first space of Douban's joined name.
 
-Douban shows ``空之境界 俯瞰风景 劇場版 空の境界 第一章 俯瞰風景``: the Chinese title, then the original one. Whoever
-cuts at the first space takes the rest, 俯瞰风景 and all, for the original title, and six films become one name.
+Douban shows ``空之境界 俯瞰风景 劇場版 空の境界 第一章 俯瞰風景``: the Chinese title, then the original title. A source
+that splits at the first space puts 俯瞰风景 into the original title, and six films get the same title.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _FOREIGN = frozenset({"映画", "劇場版"})
 """Words that begin Japanese titles and are written like Chinese ones."""
 
 _SAME = 60.0
-"""Likeness, of 100, from which a word of the original repeats the title instead of going on with it."""
+"""Similarity, of 100, from which a word of the original repeats the title instead of continuing it."""
 
 
 @lru_cache(maxsize=65536)
 def rejoin(title: str, original: str) -> tuple[str, str]:
-    """Return title and original title, with words of the title that the original begins with moved back.
+    """Return title and original title, with the title's words moved back from the beginning of the original.
 
-    Nothing is moved unless the original goes on in another script. Simplified Chinese words are the title's if they
-    do not repeat it; Latin ones if Chinese ones follow, or if the original, too, holds them further on.
+    Nothing is moved unless the original continues in another script. Simplified Chinese words belong to the title if
+    they do not repeat it; Latin words if Chinese ones follow, or if they occur again later in the original.
     """
     words = original.split()
     if len(words) < 2:
@@ -41,7 +41,7 @@ def rejoin(title: str, original: str) -> tuple[str, str]:
 
 
 def _chinese(title: str, words: list[str]) -> int:
-    """Count the first words up to the last simplified Chinese one, before any other Asian word."""
+    """Return the number of words up to the last simplified Chinese one that precedes any other Asian word."""
     name = normalise(title)
     taken = 0
     for place, word in enumerate(words, start=1):
@@ -57,7 +57,7 @@ def _chinese(title: str, words: list[str]) -> int:
 
 
 def _repeated(title: str, words: list[str]) -> int:
-    """Count Latin words before an Asian one that are repeated behind it: ``extra chorus 空の境界 extra chorus``."""
+    """Return how many leading Latin words recur after an Asian one: ``extra chorus 空の境界 extra chorus``."""
     first = next((place for place, word in enumerate(words) if _ASIAN.search(word)), 0)
     lead, rest = normalise("".join(words[:first])), normalise("".join(words[first:]))
     return first if len(lead) > 1 and lead in rest and lead not in normalise(title) else 0

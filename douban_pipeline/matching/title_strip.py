@@ -1,7 +1,7 @@
-"""Takes known words off the ends of a title, one at a time, and keeps what they say.
+"""Removes known words from the ends of a title, one at a time, and keeps their meaning.
 
-The tables are in ``title_words``, ``title_editions`` and ``title_numbers``; here is only the order in which they
-are asked and what two statements about one thing mean together.
+The tables are in ``title_words``, ``title_editions`` and ``title_numbers``. This module defines only the order in
+which they are applied and how two statements about the same thing are combined.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _DIGITS_OF_NAME = re.compile(r"[^\W\d_]\d{2,}$")
 
 @dataclass(slots=True)
 class Strip:
-    """A title while its ends are being taken off.
+    """Parser state of a title: what is left of it and what was read from it.
 
     Attributes:
-        rest: What is left.
-        may_vanish: Whether nothing may be left: in brackets, and after a ``》``.
-        display_tail: What was taken off and is kept for people.
-        head: The name before a number inside the title and the subtitle behind it.
-        weak: The 第3期 taken for a season until a season says otherwise, as displayed.
+        rest: The text that is left.
+        may_vanish: Whether ``rest`` may become empty: in brackets, and after a ``》``.
+        display_tail: Removed text that is kept for display.
+        head: The name before a number inside the title that a subtitle follows.
+        weak: Display text of a mark like 第3期 that counts as a season unless a clearer season mark is found.
     """
 
     rest: str
@@ -50,7 +50,7 @@ class Strip:
     weak: str | None = None
 
     def run(self) -> Strip:
-        """Take suffixes off until none is known."""
+        """Remove suffixes until no known one is left."""
         while True:
             stripped = self.rest.rstrip(SEPARATORS)
             self.gap = " " if self.display_tail and len(stripped) < len(self.rest) else ""
@@ -69,7 +69,7 @@ class Strip:
                 return self
 
     def _cut(self, match: re.Match[str], *, show: bool = False) -> bool:
-        """Drop the match unless nothing of the name would be left; ``show`` keeps it for people."""
+        """Remove the match unless nothing of the name would be left; ``show`` keeps it for display."""
         rest = self.rest[: match.start()].rstrip(SEPARATORS)
         if not self.may_vanish and not normalise(rest):
             return False
@@ -106,7 +106,7 @@ class Strip:
         return True
 
     def read_bracket(self, *, prefix: bool, numbered: bool) -> None:
-        """Read what is in brackets: more is known there than at the end of a name."""
+        """Parse the text in brackets; more forms are recognised there than at the end of a name."""
         if (year := words.FIRM_YEAR_ALONE.fullmatch(self.rest)) is not None:
             self.rest, self.year = "", int(year["y"])
         elif prefix and words.KIND_TAG.fullmatch(self.rest):
@@ -127,7 +127,7 @@ class Strip:
                     # 第三、四部 is not 第一、二部.
                     self.editions.add(span)
                 if edition.code == "final" and self.number_kind == "part":
-                    # 最终季 Part 2: no second part of the whole, but of that season.
+                    # 最终季 Part 2: the second part of that season, not of the whole work.
                     self.editions.add(f"part-{self.number}")
                     self.number = self.number_kind = None
                 return True
@@ -144,7 +144,7 @@ class Strip:
         matches = [match for pattern in _episodes_ending_in(self.rest[-1]) if (match := pattern.search(self.rest))]
         if not matches:
             return False
-        # 全76集 已完结 has 76集 已完结 in it: the longest is meant.
+        # 全76集 已完结 contains 76集 已完结: the longest match is used.
         match = min(matches, key=lambda each: each.start())
         found = {name: numeral(text) for name, text in match.groupdict().items() if name != "all" and text}
         last = found.get("to")
@@ -182,22 +182,22 @@ class Strip:
         return False
 
     def _second_number(self, word: numbers.NumberWord, match: re.Match[str], value: int) -> bool:
-        """Join a number with the one that stood behind it."""
+        """Combine a number with the number that followed it."""
         if word.kind != "season" or self.number is None:
             return False
         if self.weak is not None and not word.weak:
-            # 第九季 第3期: an episode after all.
+            # 第九季 第3期: the second one is an episode.
             if not self._cut(match, show=True):
                 return False
             self.display_tail.remove(self.weak)
             self.episodes = self.episodes or (self.number, self.number)
         elif self.number_kind == "part":
-            # 第二季 Part 2: the season is the number, the part one of its editions.
+            # 第二季 Part 2: the season is the number, the part an edition.
             if not self._cut(match, show=True):
                 return False
             self.editions.add(f"part-{self.number}")
         else:
-            # 第2期 Season 2 says one thing twice.
+            # 第2期 Season 2 states the same season twice.
             return value == self.number and self._cut(match)
         self.number, self.number_kind, self.weak = value, "season", None
         return True
@@ -212,7 +212,7 @@ class Strip:
                 continue
             head = self.rest[: match.start()].rstrip()
             spaced = len(head) < match.start() and _DIGITS_OF_NAME.search(head) is not None
-            # 9-1-1, 3.0+1.0, F1: the digits are the name. 路人超能100 3 has both.
+            # 9-1-1, 3.0+1.0, F1: the digits belong to the name. 路人超能100 3 has both.
             if not head or (head[-1] in "0123456789.+-/⁄:%×" and not spaced):
                 continue
             if len(normalise(head)) < 2 and head.isascii():
@@ -223,7 +223,7 @@ class Strip:
         return False
 
     def inside(self) -> None:
-        """Read what is in front or in the middle: a half, an edition, a number with a subtitle behind it."""
+        """Parse the front and middle of the title: a half, an edition, a number followed by a subtitle."""
         half = editions.PART_INSIDE.search(self.rest) if "(" in self.rest or "[" in self.rest else None
         if half is not None and self.rest[: half.start()].strip():
             self.editions.add(editions.BARE_PARTS[half["part"]])
@@ -245,7 +245,7 @@ class Strip:
             if match is None or not normalise(self.rest[: match.start()]):
                 continue
             head, tail = self.rest[: match.start()], self.rest[match.end() :]
-            # 剧场版1 东京毁灭战 counts films, so that the number has to stay with the name.
+            # 剧场版1 东京毁灭战 numbers the films, so the number stays with the name.
             self.rest = head + ("" if tail[:1].isdigit() and not head.isascii() else " ") + tail
             self.editions.add(code)
             return
@@ -263,11 +263,11 @@ class Strip:
                 continue
             if self.number_kind == "season":
                 if value == self.number and word.kind == "season":
-                    # 第四季 Better Call Saul Season 4 says it twice.
+                    # 第四季 Better Call Saul Season 4 states the same season twice.
                     self.rest = f"{head} {tail}"
                 return
             if self.number is not None:
-                # 歌手2024 第二季 花絮: what looked like a year brand stays in the name.
+                # 歌手2024 第二季 花絮: the year stays in the name.
                 tail = f"{tail} {self.number}"
             self.rest, self.head = f"{head} {tail}", head
             self.number, self.number_kind = value, word.kind
@@ -275,13 +275,13 @@ class Strip:
 
 
 def _span(text: str) -> str:
-    """Return which parts a record with several holds, as an edition; empty where it does not say."""
+    """Return the parts contained in a record of several parts, as an edition code; empty when not stated."""
     numbered = [value for each in _SPAN.findall(text) if (value := numeral(each)) is not None]
     return f"part-{numbered[0]}-{numbered[1]}" if len(numbered) == 2 else ""
 
 
 def says_nothing(text: str) -> bool:
-    """Say of a text of Chinese characters that it has no word or number to be taken off, as most titles have none."""
+    """Return whether a text of Chinese characters has no word or number to remove, as is true of most titles."""
     return not (
         _is_ending(text[-1])
         or editions.MAYBE_INSIDE.search(text) is not None
@@ -291,7 +291,7 @@ def says_nothing(text: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def _is_ending(char: str) -> bool:
-    """Say whether anything known may end in a Chinese character."""
+    """Return whether any known pattern may end in the given Chinese character."""
     known = (_episodes_ending_in, _editions_ending_in, _junk_ending_in, _numbers_ending_in, _bare_ending_in)
     return char in "版年" or any(ending_in(char) for ending_in in known)
 

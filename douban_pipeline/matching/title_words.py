@@ -1,8 +1,8 @@
-"""The words sites hang on a title that say nothing of the work. Tables only.
+"""Tables of the words that sites add to a title and that do not describe the work.
 
-Patterns are matched against text after :func:`~douban_pipeline.matching.text.narrow` and without regard to
-case; those of suffixes end at the end of the text. A word missing here stays part of the name, which can cost
-a match but never make a wrong one. So when in doubt, leave it out.
+Patterns are matched against text after :func:`~douban_pipeline.matching.text.narrow`, ignoring case; suffix patterns
+end at the end of the text. A word missing here stays part of the name, which can lose a match but never causes a
+wrong one. When in doubt, do not add a word.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def _mentioned(source: str) -> frozenset[str]:
 
 
 def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
-    """Say whether what the pattern matches may end in this character, or that this is unknown.
+    """Return whether a match of the pattern may end in this character; also true when unknown.
 
-    A suffix ends in a character its pattern names, so most patterns need not be tried on most titles.
+    A suffix ends in a character that its pattern contains, so most patterns can be skipped for most titles.
     """
     folded, last = char.casefold(), ends(pattern.pattern)
     return folded in _mentioned(pattern.pattern) and (last is ANYTHING or folded in last)
@@ -45,10 +45,10 @@ def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
 
 NOT_LATIN_BEFORE = r"(?<![a-z])"
 APART = r"(?:(?<=[\s:·.,_|\-–—\])}】」季期部集])|^)"
-"""For words that may end a name (吸血鬼日记, 死亡预告): read only after a separator or a season."""
+"""Prefix for words that may also end a name (吸血鬼日记, 死亡预告): matched only after a separator or a season."""
 
 _NOT_IN_LATIN = r"(?<![a-z])(?<![a-z'’][ ])"
-"""For words a Latin name may end with: Madame Web, Cam."""
+"""Prefix for words that a Latin name may end with: Madame Web, Cam."""
 
 _VIDEO = (
     # Unmistakable anywhere.
@@ -57,7 +57,7 @@ _VIDEO = (
 )
 _VIDEO_WEAK = r"bd|dvd|tc|ts|cam|hc|web|avc|aac|ac3|dts|flac|r5"
 _OTHER = r"[英日韩法德俄泰西意印][语文]?"
-# Several only in the order sites write them: 末日国语中字 and 祖国国语中字 have one language each.
+# Several languages only in the order sites write them: 末日国语中字 and 祖国国语中字 have one language each.
 _LANGUAGES = (
     rf"(?:国[语配]?(?:粤语?)?(?:中?{_OTHER})?(?:{_OTHER})?|中文?(?:{_OTHER})?"
     rf"|粤语?(?:国语?|{_OTHER})?|台[语配]|{_OTHER})"
@@ -70,7 +70,7 @@ JUNK: tuple[re.Pattern[str], ...] = tuple(
         (
             # Files and pictures.
             rf"(?:\.|^)(?:{_FILE})",
-            # Before the sizes, so that BD goes with its 1080P after a Latin name too.
+            # Before the sizes, so that BD is removed together with 1080P after a Latin name too.
             rf"{NOT_LATIN_BEFORE}(?:{_VIDEO}|bd|dvd)+[\s._]*\d{{3,4}}\s*[pi]",
             NOT_LATIN_BEFORE + r"u?[hb]d\s?(?:480|720|1080|1280|2160)",
             r"(?<![0-9])(?:240|360|480|540|576|720|1080|1440|2160|4320)\s*[pi]",
@@ -78,12 +78,12 @@ JUNK: tuple[re.Pattern[str], ...] = tuple(
             r"(?<![0-9])4k?[\s.]*remux",
             r"(?<![0-9])\d{3,4}\s*[x*]\s*\d{3,4}",
             r"\d{3,4}分辨率",
-            # The lookbehind also lets 1080PBD through.
+            # The lookbehind also admits 1080PBD.
             rf"(?:{NOT_LATIN_BEFORE}|(?<=[0-9][pik]))(?:{_VIDEO})+版?",
             rf"(?:{_NOT_IN_LATIN}|(?<=[0-9][pik]))(?:{_VIDEO}|{_VIDEO_WEAK})+版?(?<!dvd版)",
             # A release group comes after its codec: H264.AAC-RARBG.
             NOT_LATIN_BEFORE + r"(?:h\.?26[45]|x26[45]|aac|ac3|dts|hevc|flac)(?![a-z0-9])[a-z0-9.&@()-]*",
-            # Whatever is written in Latin letters after a picture size or a source: 1080p.Korean.CHS.
+            # Any text without Chinese characters after a picture size or a source: 1080p.Korean.CHS.
             rf"(?:(?<=[\s._\-])|[\[(])(?:\d{{3,4}}p|bd\d{{3,4}}p|blu-?ray|web-?dl|web-?rip|hdtv|bdrip)(?![a-z0-9])[^{HAN}]*",
             r"(?:蓝光|超清|高清|标清|杜比视界|杜比|枪版|抢先版|全高清)(?:版|画质|原盘)?|(?:原画|清晰|流畅|抢先|尝鲜)版",
             APART + r"(?:清晰|原画|抢先|流畅|原盘|正片|下载|有字幕?|无字|无删|hot)",
@@ -93,14 +93,14 @@ JUNK: tuple[re.Pattern[str], ...] = tuple(
             rf"{_LANGUAGES}(?:双字幕?|中字|无字|字幕)版?",
             rf"(?:{_LANGUAGES})?(?:双|三|多|[2-9])?音[轨频]",
             r"(?:官方|特效|内封|内嵌|外挂|简体|繁体|简繁|简|繁)*(?:中英)?(?:中字|双字|双字幕|字幕)版?|(?:国语|粤语)?[简繁]中",
-            # A day's episode of a show: 20240315期.
+            # The dated episode of a show: 20240315期.
             r"(?:第\s*)?(?<![0-9])(?:19|20)\d{2}[-./]?(?:0[1-9]|1[0-2])[-./]?(?:[0-2]\d|3[01])\s*期?",
-            # How far a series has got.
+            # The release progress of a series.
             r"(?:已完结|完结|全集完结|更新中|连载中|热播中|大结局完结)",
         ),
     )
 )
-"""Suffixes that say nothing of the work."""
+"""Suffixes that do not describe the work."""
 
 EPISODES: tuple[re.Pattern[str], ...] = (
     suffix(
@@ -118,13 +118,13 @@ EPISODES: tuple[re.Pattern[str], ...] = (
     ),
     suffix(r"(?<=季)\s*-\s*(?P<to>\d{1,3})"),
 )
-"""Episodes a title counts. Episode 0 is a special of its own, and 教父第三集 is the third film."""
+"""Suffixes that state episodes. Episode 0 is a special, and 教父第三集 is the third film."""
 
 ALIAS_TAIL = suffix(
     r"\s*\((?:(?:港|台|臺|澳|新|马|大陆|内地|中国大陆|中国香港|中国台湾|香港|台湾|新加坡|马来西亚|豆瓣|电影节|网络|民间|字幕组|官方)"
     r"(?:版|译|译名|片名)?[/、,\s]*)+\)"
 )
-"""Where a name is used, as Douban appends it to an alias: ``(港/台)``, ``(豆瓣译名)``."""
+"""Where a name is used, which Douban appends to an alias: ``(港/台)``, ``(豆瓣译名)``."""
 
 ALIAS_HEAD = re.compile(r"^(?:又名|别名|原名|译名|港译|台译|英文名)\s*[::]\s*(?=\S)")
 
@@ -134,15 +134,15 @@ KIND_TAG = re.compile(
     r"豆瓣\s*[\d.]+\s*分?|[\d.]+\s*分)",
     re.IGNORECASE,
 )
-"""What a site puts in brackets before a title."""
+"""Words that a site puts in brackets before a title."""
 
 INDEX_PREFIX = re.compile(
     r"^(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.I
 )
-"""Numbers of a list and addresses of a site before a title."""
+"""List numbers and site addresses before a title."""
 
 INDEX_SIGNS = frozenset("|.、:")
-"""One of these is in each of them."""
+"""Every match of ``INDEX_PREFIX`` contains one of these."""
 
 _GENRES = (
     "动作|喜剧|爱情|科幻|悬疑|惊悚|恐怖|剧情|犯罪|奇幻|冒险|战争|动画|纪录|记录|西部|传记|历史|音乐|歌舞|家庭|武侠"
@@ -153,7 +153,7 @@ SITE_WORDS = re.compile(
     r"|^(?:电影|电视剧|连续剧|综艺|动漫|纪录片|剧集|短剧|韩剧|美剧|日剧)\s*$|^[a-z]\s*[.\-]?\s*$",
     re.IGNORECASE,
 )
-"""What marks the words before ``《`` as a site's. Other words may belong to the name: 走进《红楼梦》."""
+"""Words before ``《`` that were added by a site. Other words may belong to the name: 走进《红楼梦》."""
 
 FIRM_YEARS: tuple[re.Pattern[str], ...] = (
     suffix(r"(?<![0-9])(?P<y>(?:19|20)\d{2})\s*年?版"),

@@ -1,8 +1,8 @@
-"""Titles taken apart: the name, the number, the editions, the year.
+"""Parses titles into name, number, editions and year.
 
-A site writes ``2019年惊悚《寄生虫2》BD中字``, Douban ``寄生虫2``. Stripping junk is what finds matches, keeping
-numbers and editions is what prevents wrong ones; so junk is taken only from the ends and only by tables, and
-every number taken off the name is kept as a number. A number that is not there is *unknown*, never 1.
+A site writes ``2019年惊悚《寄生虫2》BD中字``, Douban ``寄生虫2``. Removing junk finds matches; keeping numbers and
+editions prevents wrong ones. Junk is therefore removed only from the ends and only by tables, and every number removed
+from the name is kept as a number. A missing number is *unknown*, never 1.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _INDEX_LETTER = re.compile(rf"^[A-Z][\s.]+(?=[{HAN}])")
 _WRAPPED = re.compile(r"[\[【「『](?P<name>[^\[\]【】「」『』]+)[\]】」』]")
 _CENTURIES = ("1", "2")
 _SUBTITLE = 2
-"""Letters from which words behind a number are a subtitle."""
+"""Letters from which the text after a number counts as a subtitle."""
 
 _MAYBE_MARK = re.compile(r"第|part|pt\b|vol|cour|season|series|s\d", re.IGNORECASE)
-"""How a mark begins that says which season or part a name means."""
+"""Beginning of a mark that states a season or part."""
 
 _FIRST_BRACKET = re.compile(r"^[\[【][^\]】]*[\]】]\s*(?=\S)")
 
@@ -64,16 +64,16 @@ class ParsedTitle(NamedTuple):
     Attributes:
         base: The name without number, editions and junk, normalised.
         number: Season, part, sequel or year brand; None is unknown.
-        number_kind: What ``number`` counts. ``"year"`` with no number: the year was read off the end of the name.
+        number_kind: What ``number`` counts. ``"year"`` without a number: a year was removed from an end of the name.
         editions: Codes of :data:`~douban_pipeline.matching.title_editions.EDITIONS`, and ``part-2`` of a season.
         year: A year the title states as such.
-        raw: The text as it came.
-        display: The text for people and search engines, simplified: junk gone, season words kept.
+        raw: The unchanged input.
+        display: The text for people and search engines, in simplified characters, without junk, with season words.
         marks: Punctuation that may distinguish seasons (``？？``), in order.
         name: Like ``display``, but without number and editions; empty where the reading has no such text.
-        episodes: First and last episode the title speaks of: 更新至12集 is the twelfth, 全30集 is 1 to 30.
-        complete: Whether it says that those are all.
-        subtitled: Whether a subtitle follows the number; it identifies the work as well: 猪猪侠8之变身战队.
+        episodes: First and last episode the title states: 更新至12集 is the twelfth, 全30集 is 1 to 30.
+        complete: Whether it states that those are all.
+        subtitled: Whether a subtitle follows the number; it too identifies the work: 猪猪侠8之变身战队.
     """
 
     base: str
@@ -91,12 +91,12 @@ class ParsedTitle(NamedTuple):
 
     @property
     def form(self) -> str:
-        """Base and number as one string to measure: ``战狼#2``."""
+        """Base and number as one string for similarity: ``战狼#2``."""
         return self.base if self.number is None else f"{self.base}#{self.number}"
 
     @property
     def distinct_editions(self) -> frozenset[str]:
-        """Editions that are another Douban entry."""
+        """Editions that have a Douban entry of their own."""
         if not self.editions:
             return self.editions
         return frozenset(code for code in self.editions if code in DISTINCT_EDITIONS or code.startswith("part-"))
@@ -111,14 +111,14 @@ def _unwrap(text: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     names = _SLASH_OF_TWO_NAMES.split(match["inside"])
     after = after.replace(match["inside"], " ")
     if before and not words.SITE_WORDS.search(before):
-        # 走进《红楼梦》 is another work than 红楼梦.
+        # 走进《红楼梦》 and 红楼梦 are different works.
         return f"{before}《{match['inside']}》", after, None, ()
     year = words.FIRM_YEAR_BEFORE.search(before)
     return names[0], after, int(year["y"]) if year else None, tuple(names[1:])
 
 
 def _halves(text: str) -> tuple[str, ...]:
-    """Names of ``甲/乙/Name``, if it is that: Fate/Zero and 乱马1/2 are one name each."""
+    """Return the names of a title like ``甲/乙/Name``, else nothing: Fate/Zero and 乱马1/2 are one name each."""
     if "/" not in text:
         return ()
     parts = [words.ALIAS_TAIL.sub("", part.strip()) for part in text.split("/")]
@@ -131,17 +131,17 @@ def _halves(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65536)
 def readings(text: str) -> tuple[ParsedTitle, ...]:
-    """Return the ways to read a title, the likeliest first; at least one.
+    """Return the possible readings of a title, the likeliest first; at least one.
 
-    The others are: Taiwan's words as the mainland's (計程車 is 出租车); the second name of ``《甲/乙》``; digits at an
-    end as the year the site added (碟仙2019, 2018 邪不压正, with ``number_kind="year"`` and no number: valid only where
-    the subject is of that year); a numeral that may as well be the name's (无间道二, 天若有情3烽火佳人).
+    The others are: Taiwan's words replaced by the mainland's (計程車 is 出租车); the second name of ``《甲/乙》``;
+    digits at an end as a year added by the site (碟仙2019, 2018 邪不压正, with ``number_kind="year"`` and no number:
+    valid only if the subject has that year); a numeral that may also be part of the name (无间道二, 天若有情3烽火佳人).
     """
     if is_settled(text) and says_nothing(text) and numbers.BARE_CHINESE.search(text) is None:
         return (ParsedTitle(base=text, raw=text, display=text, name=text),)
     narrowed = narrow(text)
     simple = simplify(narrowed)
-    # What simplifying leaves as it is was written on the mainland, whose words are not Taiwan's.
+    # Text that simplification leaves unchanged comes from the mainland and has none of Taiwan's words.
     writings = dict.fromkeys((simple, simplify_taiwan(narrowed) if simple != narrowed else simple))
     found = []
     for writing in writings:
@@ -153,7 +153,7 @@ def readings(text: str) -> tuple[ParsedTitle, ...]:
 
 
 def _piece(name: str, whole: ParsedTitle) -> ParsedTitle:
-    """Read a piece of a title; what the rest says of number, edition and year is said of the piece too."""
+    """Parse a piece of a title; number, editions and year of the whole title apply to the piece too."""
     parsed = _parse(name, "", None, whole.raw)
     if parsed.number is None and whole.number is not None:
         parsed = parsed._replace(number=whole.number, number_kind=whole.number_kind)
@@ -161,7 +161,7 @@ def _piece(name: str, whole: ParsedTitle) -> ParsedTitle:
 
 
 def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
-    """Readings that are possible, but not the likeliest."""
+    """Yield the less likely readings."""
     if parsed.number_kind == "year" and parsed.number is not None:
         yield parsed._replace(number=None, year=parsed.number)
     if parsed.number is not None:
@@ -195,14 +195,14 @@ def _last_word(text: str) -> str:
 
 
 def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
-    """Take a title apart; returns what is left of it and the start of what people see."""
+    """Parse a title; return the parser state and the beginning of the display text."""
     state = Strip(name.strip(), year=year)
     if tail.strip(SEPARATORS):
         outside = Strip(tail, may_vanish=True).run()
         if outside.rest.isdecimal() and len(outside.rest) <= 2:
             state.rest += outside.rest
         elif outside.rest:
-            # Words after 》 that nobody knows may well distinguish this work from another.
+            # Unknown words after 》 may distinguish this work from another.
             state.rest += f" {outside.rest}"
         state.editions |= outside.editions
         state.year = state.year or outside.year
@@ -223,7 +223,7 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
     article = _ARTICLE_LAST.match(state.rest) if _ONE_ARTICLE.fullmatch(_last_word(state.rest)) else None
     if article is not None and (state.rest.isascii() or script(state.rest) == "latin"):
         state.rest = f"{article['a'] or article['b']} {article['name'].rstrip(SEPARATORS)}"
-        # Godfather Part II, The: what the article stood behind is at the end now.
+        # Godfather Part II, The: without the article, the number is at the end.
         head = state.run().rest
     return state, head
 
@@ -253,10 +253,10 @@ def parse_title(text: str) -> ParsedTitle:
 
 @lru_cache(maxsize=65536)
 def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
-    """Return readings that leave words of the title out: to search and to look for a family with.
+    """Return readings that omit words of the title, for searches and for finding related works.
 
-    Without the subtitle of a season (终极蜘蛛侠 第三季：蛛网勇士), without the second language (寻梦环游记 Coco), each
-    half of 甲/乙, without a list's letter or a group's name in front. They never show that two names are one:
+    They omit the subtitle of a season (终极蜘蛛侠 第三季：蛛网勇士), the second language (寻梦环游记 Coco), one half of
+    甲/乙, a list's letter or a release group's name in front. They never prove that two names are the same:
     奔跑吧 第四季：黄河篇 is not 奔跑吧 第四季, 工作细胞 BLACK not 工作细胞, 小森林/夏秋篇 not 小森林.
     """
     written = simplify(narrow(text))
@@ -277,7 +277,7 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
 
 @lru_cache(maxsize=65536)
 def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
-    """Like :func:`readings`, for an alias: its ``(港/台)`` tail says where it is used and is dropped."""
+    """Return the readings of an alias, as :func:`readings`, without the ``(港/台)`` tail that says where it is used."""
     if is_settled(text):
         return readings(text)
     return readings(words.ALIAS_TAIL.sub("", words.ALIAS_HEAD.sub("", narrow(text))) or text)
@@ -285,7 +285,7 @@ def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
 
 @lru_cache(maxsize=65536)
 def lone_mark(text: str) -> ParsedTitle | None:
-    """Return the season or part that a text is about and nothing else: Part 2, 第2クール, 第二季; None of a name."""
+    """Return the season or part of a text that states nothing else: Part 2, 第2クール, 第二季; None for a name."""
     written = simplify(narrow(text)).strip()
     if _MAYBE_MARK.match(written) is None:
         return None
@@ -296,7 +296,7 @@ def lone_mark(text: str) -> ParsedTitle | None:
 
 
 def clean_title(text: str) -> str:
-    """Return a title for people and search engines: site junk gone, season and edition words kept."""
+    """Return a title for people and search engines: without site junk, with season and edition words."""
     return parse_title(text).display
 
 

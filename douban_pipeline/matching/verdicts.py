@@ -1,4 +1,4 @@
-"""The verdict on a video: which subject it is, who has to look, or that nothing fits.
+"""Decides the verdict on a video: the confirmed subject, a review by a person, or that nothing fits.
 
 A pure function of its arguments, so that the whole library can be judged again from archived answers.
 """
@@ -22,7 +22,7 @@ from douban_pipeline.matching.strata import strata_of
 
 
 class Status(enum.StrEnum):
-    """What is known of a video after judging."""
+    """Result of judging a video."""
 
     CONFIRMED = "CONFIRMED"
     REVIEW = "REVIEW"
@@ -32,15 +32,15 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subject, its comparison, and its place.
+    """A subject with its comparison and rank.
 
     Attributes:
         subject: The subject.
-        comparison: What it has in common with the video.
+        comparison: Its comparison with the video.
         rank: 1 is the best; rejected ones come after the others, unless they are near and no other is.
-        score: The profile's.
-        profile: What decides.
-        near: Whether it is rejected, but would be worth a person's look without its conflict.
+        score: Score in the profile.
+        profile: Profile that decides.
+        near: Whether it is rejected, but would be worth a review without its conflict.
     """
 
     subject: Subject
@@ -52,11 +52,11 @@ class Candidate:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What the score is made of, with the profile's points; worked out anew each time, since few are shown."""
+        """Items of the score with the profile's points; computed on each access, since few are displayed."""
         return self.profile.items(self.comparison)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the candidate."""
+        """Return the stored form of the candidate."""
         return {
             "rank": self.rank,
             "douban_id": self.subject.douban_id,
@@ -70,14 +70,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided, and why.
+    """A decision about a video, with its reasons.
 
     Attributes:
         status: CONFIRMED, REVIEW, NOT_FOUND, or UNDECIDED when the source was unhealthy.
         candidates: All candidates, best first.
         douban_id: The subject, of a CONFIRMED verdict only.
         score: Points of the best candidate; None without candidates.
-        lead: Points it is ahead of the best one of another work; None without a rival.
+        lead: Points by which it leads the best candidate of another work; None without a rival.
         codes: Reasons, empty for CONFIRMED.
         explanation: One Chinese sentence for reviewers.
         profile: Name of the profile that decided.
@@ -100,7 +100,7 @@ class Verdict:
         return self.candidates[0] if self.candidates else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored of the verdict."""
+        """Return the stored form of the verdict."""
         return {
             "status": str(self.status),
             "douban_id": self.douban_id,
@@ -115,11 +115,11 @@ class Verdict:
 
 
 def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> tuple[Candidate, ...]:
-    """Compare a video with every subject, best first; a subject given twice counts once.
+    """Compare a video with every subject; return candidates, best first. A subject given twice counts once.
 
-    Rejected candidates follow the others; those that are near but for a conflict come before all that a person need not
-    see. Equal scores are ordered by being rated and by how many, by what speaks against them, by their names, then by
-    id, so that the order never depends on the search engine's.
+    Rejected candidates follow the others; near ones come before all that need no review. Equal scores are ordered by
+    whether they are rated, number of ratings, conflicts, names, then id, so that the order never depends on the search
+    engine's.
     """
     unique = {subject.douban_id: subject for subject in reversed(list(subjects))}
     compared = []
@@ -155,16 +155,16 @@ _ITEM_OF: Mapping[str, str] = {
     Code.REGION_CONFLICT: "region",
     Code.DIRECTOR_CONFLICT: "director",
 }
-"""The item a reject speaks of; names and kinds have none, or none that could be unknown."""
+"""The item that a reject concerns; names and kinds have none, or none that could be unknown."""
 
 
 def is_near(comparison: Comparison, profile: Profile) -> bool:
-    """Say whether a rejected candidate is near: worth a person's look, were it not for one conflict.
+    """Return whether a rejected candidate is near: worth a review except for one conflict.
 
-    That is, its score reaches the review line when the field of its gravest conflict is taken as unknown, and people
-    agree or, under the same name, the year: a name alone is many works', and region or genre distinguish none of these.
-    One of another title is near where people speak for it; names are translated in many ways. A candidate of another
-    season or part is never near.
+    Its score must reach the review threshold when the field of its most serious conflict counts as unknown, and people
+    must agree or, under the same name, the year: many works share a name, and region or genre do not distinguish them.
+    A candidate with another title is near if people support it, because names are translated in many ways. A candidate
+    of another season or part is never near.
     """
     if not comparison.rejects or comparison.title.numbers is Numbers.CONFLICT:
         return False
@@ -178,12 +178,11 @@ def is_near(comparison: Comparison, profile: Profile) -> bool:
 
 
 SAME_CAST = 3
-"""Common actors that make two works of other names worth a person's look."""
+"""Common actors that make two works with different names worth a review."""
 
 
 def people_speak(comparison: Comparison) -> bool:
-    """Say whether the director and the work's own year agree, or three actors: enough for a person to look, whatever
-    the names are."""
+    """Return whether director and the work's own year agree, or three actors: enough for a review under any name."""
     if comparison.agrees("director") and comparison.exact_year:
         return True
     return comparison.fields.cast.matched >= SAME_CAST
@@ -209,17 +208,17 @@ def judge(
     Args:
         video: The local video.
         subjects: Every candidate that was found, in any order.
-        complete: Whether no search failed that could still name the subject, and no detail call. An incomplete set
-            never confirms and never proves that nothing was found.
-        source_healthy: Whether the answers came from sources in good health. If not there is no verdict.
-        profile: How points become the deciding score, and where verdicts change.
+        complete: Whether no detail call failed, and no search that could still have found the subject. An incomplete
+            set never confirms and never proves that nothing was found.
+        source_healthy: Whether the answers came from healthy sources. If not, there is no verdict.
+        profile: How points become the deciding score, and the thresholds of the verdicts.
         crowded: Whether there may be more works of this name than were found.
         reverted: Douban ids whose link to this video was reverted before.
         has_siblings: Whether other works of this name are known beside the candidates.
         linked: Titles of the other videos that are linked to a subject, by its id.
         chosen: The Douban id that a person chose for this video; no other is confirmed.
-        braked: Strata in which nothing is confirmed until a person says otherwise.
-        posters: Douban ids whose poster is the video's: one fact more, where others agree.
+        braked: Strata in which nothing is confirmed until a person allows it again.
+        posters: Douban ids whose poster equals the video's: one more fact, where others agree.
 
     Returns:
         The verdict. Its candidates are ranked even when it is UNDECIDED.
@@ -268,7 +267,7 @@ def judge(
     if best is not None and worth_a_look:
         return verdict(Status.REVIEW, [Code.BELOW_CONFIRM, *best.comparison.conflicts])
     if top is not None and top.near:
-        # A conflict beside much that agrees is where local data is often wrong.
+        # If much agrees and one field conflicts, the local data is often wrong.
         return verdict(Status.REVIEW, [Code.CONFLICT, *top.comparison.rejects])
     if not complete:
         # A failed call is not an empty answer.
@@ -282,11 +281,11 @@ def judge(
 
 
 def _lead(eligible: Sequence[Candidate], ranked: Sequence[Candidate], profile: Profile) -> float | None:
-    """Points the best is ahead of the best other work; None without a rival.
+    """Return the points by which the best candidate leads the best other work; None without a rival.
 
-    Other subjects are other works, of the same title or not: seasons, remakes, spin-offs. Rejected ones and those of
-    another kind are ruled out, except those of the exact name and year: that is where a local field may be wrong, not
-    the candidate. A rival of another original title is no rival of one whose original title is the video's.
+    Other subjects are other works, with the same title or not: seasons, remakes, spin-offs. Rejected ones and those of
+    another kind do not count, except those with the exact name and year: there a local field may be wrong, not the
+    candidate. If the best candidate's original title is the video's, subjects with another one do not count.
     """
     if not eligible:
         return None
@@ -303,7 +302,7 @@ def _too_close(eligible: Sequence[Candidate], lead: float | None, thresholds: Th
 
 
 def _twins(pair: Sequence[Candidate]) -> bool:
-    """Say whether two candidates look like two entries of one work: of a name and year, with the same people."""
+    """Return whether two candidates look like two entries of one work: same name, year and people."""
     if len(pair) < 2 or not all(is_live(each.comparison) for each in pair):
         return False
     years = [each.subject.year for each in pair]

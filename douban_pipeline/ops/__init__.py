@@ -1,1 +1,1 @@
-"""What operators need beside Dagster: checks, grants, backups of our tables. The work itself never needs it."""
+"""Commands for operators beside Dagster: checks, grants, backups of our tables. The pipeline itself does not use it."""

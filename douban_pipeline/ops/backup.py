@@ -1,6 +1,6 @@
 """Backups of our tables: consistent, compressed, and either complete or absent.
 
-Format of a file: gzip; a header line; SQL; a last line that marks it as complete.
+File format: gzip; a header line; SQL; a last line that marks it as complete.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OPTIONS = (
     "--single-transaction",  # all tables at one moment, without blocking other connections
     "--quick",
     "--hex-blob",
-    "--no-tablespaces",  # would need a right on the whole server
-    "--skip-add-locks",  # would need a right on the whole database during a restore
+    "--no-tablespaces",  # would require a privilege on the whole server
+    "--skip-add-locks",  # would require a privilege on the whole database during a restore
     "--skip-triggers",
     "--skip-tz-utc",  # DATETIMEs have no zone, and there is no TIMESTAMP
 )
@@ -46,11 +46,11 @@ PARTIAL = ".partial"
 def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> BackupHeader:
     """Write a backup of our tables to ``path``, which is replaced only by a complete one.
 
-    Tables that an earlier release made are taken as they are, so that a backup can come before an upgrade.
+    Tables of an earlier release are saved unchanged, so that a backup can be taken before an upgrade.
 
     Raises:
         OperatingError: It cannot be written, there is nothing to save, or the server refuses.
-        DatabaseError: The tables are a newer release's, which may have more of them.
+        DatabaseError: The tables are of a newer release, which may have more of them.
     """
     require_server(engine.url)
     with reading(engine) as connection:
@@ -72,7 +72,7 @@ def back_up(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: dat
 
 
 def present_tables(connection: Connection, tables: OwnTables) -> dict[str, Table]:
-    """Return those of our tables that exist, by name."""
+    """Return our existing tables by name."""
     names = set(inspect(connection).get_table_names())
     return {table.name: table for table in tables.metadata.sorted_tables if table.name in names}
 
@@ -85,12 +85,12 @@ def newest_write(connection: Connection, tables: OwnTables) -> datetime | None:
 
 
 def file_in(folder: Path, prefix: str, now: datetime, ending: str = "sql") -> Path:
-    """Return the name of a backup of this moment in ``folder``."""
+    """Return the path in ``folder`` of a backup taken at ``now``."""
     return folder / f"douban_pipeline-{prefix}{now:%Y%m%dT%H%M%SZ}.{ending}.gz"
 
 
 def drop_old(folder: Path, prefix: str, keep: int, ending: str = "sql") -> list[Path]:
-    """Remove all but the newest ``keep`` backups that `file_in` named in ``folder``; return what was removed."""
+    """Delete all but the newest ``keep`` backups in ``folder`` named by `file_in`; return the deleted paths."""
     form = re.compile(rf"douban_pipeline-{re.escape(prefix)}\d{{8}}T\d{{6}}Z\.{ending}\.gz")
     old = sorted(path for path in folder.iterdir() if form.fullmatch(path.name))[:-keep]
     for path in old:
@@ -157,12 +157,12 @@ class BackupHeader:
     """The header of a backup.
 
     Attributes:
-        prefix: Of the tables in it.
-        version: Of the tables in it, see `store.migrations`.
-        release: Of the pipeline that made it.
-        taken_at: When it was begun; it holds everything committed until then.
-        newest_write: When the newest change in its log was prepared (``None``: there was none), at least.
-        system: Whose tables are in it; those of Douban's are SQL, those of others rows, see `systems.copies`.
+        prefix: Prefix of the tables in it.
+        version: Version of the tables in it, see `store.migrations`.
+        release: Release of the pipeline that wrote it.
+        taken_at: When it was started; it contains everything committed until then.
+        newest_write: Lower bound of when the newest change in its log was prepared (``None``: there was none).
+        system: System of the tables; Douban's are stored as SQL, those of others as rows, see `systems.copies`.
     """
 
     prefix: str
@@ -173,13 +173,13 @@ class BackupHeader:
     system: str = DOUBAN
 
     def line(self) -> bytes:
-        """Return it as the first line of a backup."""
+        """Return the header as the first line of a backup."""
         fields = {name: _iso(value) for name, value in asdict(self).items()}
         return _FIRST_LINE + json.dumps(fields).encode() + b"\n"
 
     @classmethod
     def of(cls, line: bytes) -> BackupHeader | None:
-        """Read it from the first line of a file; ``None`` if that is no backup's."""
+        """Return the header parsed from the first line of a file; ``None`` if it is not a backup."""
         if not line.startswith(_FIRST_LINE):
             return None
         try:
@@ -218,7 +218,7 @@ def verify_backup(path: Path) -> BackupHeader:
             while piece := packed.read(_PIECE):
                 end = (end + piece)[-len(_LAST_LINE) :]
     except OSError as error:
-        if error.errno is None:  # what gzip says of a file that is none
+        if error.errno is None:  # raised by gzip for a file that is not gzip
             raise OperatingError(said(f"{not_ours}：{error}", f"{not_ours}: {error}")) from error
         raise OperatingError(
             said(f"{path} 无法读取：{error.strerror}", f"{path} cannot be read: {error.strerror}")
@@ -240,7 +240,7 @@ def sql_pieces(path: Path) -> Iterator[bytes]:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield what is between the first and the last line of a backup, line by line."""
+    """Yield the lines between the first and the last line of a backup."""
     with gzip.open(path, "rb") as packed:
         packed.readline(_LONGEST_LINE)
         for line in packed:

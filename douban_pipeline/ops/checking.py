@@ -1,4 +1,4 @@
-"""Whether an installation is fit to work, looked at from outside: one finding a question, each with its remedy."""
+"""Checks whether an installation can work: one result per check, each with its remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from douban_pipeline.ops.systems import registry
 from douban_pipeline.ops.systems.registry import System
 
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
-"""Free space under which HOME is low, and under which it counts as full; 10⁶ bytes."""
+"""Free space, in 10⁶ bytes, under which HOME is low, and under which it counts as full."""
 _NAMED = 4
 
 
@@ -54,12 +54,12 @@ def _run_grants(option: str = "") -> str:
 def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json: bool) -> bool:
     """Check everything the systems need, print the results, and return whether no check failed.
 
-    Nothing is changed, but for what every request leaves behind: a place at the gate, and an archived answer.
+    Nothing is changed, except what every request leaves: a place at the gate, and an archived answer.
 
     Args:
         names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
-        dagster: Look at Dagster's instance too.
-        sources: Ask each source once.
+        dagster: Also check Dagster's instance.
+        sources: Send one request to each source.
         as_json: Print JSON.
     """
     found = list(_results(names, dagster=dagster, sources=sources))
@@ -76,7 +76,7 @@ def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json:
 
 
 def worst_states(found: Iterable[tuple[str, CheckResult]]) -> dict[str, State]:
-    """Return the worst that was found of each system, and of Dagster, by name."""
+    """Return the worst state of each system, and of Dagster, by name."""
     states: dict[str, State] = {}
     for system, result in found:
         states[system] = max(states.get(system, "ok"), result.state, key=("ok", "warn", "fail").index)
@@ -84,7 +84,7 @@ def worst_states(found: Iterable[tuple[str, CheckResult]]) -> dict[str, State]:
 
 
 def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> Iterator[tuple[str, CheckResult]]:
-    """Yield what was found, each with the system that it is of; what is Dagster's is of none."""
+    """Yield each result with the name of its system; those of Dagster belong to no system."""
     try:
         with_douban, others = registry.chosen(names)
     except SettingsError:  # Douban's, which are explained below
@@ -119,7 +119,7 @@ def _douban_results(*, sources: bool) -> Iterator[CheckResult]:
 def system_results(system: System) -> Iterator[CheckResult]:
     """Check the settings, the database and other needs of a system other than Douban's; its name precedes each result.
 
-    The first failure of the database ends the questions to it.
+    The first failure of the database skips the remaining checks of it.
     """
     for result in _questions(system):
         yield replace(result, name=f"{system.name}.{result.name}")
@@ -158,12 +158,12 @@ def _questions(system: System) -> Iterator[CheckResult]:
 
 
 def settings_results(error: SettingsError) -> list[CheckResult]:
-    """Return what is wrong with settings, a result a mistake."""
+    """Return one result for each mistake in the settings."""
     return [CheckResult("settings", "fail", problem, _mend()) for problem in error.problems]
 
 
 def open_checked() -> Services | list[CheckResult]:
-    """Return the services as the settings have them, or what is wrong with the settings, a result each."""
+    """Return the services according to the settings, or one result for each mistake in the settings."""
     try:
         return open_services(load_settings())
     except SettingsError as error:
@@ -173,7 +173,7 @@ def open_checked() -> Services | list[CheckResult]:
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
-    """Ask, and make what the question raises a result too, so that the other questions are still asked."""
+    """Return the result of a check; an exception becomes a result too, so that the other checks still run."""
     try:
         return question()
     except DatabaseError as error:
@@ -184,7 +184,7 @@ def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckRe
 
 
 def database_results(services: Services) -> Iterator[CheckResult]:
-    """Look at the CMS's database and at HOME. The first failure of the database ends the questions to it."""
+    """Check the CMS's database and HOME. The first failure of the database skips the remaining checks of it."""
     database = cms_result(services)
     yield database
     questions: list[tuple[str, Callable[[], CheckResult], str]] = [
@@ -203,7 +203,7 @@ def database_results(services: Services) -> Iterator[CheckResult]:
 
 
 def cms_result(services: Services) -> CheckResult:
-    """Look whether the CMS's database answers and holds the CMS's tables."""
+    """Check that the CMS's database answers and contains the CMS's tables."""
     remedy = said(
         "检查 DOUBAN_PIPELINE_DATABASE_URL，以及服务器是否在运行",
         "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
@@ -231,10 +231,10 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
     Args:
         engine: Their database.
         tree: Their migrations.
-        option: What the commands of the remedies need to serve the system, such as `` --system feeds``.
+        option: Option that the commands in the remedies need for the system, such as `` --system feeds``.
 
     Raises:
-        DatabaseError: They are a newer release's.
+        DatabaseError: They are of a newer release.
     """
     found = tree.current(engine)
     if found == tree.head:
@@ -286,7 +286,7 @@ def _grants(services: Services) -> CheckResult:
 
 
 def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
-    """Report the rights that the account lacks; ``option`` as in `tables_result`."""
+    """Report the privileges that the account lacks; ``option`` as in `tables_result`."""
     if engine.dialect.name == "sqlite":
         return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite has no accounts"))
     missing = missing_rights()
@@ -301,7 +301,7 @@ def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], optio
 
 
 def clock_result(engine: Engine, clock: Clock) -> CheckResult:
-    """Hold the database's clock against this machine's."""
+    """Compare the database's clock with this machine's."""
     if engine.dialect.name == "sqlite":
         return CheckResult("clock", "ok", said("SQLite 没有自己的时钟", "SQLite has no clock of its own"))
     skew = clock_skew(engine, clock)

@@ -1,7 +1,7 @@
-"""The command line: setting up, checking, backups, the demo, measuring. The work itself runs in Dagster.
+"""The command line: setup, checks, backups, the demo, evaluation. The pipeline itself runs in Dagster.
 
-This module knows names, options and help, and nothing else: every command imports what does its work when it is called,
-so that ``--help`` need not load Dagster, SQLAlchemy or the dictionaries of the matcher.
+This module contains only names, options and help: every command imports its implementation when it is called, so that
+``--help`` does not load Dagster, SQLAlchemy or the dictionaries of the matcher.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The client programs of MariaDB and MySQL, called without a password on any command line."""
+"""Calls the client programs of MariaDB and MySQL without a password on the command line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TLS = {"ssl_ca": "ssl-ca", "ssl_cert": "ssl-cert", "ssl_key": "ssl-key", "unix_
 
 
 class OperatingError(Exception):
-    """A command of operators cannot be carried out; the message gives the reason and the remedy."""
+    """An operator's command failed; the message gives the reason and the remedy."""
 
 
 def program(names: tuple[str, ...]) -> str:
     """Return the path of the first of ``names`` that is installed.
 
     Raises:
-        OperatingError: None is.
+        OperatingError: None is installed.
     """
     for name in names:
         found = shutil.which(name)
@@ -40,10 +40,10 @@ def program(names: tuple[str, ...]) -> str:
 
 
 def require_server(url: URL) -> None:
-    """Refuse a server that the client programs cannot connect to.
+    """Check that the client programs can connect to the server.
 
     Raises:
-        OperatingError: The URL names no MariaDB or MySQL.
+        OperatingError: The URL does not name a MariaDB or MySQL server.
     """
     if url.get_backend_name() == "sqlite":
         raise OperatingError(
@@ -56,22 +56,22 @@ def require_server(url: URL) -> None:
 
 @contextmanager
 def options_file(url: URL) -> Iterator[Path]:
-    """Write the connection parameters of ``url`` into a file that only this user can read, and remove it at the end.
+    """Yield a file with the connection parameters of ``url`` that only this user can read; delete it at the end.
 
-    To be given as ``--defaults-file``, first of all options: nothing is then read from elsewhere, such as another
-    password in ``~/.my.cnf``.
+    It must be passed as ``--defaults-file``, the first option: other files, such as a ``~/.my.cnf`` with another
+    password, are then not read.
 
     Raises:
-        OperatingError: The URL names no MariaDB or MySQL.
+        OperatingError: The URL does not name a MariaDB or MySQL server.
     """
     require_server(url)
     options = {"user": url.username, "password": url.password, "default-character-set": "utf8mb4"}
     options |= {_TLS[name]: value for name, value in url.query.items() if name in _TLS and isinstance(value, str)}
     if "socket" not in options:
-        # Without it the programs use a socket for "localhost", unlike the pipeline's driver.
+        # Without the protocol the programs use a socket for "localhost", unlike the pipeline's driver.
         options |= {"protocol": "tcp", "host": url.host or "127.0.0.1", "port": str(url.port or 3306)}
     lines = [f"{name}={_quoted(value)}" for name, value in options.items() if value is not None]
-    # Oracle's mysqldump needs rights and writes statements that MariaDB's does not; "loose" options may be unknown.
+    # Oracle's mysqldump needs privileges and writes statements that MariaDB's does not; "loose" options may be unknown.
     lines += ["[mysqldump]", "loose-set-gtid-purged=OFF", "loose-column-statistics=0"]
     with tempfile.TemporaryDirectory(prefix="douban_pipeline_") as folder:
         path = Path(folder) / "client.cnf"

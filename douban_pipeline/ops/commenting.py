@@ -1,4 +1,4 @@
-"""The command ``comment-worker``: applies what happens in comment sections."""
+"""The command ``comment-worker``: processes the events of comment sections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from douban_pipeline.ops.console import console
 
 
 def work(*, once: bool) -> None:
-    """Apply events until a signal arrives, or only those that wait now.
+    """Process events until a signal arrives, or only the events that are waiting now.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed, or a word list cannot be read.
@@ -54,7 +54,7 @@ def work(*, once: bool) -> None:
             threading.Thread(target=binlog.run, args=(stopped, 0.2), daemon=True, name="comments-binlog").start()
         reviewer = services.model_reviewer()
         if reviewer is not None:
-            # A daemon thread; what it has not judged when the process ends is judged later.
+            # A daemon thread; comments it has not reviewed when the process ends are reviewed later.
             console.print(said("由模型审读发布的内容", "a model reads what is published"), highlight=False)
             threading.Thread(target=reviewer.run, args=(stopped, 1.0), daemon=True, name="comments-model").start()
         wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait

@@ -1,4 +1,4 @@
-"""Where commands write to."""
+"""The console that commands print to."""
 
 from rich.console import Console
 
@@ -6,5 +6,5 @@ console = Console()
 
 
 def plain(text: str) -> None:
-    """Print ``text`` as it is, never wrapped or coloured: for what is piped on or copied."""
+    """Print ``text`` unchanged, never wrapped or coloured: for output that is piped or copied."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The commands ``backup`` and ``restore``: what they check first and what they print."""
+"""The commands ``backup`` and ``restore``: their checks and their output."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,12 +22,12 @@ from douban_pipeline.ops.systems.registry import System
 
 
 def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None:
-    """Save our tables in the file ``target``, or in a new file a system of the folder ``target``.
+    """Back up our tables to the file ``target``, or to a new file per system in the folder ``target``.
 
     Args:
         names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
-        target: A folder, or a file: the first system's, whose name with another's in it is that one's.
-        keep: In a folder, how many of each system's backups to keep; ``None`` keeps all.
+        target: A folder, or the file of the first system; the files of other systems add the system's name to it.
+        keep: In a folder, number of backups to keep of each system; ``None`` keeps all.
     """
     with_douban, others = registry.chosen(names)
     into = target.is_dir()
@@ -50,7 +50,7 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
 
 
 def _beside(target: Path, name: str, number: int) -> Path:
-    """Return the file of a system: ``target`` itself for the first, its name with the system's for others."""
+    """Return a system's file: ``target`` for the first, for others ``target`` with the system's name added."""
     if number == 0:
         return target
     stem = target.name.removesuffix(".gz").removesuffix(".sql")
@@ -75,14 +75,14 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
     """Replace the tables by a backup of them, or print what that would change.
 
     Args:
-        path: What `save` wrote; it says of which system it is.
-        dry_run: Print, and change nothing.
-        replace: Drop what the tables hold now.
-        keep: Save what the tables hold now before it is dropped.
+        path: A file written by `save`; it states its system.
+        dry_run: Only print; change nothing.
+        replace: Delete the current contents of the tables.
+        keep: Back up the current contents before they are deleted.
 
     Raises:
         OperatingError: The file is not a complete backup of ours, or the restore is refused.
-        typer.Exit: A dry run ended: with 1 if the restore would be refused, else with 0.
+        typer.Exit: After a dry run: status 1 if the restore would be refused, else 0.
     """
     header = backups.verify_backup(path)
     if header.system == backups.DOUBAN:

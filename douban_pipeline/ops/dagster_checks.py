@@ -1,4 +1,4 @@
-"""Whether Dagster's instance is fit to work: it opens, its daemons live, its pools have the limits they need."""
+"""Checks Dagster's instance: it can be opened, its daemons are alive, its pools have the required limits."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from douban_pipeline.ops.source_checks import reached
 from douban_pipeline.ops.systems.registry import System
 
 HEARTBEAT_SECONDS = 120
-"""Age from which a heartbeat is stale; a daemon that lives sends one every 30 s."""
+"""Age from which a heartbeat is stale; a live daemon sends one every 30 s."""
 _MOST_SHOWN = 300
 _SERVER = ("USERNAME", "HOST", "PORT", "DB")
 
 
 def dagster_results(now: datetime, *, with_douban: bool, others: Iterable[System]) -> Iterator[CheckResult]:
-    """Look at the instance in ``DAGSTER_HOME``, and whether it limits the pools of the systems; nothing is changed."""
+    """Check the instance in ``DAGSTER_HOME`` and its limits for the systems' pools; nothing is changed."""
     wanted = dict(POOL_LIMITS) if with_douban else {}
     for system in others:
         wanted |= system.pool_limits()
@@ -56,7 +56,7 @@ def retries_unlogged() -> Iterator[None]:
 
 
 def home_results() -> Iterator[CheckResult]:
-    """Look at ``DAGSTER_HOME``, its dagster.yaml, the variables that this names, and the broker of runs, if any."""
+    """Check ``DAGSTER_HOME``, its dagster.yaml, the variables named there, and the broker of runs, if any."""
     home = os.environ.get("DAGSTER_HOME", "")
     if not home:
         remedy = said(
@@ -83,7 +83,7 @@ def home_results() -> Iterator[CheckResult]:
         yield CheckResult("instance", "fail", unreadable, mend)
         return
     for name in dict.fromkeys(_variables(config)):
-        if name not in os.environ:  # an empty password may be meant
+        if name not in os.environ:  # an empty password may be intended
             problem = said(f"没有设置 {name}，而 {path} 用到它", f"{name} is not set, but {path} names it")
             remedy = said(
                 f"把 {name} 放进每个 Dagster 进程的环境变量",
@@ -97,7 +97,7 @@ def home_results() -> Iterator[CheckResult]:
 
 
 def unopened(error: Exception) -> CheckResult:
-    """Return what it means that the instance in ``DAGSTER_HOME`` cannot be opened."""
+    """Return the result for an instance in ``DAGSTER_HOME`` that cannot be opened."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, SQLAlchemyError):
         cause = cause.__cause__

@@ -37,7 +37,7 @@ def _opened() -> Iterator[DigestServices]:
 
 
 def run(given: str, *, dry_run: bool) -> bool:
-    """Run a slot, or the last one that was due, without Dagster; return whether it succeeded.
+    """Run a slot, by default the last due one, without Dagster; return whether it succeeded.
 
     Raises:
         ProblemsError: There is no such slot, or it is not due yet.
@@ -131,7 +131,7 @@ def explain(words: str) -> None:
 
 
 def write_rubric() -> None:
-    """Write the files of subject and rubric for the operator to edit, and print the current version."""
+    """Write the subject and rubric files for the operator to edit, and print the current version."""
     services = open_services(load_settings())
     for path in rubrics.write_defaults(services.rubric_folder):
         console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
@@ -141,7 +141,7 @@ def write_rubric() -> None:
 
 
 def log_in() -> None:
-    """Forget token and refused logins of WeRSS, and log in once."""
+    """Delete the stored token and refused logins of WeRSS, and log in once."""
     with _opened() as services:
         services.werss_sessions.forget()
         accounts = services.werss.accounts()

@@ -1,4 +1,4 @@
-"""The options of the commands ``feeds …``; what they do is in `ops.following`, imported when one is called."""
+"""The options of the commands ``feeds …``; `ops.following`, imported when one is called, implements them."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The commands ``feeds …``: following sources from a terminal, and asking why one is polled when it is."""
+"""The commands ``feeds …``: manage followed sources from a terminal, and explain when and why one is polled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _opened() -> Iterator[FeedsServices]:
 
 
 def list_sources(*, due: bool, as_json: bool) -> None:
-    """Show every source, or those that are due."""
+    """Print every source, or those that are due."""
     with _opened() as services, reading(services.engine) as connection:
         now, zone = services.now(), services.settings.zone
         found: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def list_sources(*, due: bool, as_json: bool) -> None:
 
 
 def explain(given: str) -> None:
-    """Print why a source is polled when it is."""
+    """Print when a source is polled and why."""
     with _opened() as services, reading(services.engine) as connection:
         [source] = following.named_sources(connection, [given])
         [row] = stats.with_sources(connection, source_ids=[source.source_id])
@@ -161,7 +161,7 @@ def export(path: Path | None) -> None:
 
 
 def poll(given: Sequence[str]) -> None:
-    """Poll what is due, or the sources named."""
+    """Poll the due sources, or those named."""
     with _opened() as services:
         only: list[str] = []
         if given:

@@ -1,4 +1,4 @@
-"""What the pipeline's account in the database must be allowed, and whether it is: no more than what is written."""
+"""The least privileges that the pipeline's database account needs, and a check for missing ones."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _DENIED = (1044, 1142, 1143)
 _INSUFFICIENT_PRIVILEGE = "42501"
-"""PostgreSQL's, which names no numbers."""
+"""PostgreSQL's SQLSTATE; its errors have no numbers."""
 
 
 def written_columns(settings: Settings) -> list[str]:
-    """Return the columns of `mac_vod` that may be written under ``settings``, in a steady order."""
+    """Return the columns of `mac_vod` that may be written under ``settings``, in a stable order."""
     policies = settings.policies
     intros = SYNOPSIS_COLUMNS if settings.ai_intros else ()
     return ["vod_douban_id", *(name for name in policies if policies[name] != "never" or name in intros)]
 
 
 def grant_statements(settings: Settings, tables: OwnTables, *, database: str, user: str, host: str) -> list[str]:
-    """Return the statements that create an account with exactly the rights that the pipeline needs.
+    """Return the statements that create an account with exactly the privileges that the pipeline needs.
 
     Args:
-        settings: Their field policies decide which columns may be written.
-        tables: Our tables, whose rights include making and changing them.
+        settings: Their field policies determine which columns may be written.
+        tables: Our tables, whose privileges include creating and altering them.
         database: The CMS's database.
-        user, host: The account, as MySQL names it; its password must be set by the person who runs the statements.
+        user, host: The account, as MySQL names it; the person who runs the statements must set its password.
     """
     prefix, account = settings.table_prefix, f"{_text(user)}@{_text(host)}"
     columns = ", ".join(_name(column) for column in written_columns(settings))
@@ -49,24 +49,24 @@ def grant_statements(settings: Settings, tables: OwnTables, *, database: str, us
 
 
 def table_grants(tables: Iterable[str], *, database: str, user: str, host: str) -> list[str]:
-    """Return the statements that let an account make, change, read and write ``tables``."""
+    """Return the statements that allow an account to create, alter, read and write ``tables``."""
     return [grant("ALL", database, table, user=user, host=host) for table in tables]
 
 
 def grant(rights: str, database: str, table: str, *, user: str, host: str) -> str:
-    """Return the statement that gives ``rights``, such as ``SELECT, UPDATE (comment_up)``, on one table."""
+    """Return the statement that grants ``rights``, such as ``SELECT, UPDATE (comment_up)``, on one table."""
     return f"GRANT {rights} ON {_name(database)}.{_name(table)} TO {_text(user)}@{_text(host)};"
 
 
 def server_grant(rights: str, *, user: str, host: str) -> str:
-    """Return the statement that gives ``rights`` that a server knows for no single table."""
+    """Return the statement that grants ``rights`` that exist only for the whole server."""
     return f"GRANT {rights} ON *.* TO {_text(user)}@{_text(host)};"
 
 
 def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: Cms) -> list[str]:
-    """Return what this account lacks, each as ``UPDATE (vod_year) ON mac_vod``; empty when nothing.
+    """Return the privileges this account lacks, each as ``UPDATE (vod_year) ON mac_vod``; empty when none.
 
-    The server is asked to explain statements, for which it wants the same rights as for doing them; nothing is done.
+    The server explains statements, which requires the same privileges as executing them; nothing is executed.
     """
     if engine.dialect.name == "sqlite":
         return []
@@ -79,7 +79,7 @@ def missing_grants(engine: Engine, settings: Settings, tables: OwnTables, cms: C
 
 
 def missing_table_grants(engine: Engine, tables: Iterable[Table]) -> list[str]:
-    """Return which writes to ``tables`` this account may not do, each as ``INSERT ON feed_entry``."""
+    """Return the write privileges on ``tables`` that this account lacks, each as ``INSERT ON feed_entry``."""
     wanted = [(f"{verb} ON {table.name}", statement) for table in tables for verb, statement in _writes(table)]
     return [right for right, statement in wanted if not _allowed(engine, statement)]
 

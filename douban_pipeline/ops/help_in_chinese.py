@@ -1,6 +1,6 @@
-"""What ``--help`` says in Chinese, by the English text that stands with each command and option.
+"""Chinese texts of ``--help``, by the English text of each command and option.
 
-A text that is not here is shown in English; a test names those, and entries that belong to nothing any more.
+A text that is not here is shown in English; a test reports missing texts and unused entries.
 """
 
 from collections.abc import Mapping

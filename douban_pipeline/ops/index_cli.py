@@ -1,4 +1,4 @@
-"""The options of the commands ``index …``; what they do is in `ops.indexing`, imported when one is called."""
+"""The options of the commands ``index …``; `ops.indexing`, imported when one is called, implements them."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The commands ``index …``: subjects that are found without a request."""
+"""The commands ``index …``: indexes of subjects that can be found without a request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EVERY = 50_000
 
 
 def load(files: Sequence[Path], *, dry_run: bool) -> None:
-    """Make the index of ``files``, or only read them; exits with 1 if there is nothing to index."""
+    """Build the index of ``files``, or only read them; exits with 1 if there is nothing to index."""
     path = loaded_index(load_settings().home)
     reports = {str(path): FileReport() for path in files}
     if len(reports) < len(files):
@@ -64,7 +64,7 @@ def _build(path: Path, subjects: Iterator[NamedSubject], counts: dict[str, int])
 
 
 def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
-    """Yield what there is; an index of nothing is refused, so that a wrong file replaces no good one."""
+    """Yield the subjects; an empty index is refused, so that a wrong file does not replace a good index."""
     first = next(subjects, None)
     if first is None:
         raise SubjectFileError(
@@ -115,7 +115,7 @@ def index_archive() -> None:
 
 
 def show() -> None:
-    """Print what the indexes hold."""
+    """Print the contents of the indexes."""
     settings = load_settings()
     heads = ("index", "subjects", "names", "made", "from")
     shown = Table(*map(said, ("索引", "条目", "名称", "建立于", "来自"), heads))
@@ -140,7 +140,7 @@ def _columns(contents: IndexContents | None, zone: ZoneInfo) -> tuple[str, ...]:
 
 
 def find(title: str, year: int | None) -> None:
-    """Print the known subjects that are named like ``title``."""
+    """Print the known subjects with a title like ``title``."""
     home = load_settings().home
     known = open_known_subjects(loaded_index(home), archived_index(home))
     if known is None:

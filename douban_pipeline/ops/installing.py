@@ -1,6 +1,6 @@
-"""Setting up an installation: our tables, the account's grants, Dagster's pools, and the settings in force.
+"""Sets up an installation: our tables, the account's grants, Dagster's pools; shows the current settings.
 
-Every command serves Douban's system, or the others that are named, or those that ``DOUBAN_PIPELINE_SYSTEMS`` names.
+Every command handles the named systems, by default those in ``DOUBAN_PIPELINE_SYSTEMS``.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def set_up(names: Sequence[str] | None) -> None:
     """Check settings and databases, create or upgrade our tables, set Dagster's pool limits.
 
     Raises:
-        typer.Exit: With status 2 if there are problems, which were printed, one per line.
+        typer.Exit: Status 2 if there are problems, which were printed, one per line.
     """
     try:
         with_douban, others = registry.chosen(names)
@@ -43,7 +43,7 @@ def set_up(names: Sequence[str] | None) -> None:
 
 
 def _set_up_douban() -> None:
-    # Imported here: Dagster takes longest to load, and no other command of this module needs it.
+    # Imported here: Dagster is slow to load, and no other command of this module needs it.
     from dagster import DagsterInstance
 
     from douban_pipeline.dagster_kit.runs import set_pool_limits
@@ -92,7 +92,7 @@ def _tables_line(before: str | None, after: str) -> str:
 
 
 def _stop_at(results: list[CheckResult]) -> None:
-    """End with status 2 if anything failed, after printing that."""
+    """Print failed checks, if any, and exit with status 2."""
     failed = [result for result in results if result.state == "fail"]
     if failed:
         print_results(failed)
@@ -100,7 +100,7 @@ def _stop_at(results: list[CheckResult]) -> None:
 
 
 def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
-    """Bring our tables up to this release, or print the SQL that would."""
+    """Upgrade our tables to this release, or print the SQL."""
     with_douban, others = registry.chosen(names)
     if with_douban:
         _upgrade_douban(dry_run=dry_run)
@@ -124,7 +124,7 @@ def _upgrade_douban(*, dry_run: bool) -> None:
 
 
 def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
-    """Print what an account must be allowed, and no more, as SQL for the database's owner."""
+    """Print the least privileges that an account needs, as SQL for the database's administrator."""
     with_douban, others = registry.chosen(names)
     if with_douban:
         settings = load_settings()
@@ -147,10 +147,10 @@ def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
 def show_settings(names: Sequence[str] | None) -> None:
     """Show every setting: its variable, its value (never a secret) and what it means.
 
-    In a terminal it is a table; what is piped on has a line a setting, its three parts with tabs between them.
+    In a terminal the output is a table; otherwise one line per setting, with tabs between its three parts.
     """
     with_douban, others = registry.chosen(names)
-    # A variable that is cut off cannot be copied.
+    # A truncated variable cannot be copied.
     table = Table(
         Column(said("变量", "variable"), no_wrap=True),
         Column(said("当前值", "value"), overflow="fold"),
@@ -185,7 +185,7 @@ def _shown(value: object) -> str:
 
 
 def _shown_secret(secret: str) -> str:
-    """Return a database's address without its password; of any other secret only whether it is set."""
+    """Return a database's address without its password; for any other secret only whether it is set."""
     try:
         url = make_url(secret) if secret else None
     except ArgumentError:

@@ -1,4 +1,4 @@
-"""The lists on the command line, read from the database at this moment, by keyset."""
+"""The lists on the command line, read from the database by keyset pagination."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ListRequest:
 
 
 def show(name: str, asked: ListRequest, csv: Path | None) -> None:
-    """Print a page of a list, or write all its rows to a CSV file (``-`` is the standard output)."""
+    """Print a page of a list, or write all its rows to a CSV file (``-`` is standard output)."""
     if name not in LISTS:
         known = ", ".join(LISTS)
         raise typer.BadParameter(
@@ -72,7 +72,7 @@ def show(name: str, asked: ListRequest, csv: Path | None) -> None:
 
 
 def _moment(services: Services, option: str, text: str) -> datetime | None:
-    """Return the moment of a date, a time, or a number of days back such as ``7d``."""
+    """Return the time given by a date, a time, or a number of days ago such as ``7d``."""
     if text.endswith("d") and text[:-1].isdecimal():
         return services.clock.now() - timedelta(days=int(text[:-1]))
     whole_day = f"{text} 00:00" if len(text) == len("2026-11-20") else text
@@ -112,7 +112,7 @@ def _print(services: Services, wanted: NamedList, restricted: ListFilter, asked:
     console.print(f"[bold]{wanted.page.title}[/bold]")
     for row in shown:
         zone = services.settings.zone
-        # Two lines a row: as a table, twenty columns would be one letter wide each.
+        # Two lines per row: in a table, twenty columns would be one letter wide each.
         console.print(cell_text(row.get(name.key), zone), markup=False, highlight=False, style="bold", soft_wrap=True)
         filled = [column for column in others if _holds(column, row.get(column.key))]
         facts = (f"{column.head} {_short(cell_text(row.get(column.key), zone))}" for column in filled)

@@ -1,4 +1,4 @@
-"""The commands ``digest push`` and ``digest messages``: sending from a terminal, and looking at the outbox."""
+"""The commands ``digest push`` and ``digest messages``: send messages from a terminal, and show the outbox."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _opened() -> Iterator[DigestServices]:
 
 
 def push(*, dry_run: bool) -> bool:
-    """Send what is due, or show it; return whether all of it was taken."""
+    """Send the due messages, or show them; return whether all were accepted."""
     with _opened() as services:
         services.ready()
         sender = Sender(services, "terminal")
@@ -54,7 +54,7 @@ def push(*, dry_run: bool) -> bool:
 
 
 def test(channel: str) -> bool:
-    """Send a test message to a channel, or to all of them; return whether all took it. Nothing is stored.
+    """Send a test message to a channel, or to all of them; return whether all accepted it. Nothing is stored.
 
     Raises:
         ProblemsError: There is no such channel.
@@ -94,7 +94,7 @@ def test(channel: str) -> bool:
 
 
 def show(limit: int) -> None:
-    """Show the newest messages."""
+    """Print the newest messages."""
     with _opened() as services:
         with reading(services.ready().engine) as connection:
             rows = select_notifications(connection, most=limit)

@@ -1,4 +1,4 @@
-"""Reading a backup of our tables back, and what that loses: the log no longer knows the writes made since."""
+"""Restores our tables from a backup, and reports the loss: the log no longer contains later writes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class PresentTables:
     """Our tables in the database before a restore.
 
     Attributes:
-        rows: Rows of those of our tables that exist, by name.
-        version: Of these tables; ``None`` if none is noted.
+        rows: Number of rows of our existing tables, by name.
+        version: Version of these tables; ``None`` if none is recorded.
         newest_write: When the newest change in their log was prepared.
-        lost_changes: Changes in their log that took effect and were prepared after the backup's newest one: the
-            restored log will not know them.
-        lost_videos: How many videos these are of.
-        owners: Runs that hold tasks now and may be alive.
+        lost_changes: Applied changes in their log that were prepared after the backup's newest one: the restored log
+            will not contain them.
+        lost_videos: Number of videos with such changes.
+        owners: Runs that hold task leases now and may be alive.
     """
 
     rows: dict[str, int]
@@ -54,7 +54,7 @@ class PresentTables:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """A restore as it would be done now; ``refusals`` says why it would not."""
+    """A restore as it would be performed now; ``refusals`` contains the reasons against it."""
 
     path: Path
     header: BackupHeader
@@ -130,18 +130,18 @@ def restore(
 ) -> RestorePlan:
     """Replace our tables by the backup in ``path``.
 
-    The version is restored last: if this is interrupted, there is no version, every command and run refuses to use the
-    tables, and it can be done again.
+    The version is restored last: after an interruption there is no version, every command and run refuses to use the
+    tables, and the restore can be repeated.
 
     Args:
-        keep_in: File that gets a backup of our present tables, if they hold anything; ``None`` keeps nothing.
+        keep_in: File for a backup of our current tables, if they are not empty; ``None`` keeps nothing.
 
     Raises:
-        OperatingError: It is refused, or it failed.
+        OperatingError: The restore is refused, or it failed.
     """
     require_server(engine.url)
     with engine.connect() as connection, migrations.alone(connection, prefix):
-        connection.commit()  # the lock is the session's; an open transaction would block DROP TABLE
+        connection.commit()  # the lock belongs to the session; an open transaction would block DROP TABLE
         plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
         if plan.refusals:
             raise OperatingError(said("没有恢复：", "not restored: ") + said("；", "; ").join(plan.refusals))
@@ -225,7 +225,7 @@ def _feed(command: list[str], statements: Iterator[bytes]) -> None:
                 process.stdin.write(piece)
             process.stdin.close()
             status = process.wait()
-        except BrokenPipeError:  # it ended before: its words say why
+        except BrokenPipeError:  # the process has ended; its output says why
             status = process.wait() or 1
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""What a check found, and how it is printed: one line each, always."""
+"""Results of checks, and how they are printed: one line each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CheckResult:
     """The result of one check: its state, a message, and the remedy if there is a problem.
 
     Attributes:
-        name: What was looked at, in one word.
+        name: What was checked, in one word.
         state: ok, warn or fail.
         message: What was found.
         remedy: What to do about a problem; empty without one.
@@ -32,12 +32,12 @@ class CheckResult:
     remedy: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """Return it for monitors; the message keeps its earlier key ``told``."""
+        """Return the result for monitors; the message keeps its earlier key ``told``."""
         return {"name": self.name, "state": self.state, "told": self.message, "remedy": self.remedy}
 
 
 def print_results(results: Iterable[CheckResult]) -> None:
-    """Print results, a line each."""
+    """Print results, one line each."""
     for result in results:
         state = f"[{_COLOURS[result.state]}]{result.state:<4}[/]"
         remedy = f" → {result.remedy}" if result.remedy else ""

@@ -11,10 +11,10 @@ from douban_pipeline.serve.settings import load_settings
 
 
 def serve(host: str | None, port: int | None, processes: int | None = None) -> None:
-    """Serve at the address of the settings, or at that given, by as many processes.
+    """Run the HTTP service; the arguments override the address and number of processes in the settings.
 
     Raises:
-        ProblemsError: The libraries of the extra are not installed, or the address cannot be had.
+        ProblemsError: The libraries of the extra are not installed, or the address is not available.
     """
     given: dict[str, Any] = {"host": host, "port": port, "processes": processes}
     settings = load_settings(**{name: value for name, value in given.items() if value is not None})

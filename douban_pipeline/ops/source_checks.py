@@ -1,4 +1,4 @@
-"""Whether the sources can be reached, and what each answers to one question."""
+"""Checks whether the sources can be reached, and how each answers one request."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reached(name: str, setting: str, url: str) -> CheckResult:
 def asked_results(services: Services) -> Iterator[CheckResult]:
     """Send one request to Douban and to each search, for a known subject, and show the answer.
 
-    The language model is paid by the call: it is only looked for.
+    The language model is paid per call: it is only checked whether it can be reached.
     """
     for source, (setting, url) in _addresses(services).items():
         if source == LLM:
@@ -124,7 +124,7 @@ def _addresses(services: Services) -> Mapping[str, tuple[str, str]]:
 
 
 def _proxied(url: str) -> bool:
-    """Return whether a request to ``url`` goes through a proxy, so that its host need not be within reach."""
+    """Return whether a request to ``url`` goes through a proxy, so that its host need not be reachable."""
     parts = urlsplit(url)
     proxies = getproxies()
     return (parts.scheme in proxies or "all" in proxies) and not (
@@ -133,6 +133,6 @@ def _proxied(url: str) -> bool:
 
 
 def _shown(url: str) -> str:
-    """Return an address without what may be secret in it."""
+    """Return an address without the parts that may be secret."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

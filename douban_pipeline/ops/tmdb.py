@@ -1,4 +1,4 @@
-"""The commands ``tmdb …``: setting up, loading recorded answers, syncing the graph, asking it."""
+"""The commands ``tmdb …``: setup, loading recorded answers, syncing and querying the graph."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def set_up(*, dry_run: bool, graph: bool) -> None:
 
 
 def check(*, graph: bool, as_json: bool) -> bool:
-    """Print the findings; return whether no check failed."""
+    """Print the results of the checks; return whether none failed."""
     settings = load_settings()
     with open_store(settings) as store:
         found = list(check_store(store, settings, SystemClock()))
@@ -110,7 +110,7 @@ def _line(loaded: Loaded) -> str:
 
 
 def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
-    """Take a list of ids in, from a file or as TMDB has it of a day."""
+    """Load a list of ids from a file, or TMDB's list of a day."""
     if (file is None) == (day is None):
         raise ProblemsError([said("请给出文件或 --day 之一", "give either a file or --day")])
     settings = load_settings()
@@ -134,7 +134,7 @@ def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
 
 
 def fetch(entities: Sequence[str], *, language: str) -> bool:
-    """Ask TMDB for entities and store them; return whether all could be had."""
+    """Fetch entities from TMDB and store them; return whether all could be fetched."""
     keys = [_key(text) for text in entities]
     if language and language_of(language) is None:
         raise ProblemsError([said(f"{language!r} 不是 zh-CN 这样的语言", f"{language!r} is no language such as zh-CN")])
@@ -202,7 +202,7 @@ def replay(recorded: Path | None, port: int) -> None:
 
 
 def sync(*, seconds: float | None) -> bool:
-    """Bring what changed into the graph; return whether all of it could be written."""
+    """Write changes to the graph; return whether all could be written."""
     settings = load_settings()
     with open_store(settings) as store, open_graph(settings) as target:
         store.ready()
@@ -242,7 +242,7 @@ def _print_sync(report: SyncReport) -> None:
 
 
 def rebuild(*, dry_run: bool) -> None:
-    """Build the graph anew, or say from how much."""
+    """Rebuild the graph, or print how much would be written."""
     settings = load_settings()
     with open_store(settings) as store:
         store.ready()
@@ -265,7 +265,7 @@ def rebuild(*, dry_run: bool) -> None:
 
 
 def requeue() -> None:
-    """Queue again what was put aside."""
+    """Requeue the changes that were set aside."""
     with open_store(load_settings()) as store:
         done = store.ready().run(outbox.requeue_dead)
     console.print(
@@ -277,7 +277,7 @@ def requeue() -> None:
 
 
 def prune(*, dry_run: bool) -> None:
-    """Delete what is kept no longer, or say until when."""
+    """Delete expired data, or print the cut-off dates."""
     settings, now = load_settings(), SystemClock().now()
     requests, done, raw, archived = (
         now - timedelta(days=days)
@@ -309,7 +309,7 @@ def prune(*, dry_run: bool) -> None:
 
 
 def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> None:
-    """Ask the graph one of the questions, and print the answer."""
+    """Run one of the graph queries, and print the answer."""
     found = questions.QUESTIONS.get(question)
     if found is None:
         known = ", ".join(questions.QUESTIONS)

@@ -1,4 +1,4 @@
-"""The options of the commands ``tmdb …``; what they do is in `ops.tmdb`, imported when one is called."""
+"""The options of the commands ``tmdb …``; `ops.tmdb`, imported when one is called, implements them."""
 
 from datetime import datetime
 from pathlib import Path

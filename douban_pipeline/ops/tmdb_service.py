@@ -1,4 +1,4 @@
-"""The commands ``tmdb ask``, ``forget`` and ``replay-spool``: the service that answers questions, in a terminal."""
+"""The commands ``tmdb ask``, ``forget`` and ``replay-spool``: the question service in a terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PERSISTENCE = {
 
 
 def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_json: bool) -> bool:
-    """Answer a question and print its evidence; return whether TMDB could be asked."""
+    """Answer a question and print its evidence; return whether TMDB gave an answer."""
     settings = load_settings()
     with ExitStack() as stack:
         store = None
@@ -99,7 +99,7 @@ def _print(result: EnrichmentResult) -> None:
 
 
 def replay_spool(*, dry_run: bool) -> bool:
-    """Write what waits in the spool; return whether nothing is left."""
+    """Write the spooled records to PostgreSQL; return whether none remain."""
     settings = load_settings()
     spool = open_spool(settings)
     try:

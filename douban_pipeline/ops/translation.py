@@ -1,4 +1,4 @@
-"""The command line in Chinese: its help, and the words that Typer sets around it."""
+"""Translates the command line's help, and Typer's own texts, into Chinese."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PANELS = {
     "REQUIRED_LONG_STRING": "[必填]",
     "RICH_HELP": "用 [blue]'{command_path} {help_option}'[/] 查看帮助。",
 }
-"""Texts of Typer's help by their names in `typer.rich_utils`, where other releases may call them otherwise."""
+"""Texts of Typer's help by their names in `typer.rich_utils`; other releases may use other names."""
 
 
 def in_chinese(app: typer.Typer) -> Any:
-    """Return the commands of ``app`` with their help in Chinese; what has no translation stays as it is."""
+    """Return the commands of ``app`` with their help in Chinese; untranslated texts stay unchanged."""
     from typer import rich_utils
 
     for name, text in _PANELS.items():

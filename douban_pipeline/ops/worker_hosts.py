@@ -1,4 +1,4 @@
-"""Whether this host may work for all systems that are installed, and what its workers load before the first run."""
+"""Checks whether this host may run jobs of all installed systems, and names the modules its workers preload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_host() -> list[str]:
     """Return warnings about this host: problems that do not prevent work.
 
     Raises:
-        WorkerHostError: It must not work as it is.
+        WorkerHostError: The host must not work in its current state.
         SettingsError: A setting is wrong.
     """
     with_douban, others = registry.chosen(None)
@@ -31,7 +31,7 @@ def check_host() -> list[str]:
 
 
 def locations() -> list[str]:
-    """Return the modules of the code locations that are installed."""
+    """Return the modules of the installed code locations."""
     with_douban, others = registry.chosen(None)
     own = ["douban_pipeline.definitions"] if with_douban else []
     return [*own, *(system.location for system in others if system.location)]

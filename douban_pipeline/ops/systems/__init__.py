@@ -1,6 +1,6 @@
-"""The systems beside Douban's, as the command line serves them: a module a system, and what all of them share.
+"""The systems beside Douban's in the command line: one module per system, and their shared code.
 
 To add one, write ``systems/<name>.py`` with ``SYSTEM = System(…)`` and name it in `registry.MODULES`. The commands
-``setup``, ``check``, ``upgrade``, ``grants``, ``settings``, ``backup`` and ``restore`` then serve it where
+``setup``, ``check``, ``upgrade``, ``grants``, ``settings``, ``backup`` and ``restore`` then handle it where
 ``DOUBAN_PIPELINE_SYSTEMS`` or ``--system`` names it.
 """

@@ -1,4 +1,4 @@
-"""The comment system, as the command line serves it."""
+"""The comment system in the command line."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from douban_pipeline.ops.source_checks import reached
 from douban_pipeline.ops.systems.registry import MYSQL, System, chosen
 
 _BEAT = timedelta(seconds=10)
-"""Age from which a worker's note counts for nothing."""
+"""Age from which a worker's heartbeat is ignored."""
 _LIBRARY_SECONDS = 10.0
 _LONGEST_WAIT = timedelta(minutes=1)
 
 
 def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Look whether workers apply what waits, Redis answers where one is named, and anybody may write."""
+    """Check that workers process waiting events, that Redis, if configured, answers, and that anybody may write."""
     now = SystemClock().now()
     with reading(engine) as connection:
         workers = working(connection, now - _BEAT)
@@ -72,7 +72,7 @@ def _checks(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
 
 
 def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Look whether the library's tables can be read, where sections are to have Douban's titles."""
+    """Check that the library's tables can be read, where sections are configured to show Douban's titles."""
     url, setting = settings.library_url.get_secret_value(), settings.variable("library_url")
     if not settings.titles_from_douban or not url:
         return
@@ -103,7 +103,7 @@ def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
 
 
 def _grants(settings: CommentsSettings, user: str, host: str) -> Iterator[str]:
-    """Yield the rights that settings ask for: on the CMS's comments and users, the library's titles, the binary log."""
+    """Yield the privileges that the settings require: CMS comments and users, the library's titles, the binary log."""
     own, library = make_url(settings.tables_url), settings.library_url.get_secret_value()
     prefix = settings.table_prefix
     if own.get_backend_name() in MYSQL:

@@ -1,6 +1,6 @@
-"""Backups of the tables of any system of the registry, as rows: from any database, and into any.
+"""Backs up and restores the tables of any system of the registry as rows, from any database into any database.
 
-The form of a file: gzip; the header of `ops.backup`; a line of JSON a table (``["table", name, columns]``) and a row
+File format: gzip; the header of `ops.backup`; one line of JSON per table (``["table", name, columns]``) and per row
 (the values); a last line that marks it as complete.
 """
 
@@ -52,12 +52,12 @@ _KINDS: dict[str, tuple[type, Callable[[str], Any]]] = {
     "number": (Decimal, Decimal),
     "uuid": (UUID, UUID),
 }
-"""Values that JSON does not have: their kind in a line, how they are read. A moment is a day too, so it is first."""
+"""Types that JSON lacks, by their name in a line, with their parser. A datetime is also a date, so it comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRestore:
-    """A restore as it would be done now; ``refusals`` says why it would not."""
+    """A restore as it would be performed now; ``refusals`` contains the reasons against it."""
 
     header: BackupHeader
     version: str | None
@@ -66,11 +66,13 @@ class SystemRestore:
 
 
 def save_system(there: Installed, path: Path, now: datetime) -> tuple[BackupHeader, int]:
-    """Write a system's rows of one moment to ``path``, which is replaced only by a complete file; return how many too.
+    """Write a consistent copy of a system's rows to ``path``; return its header and the number of rows.
+
+    The file is replaced only by a complete one.
 
     Raises:
         OperatingError: There is nothing to save, or the file cannot be written.
-        DatabaseError: The tables are a newer release's.
+        DatabaseError: The tables are of a newer release.
     """
     version = there.tree.known(there.tree.current(there.engine))
     if version is None:
@@ -138,17 +140,17 @@ def restore_system(
 ) -> SystemRestore:
     """Replace a system's tables by the backup in ``path``, all rows in one transaction.
 
-    Tables of another version are made anew before, empty; if it is cut off there, it can be done again.
+    Tables of another version are first recreated empty; if that is interrupted, the restore can be repeated.
 
     Args:
         there: The system.
-        path: What `save_system` wrote.
-        now: The present moment.
+        path: A file written by `save_system`.
+        now: The current time.
         replace: Whether rows may be replaced.
-        keep_in: File that gets a backup of the present rows, if there are any.
+        keep_in: File for a backup of the current rows, if there are any.
 
     Raises:
-        OperatingError: It is refused, or the present rows cannot be kept.
+        OperatingError: The restore is refused, or the current rows cannot be backed up.
     """
     plan = plan_system_restore(there, path, replace=replace)
     if plan.refusals:
@@ -203,7 +205,7 @@ def _read_back(connection: Connection, tables: dict[str, Table], path: Path) -> 
 
 
 def _count_on(connection: Connection, table: Table) -> None:
-    """Let the numbers of new rows begin behind those that were restored."""
+    """Set the sequences of a table to continue after the restored rows."""
     for column in table.primary_key.columns:
         if isinstance(column.type, Integer) and column.server_default is not None:
             highest = select(func.max(column)).scalar_subquery()
@@ -217,7 +219,7 @@ def _one_moment(engine: Engine) -> Any:
 
 
 def _present(connection: Connection, tree: MigrationTree) -> list[Table]:
-    """Return those of a system's tables that exist, as they are in the database; those that others name come first."""
+    """Return a system's existing tables as reflected from the database, referenced tables first."""
     names = set(inspect(connection).get_table_names(tree.schema))
     ours = [table.name for table in tree.metadata.sorted_tables if table.name in names]
     metadata = MetaData(tree.schema)
@@ -228,20 +230,20 @@ def _present(connection: Connection, tree: MigrationTree) -> list[Table]:
 
 
 class _JsonText(UserDefinedType[str]):
-    """A ``jsonb`` as its text: numbers keep their digits, and no value is not the same as JSON's ``null``."""
+    """A ``jsonb`` as its text: numbers keep their digits, and SQL's NULL differs from JSON's ``null``."""
 
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        """Return what SQL calls the type."""
+        """Return the type's name in SQL."""
         return "JSONB"
 
     def bind_expression(self, bindvalue: Any) -> Any:
-        """Let the database read the text."""
+        """Return the expression with which the database parses the text."""
         return cast(type_coerce(bindvalue, Text), JSONB)
 
     def column_expression(self, colexpr: Any) -> Any:
-        """Let the database write the text."""
+        """Return the expression with which the database produces the text."""
         return cast(type_coerce(colexpr, JSONB), Text)
 
 

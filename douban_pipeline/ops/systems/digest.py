@@ -1,4 +1,4 @@
-"""The digest system, as the command line serves it."""
+"""The digest system in the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _pool_limits() -> Mapping[str, int]:
 
 
 def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
-    """Check that there are sources, a key of the model, and channels for messages."""
+    """Check that there are sources, an API key for the model, and channels for messages."""
     if settings.werss_url:
         yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():

@@ -1,4 +1,4 @@
-"""The feeds system, as the command line serves it."""
+"""The feeds system in the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _pool_limits() -> Mapping[str, int]:
 
 
 def _checks(settings: FeedsSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Check the sources, and whether WeRSS can be reached if accounts are followed or its address is set."""
+    """Check the sources, and that WeRSS can be reached if accounts are followed or its address is set."""
     with reading(engine) as connection:
         query = select(source.c.kind, func.count().label("sources")).group_by(source.c.kind)
         kinds = connection.execute(query).all()

@@ -1,4 +1,4 @@
-"""Setting up, upgrading and granting for any system of the registry."""
+"""Setup, upgrade and grants for any system of the registry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def set_up(system: System) -> None:
 
 
 def upgrade(system: System, *, dry_run: bool) -> None:
-    """Bring a system's tables up to this release, or print the SQL that would."""
+    """Upgrade a system's tables to this release, or print the SQL."""
     with installed(system) as there:
         if dry_run:
             plan = there.tree.plan(there.engine)
@@ -52,7 +52,7 @@ def _version_line(url: str, before: str | None, after: str) -> str:
 
 
 def grants(system: System, user: str, host: str) -> Iterator[str]:
-    """Yield what an account needs for a system's tables, as SQL; a comment where there is nothing to grant."""
+    """Yield the grants an account needs for a system's tables, as SQL; a comment where there is nothing to grant."""
     with installed(system) as there:
         url, backend = there.engine.url, there.engine.url.get_backend_name()
         if backend in MYSQL:

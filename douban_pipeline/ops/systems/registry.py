@@ -1,4 +1,4 @@
-"""What a system beside Douban's offers to the commands of operators, and which systems there are."""
+"""The registry of the systems beside Douban's, and the interface they offer to the operators' commands."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.results import CheckResult
 
 DOUBAN = "douban"
-"""The core system, which the commands serve by themselves."""
+"""The core system, which the commands handle themselves."""
 MYSQL = ("mysql", "mariadb")
-"""Kinds of databases whose accounts get rights a table."""
+"""Kinds of databases whose accounts get privileges per table."""
 ALL = "all"
-"""What names every system."""
+"""Name that stands for all systems."""
 
 MODULES = {
     "feeds": "douban_pipeline.ops.systems.feeds",
@@ -30,15 +30,15 @@ MODULES = {
     "tmdb": "douban_pipeline.ops.systems.tmdb",
     "comments": "douban_pipeline.ops.systems.comments",
 }
-"""Where each system's ``SYSTEM`` is; imported only when a command serves it."""
+"""Module of each system's ``SYSTEM``; imported only when a command needs it."""
 
 
 @contextmanager
 def tables_engine(settings: Any) -> Iterator[Engine]:
-    """Give a system's database, from settings that say where its tables are, and which variable says so.
+    """Yield a system's database, from settings that contain its URL and the name of the variable with it.
 
     Raises:
-        DatabaseError: The URL names no database that can be used.
+        DatabaseError: The URL does not name a usable database.
     """
     engine = open_engine(settings.tables_url, setting=settings.database_setting)
     try:
@@ -48,36 +48,36 @@ def tables_engine(settings: Any) -> Iterator[Engine]:
 
 
 def no_checks(_settings: Any, _engine: Engine) -> Iterator[CheckResult]:
-    """Yield nothing: of a system that needs nothing but its database."""
+    """Yield nothing: for a system that needs only its database."""
     return iter(())
 
 
 def no_owners(_connection: Connection) -> Iterable[str]:
-    """Return nothing: of a system in which nothing is leased."""
+    """Return nothing: for a system without leases."""
     return ()
 
 
 def no_grants(_settings: Any, _user: str, _host: str) -> Iterator[str]:
-    """Yield nothing: of a system that needs no rights but those on its tables."""
+    """Yield nothing: for a system that needs only privileges on its own tables."""
     return iter(())
 
 
 @dataclass(frozen=True)
 class System:
-    """What one system offers.
+    """Interface of one system for the operators' commands.
 
     Attributes:
         name: As in ``DOUBAN_PIPELINE_SYSTEMS``, in the tag ``system`` of its runs and in `MODULES`.
         settings: Its settings class.
-        tree: Its migrations, whose metadata names every table that is its own: what ``setup`` makes, ``upgrade``
+        tree: Its migrations, whose metadata names all its own tables: those that ``setup`` creates, ``upgrade``
             changes, ``grants`` names, ``backup`` saves and ``restore`` replaces.
-        pool_limits: Returns the limits of its Dagster pools; called only where Dagster is loaded anyway.
+        pool_limits: Returns the limits of its Dagster pools; called only where Dagster is already loaded.
         location: Module that Dagster loads for it, which worker hosts load before their first run; empty for none.
-        database: Gives, from its settings, the database of its tables for as long as a command uses it.
+        database: Opens, from its settings, the database of its tables for the duration of a command.
         checks: Yields the results of further checks. Settings, database, tables, grants and clock are checked for
             every system; these are called only if they succeeded, and change nothing.
-        grants: Yields SQL for the rights that an account needs beyond its own tables, with the current settings.
-        leased_by: Returns the present holders of leases in its tables; a restore is refused while there are any.
+        grants: Yields SQL for the privileges that an account needs beyond its own tables, with the current settings.
+        leased_by: Returns the current holders of leases in its tables; a restore is refused while there are any.
     """
 
     name: str
@@ -93,7 +93,7 @@ class System:
 
 @dataclass(frozen=True)
 class Installed:
-    """A system with its settings in force and its database; nothing is connected until it is used."""
+    """A system with its current settings and its database; no connection is made until it is used."""
 
     system: System
     settings: SystemSettings
@@ -110,7 +110,7 @@ class Installed:
         return self.system.tree
 
     def ready(self) -> None:
-        """Return if the tables are there and of this release.
+        """Check that the tables exist and are of this release.
 
         Raises:
             DatabaseError: They are not; the message says what to run.
@@ -132,7 +132,7 @@ class Installed:
 
     @property
     def shown_url(self) -> str:
-        """Where its tables are, without the password."""
+        """URL of its database, without the password."""
         return self.engine.url.render_as_string(hide_password=True)
 
 
@@ -140,7 +140,7 @@ def system_named(name: str) -> System:
     """Return a system by its name.
 
     Raises:
-        ProblemsError: There is none of that name.
+        ProblemsError: There is no such system.
     """
     if name not in MODULES:
         known = ", ".join((DOUBAN, *MODULES))
@@ -153,10 +153,10 @@ def system_named(name: str) -> System:
 
 
 def chosen(given: Sequence[str] | None) -> tuple[bool, tuple[System, ...]]:
-    """Return whether Douban's system is meant, and which others.
+    """Return whether Douban's system is selected, and the other selected systems.
 
     Args:
-        given: Names; ``all`` is every system; without any, what ``DOUBAN_PIPELINE_SYSTEMS`` says.
+        given: Names; ``all`` is every system; without any, those in ``DOUBAN_PIPELINE_SYSTEMS``.
 
     Raises:
         ProblemsError: There is no such system.
@@ -172,11 +172,11 @@ def chosen(given: Sequence[str] | None) -> tuple[bool, tuple[System, ...]]:
 
 @contextmanager
 def installed(system: System) -> Iterator[Installed]:
-    """Give a system with its settings and its database.
+    """Yield a system with its settings and its database.
 
     Raises:
         SettingsError: One of its settings is wrong.
-        DatabaseError: Its URL names no database that can be used.
+        DatabaseError: Its URL does not name a usable database.
     """
     settings = system.settings.load()
     with system.database(settings) as engine:

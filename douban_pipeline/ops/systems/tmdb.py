@@ -1,4 +1,4 @@
-"""The TMDB system, as the command line serves it."""
+"""The TMDB system in the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from douban_pipeline.tmdb.store.tables import neo4j_etl_outbox
 from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
 
 _LOOKED_AT = ("postgres", "schema")
-"""Findings that `check` has of every system."""
+"""Results that `check` already has for every system."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def _database(settings: TmdbSettings) -> Iterator[Engine]:
 
 
 def _checks(settings: TmdbSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Look at the age of answers, the outbox, the key, and the graph where one is named; none is started for trying."""
+    """Check the age of answers, the outbox, the key, and the graph if one is configured; no graph is started for it."""
     with PostgresTmdbStore(engine.url.render_as_string(hide_password=False), 0) as store:
         found = [each for each in check_store(store, settings, SystemClock()) if each.name not in _LOOKED_AT]
     if settings.api_key.get_secret_value() or settings.api_token.get_secret_value():
