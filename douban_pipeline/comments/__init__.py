@@ -1,1 +1,1 @@
-"""Comments beside the CMS's own: sections, threads, votes, moderation, and an order that explains itself."""
+"""Comment system beside the CMS's own comments: sections, threads, votes, moderation, and explainable ranking."""

@@ -1,4 +1,4 @@
-"""The assets of the comment system: factors, rules, scores, impressions, and what the rates say of capacity."""
+"""Assets of the comment system: factors, rules, scores, impressions, reports, and import from and export to the CMS."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -29,7 +29,7 @@ from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, show
 
 _SHOWN = 30
 INDEXED_AT_ONCE = 50_000
-"""Texts that one run takes into the index of the search: scores of the next sweep are not to wait for it long."""
+"""Maximum number of texts that one run adds to the search index, so that the next sweep is not delayed for long."""
 
 
 @dg.asset(
@@ -38,9 +38,9 @@ INDEXED_AT_ONCE = 50_000
     description=described("热评因子一览：含义、来源，以及最近有动静的评论区里的分布。"),
 )
 def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """The factors that scores and rules are made of, with what they are in the section where something happened last.
+    """List the factors of scores and rules, with their values in the section with the most recent activity.
 
-    Each is a named function of others; which are read from tables is in the list. Texts are not read for this.
+    Each factor is a named function of other factors or of table columns, as listed. Texts are not read for this.
     """
     services.ready()
     now = services.clock.now()
@@ -78,9 +78,9 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
     description=described("启用中的热评规则和实验；有规则无法应用时运行失败并写明原因。"),
 )
 def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """The rules in force and the experiments that run; a rule that can no longer be applied fails the run.
+    """List the active rules and the running experiments; a rule that can no longer be applied fails the run.
 
-    A rule is put in force by the job `save_comment_rule`, which shows what it would move first.
+    Rules are activated with the job `save_comment_rule`, which first shows what they would move.
     """
     services.ready()
     with reading(services.engine) as connection:
@@ -110,7 +110,7 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
     group_name="comments", kinds={"python"}, description=described("把点赞率窗口之前的逐小时曝光归并成每条评论一行。")
 )
 def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """Hours of impressions before the windows of the like rate, added to one row a comment."""
+    """Aggregate hourly impressions older than the windows of the like rate into one row per comment."""
     services.ready()
     return dg.MaterializeResult(metadata={"rolled_up": roll_up(services.engine, services.clock.now())})
 
@@ -123,7 +123,7 @@ def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.Materi
     description=described("一周内有动静的评论区的热度：列表整体替换，变化的分数写回数据表。"),
 )
 def hot_scores(context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """The order of heat of every section in which something happened within 7 days, for `…_SWEEP_MINUTES` at most.
+    """Compute the order by heat of every section active within 7 days, for `…_SWEEP_MINUTES` at most.
 
     A section's list is replaced in one step; scores are written where they changed. A run that is killed leaves the
     list of its section as it was.
@@ -135,7 +135,7 @@ def hot_scores(context: dg.AssetExecutionContext, services: dg.ResourceParam[Com
 
 
 def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.MetadataValue]:
-    """Return what a sweep came to, as metadata."""
+    """Return the results of a sweep as metadata."""
     hits: Counter[str] = Counter()
     variants = Counter(each.variant or "—" for each in done)
     for each in done:
@@ -173,10 +173,10 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
     description=described("按最忙一小时的实测负载推算需要多少服务进程和工作进程，以及热点阈值。"),
 )
 def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """What the busiest hour of a week asks for: processes, workers, and from when on a section is hot.
+    """Estimate the required processes and workers, and the threshold of a hot section, from the busiest hour of a week.
 
-    By the plan's formulas: pages a second of the busiest second, over what one process serves; `…_NODE_PAGES` and
-    `…_WORKER_EVENTS` say what was measured of a process here.
+    Uses the plan's formulas: pages per second in the busiest second, divided by the capacity of one process.
+    `…_NODE_PAGES` and `…_WORKER_EVENTS` set the capacity measured per process.
     """
     services.ready()
     now, settings = services.clock.now(), services.settings
@@ -207,9 +207,10 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
 def mac_comment_import(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
-    """The CMS's own comments, taken in once each as events that workers apply; its table is only read.
+    """Import the CMS's own comments, each once, as events that workers apply; its table is only read.
 
-    A run takes in `…_IMPORT_BATCH` of them, from where the last one ended. Those that the CMS hides wait for a person.
+    A run imports `…_IMPORT_BATCH` of them, continuing where the last one ended. Comments hidden in the CMS wait for
+    review.
     """
     services.ready()
     found = take_in(services, services.settings.import_batch)
@@ -228,10 +229,10 @@ def mac_comment_import(
 def mac_comment_export(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
-    """Status and counts of comments that came from the CMS, written back where `…_EXPORT` is set; off by default.
+    """Write status and counts of imported comments back to the CMS where `…_EXPORT` is set; off by default.
 
-    Rows that changed in the CMS meanwhile are left alone. The job `export_comments` shows what would be written, and
-    takes a batch back.
+    Rows that have changed in the CMS are skipped. The job `export_comments` previews what would be written, and
+    reverts a batch.
     """
     services.ready()
     if not services.settings.export:
@@ -243,7 +244,7 @@ def mac_comment_export(
 
 
 def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
-    """Return what an export came to, as metadata."""
+    """Return the results of an export as metadata."""
     rows = [
         {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
         for row in found.rows
@@ -262,7 +263,7 @@ def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
     description=described("等待人工处理的评论，最早的在前；用 `moderate_comments` 放行或删除。"),
 )
 def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """The comments that wait for a person, the oldest first; the job `moderate_comments` restores or deletes them."""
+    """List the comments waiting for review, oldest first; the job `moderate_comments` restores or deletes them."""
     services.ready()
     with reading(services.engine) as connection:
         waiting = moderating.waiting_comments(connection)
@@ -283,10 +284,10 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
 def section_titles(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
-    """Titles of video sections from Douban, where the library has a confirmed link; the site's own titles stay.
+    """Set titles of video sections from Douban, where the library has a confirmed link; the site's own titles stay.
 
-    A title follows Douban's, and goes with its link. A run looks at what changed since the last one, `titling.MOST` new
-    sections and as many synced videos at most. A library that cannot be read is a warning, not a failure.
+    A title follows Douban's and is removed with its link. A run checks what changed since the last one: at most
+    `titling.MOST` new sections and as many synced videos. A library that cannot be read is a warning, not a failure.
     """
     services.ready()
     found = give_titles(services)
@@ -324,10 +325,11 @@ def section_titles(
     description=described("评论正文的二字索引：补入尚未收录的评论，管理页面的搜索由它查找。"),
 )
 def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """The index of texts by pairs of characters that operators search in: comments that it does not have are added.
+    """Add new comments to the bigram index of texts that operators' searches use.
 
-    Hidden comments are in it too. Likes and status are read from the tables when something is found, so only texts,
-    which never change, stand in it. A run adds `INDEXED_AT_ONCE` of them at most; the others are found by reading them.
+    Hidden comments are indexed too. Likes and status are read from the tables at search time, so the index holds only
+    texts, which never change. A run adds at most `INDEXED_AT_ONCE` of them; texts not yet indexed are searched by
+    reading them.
     """
     services.ready()
     taken = search_index.fill(services.engine, INDEXED_AT_ONCE)

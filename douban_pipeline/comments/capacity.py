@@ -1,7 +1,8 @@
-"""What the measured rates say of capacity: how many reads and events an hour brings, and what is hot.
+"""Estimates capacity from measured rates: reads and events of the busiest hour, and the threshold of hot sections.
 
-The plan's formulas: queries a second of an interface are those of pages times what a page asks for; nodes are queries a
-second over what one node can; a section is hot where its share of all queries would fill one node's reserve.
+The plan's formulas: the query rate of an interface is the page rate times the queries per page; the number of nodes is
+the query rate over the capacity of one node; a section is hot where its share of all queries would fill one node's
+reserve.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from sqlalchemy import Connection, func, select
 from douban_pipeline.comments.store.tables import event, impression
 
 PAGE_SIZE = 20
-"""Comments of a page: each page of a list is so many impressions."""
+"""Comments per page: each page of a list is this many impressions."""
 PEAK = 5.0
-"""How many times an hour's average its busiest second is reckoned to be."""
+"""Assumed ratio of the busiest second of an hour to the hour's average."""
 RESERVE = 0.7
-"""Share of what a node can that is planned with."""
+"""Share of a node's capacity that is planned for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Measured rates and what follows from them.
+    """Measured rates and the capacity derived from them.
 
     Attributes:
-        events_per_second: Events of the busiest hour, on average.
-        pages_per_second: Pages of the busiest hour, on average, reckoned from impressions.
+        events_per_second: Events in the busiest hour, on average.
+        pages_per_second: Pages in the busiest hour, on average, derived from impressions.
         peak_events: Events in its busiest second.
         peak_pages: Pages in its busiest second.
-        service_nodes: Processes of the service that are wanted.
-        workers: Workers that are wanted.
-        hot_pages: Pages of one section a second from which it is served from local copies.
+        service_nodes: Number of service processes required.
+        workers: Number of workers required.
+        hot_pages: Pages per second of one section from which it is served from local copies.
     """
 
     events_per_second: float
@@ -47,13 +48,13 @@ class Capacity:
 
 
 def capacity(events_per_second: float, pages_per_second: float, *, node_pages: float, worker_events: float) -> Capacity:
-    """Return what rates ask for.
+    """Return the capacity required by the given rates.
 
     Args:
-        events_per_second: Events, average of the busiest hour.
-        pages_per_second: Pages of lists, average of the busiest hour.
-        node_pages: Pages a second that a process of the service serves from the database and Redis.
-        worker_events: Events a second that a worker applies.
+        events_per_second: Events, on average in the busiest hour.
+        pages_per_second: Pages of lists, on average in the busiest hour.
+        node_pages: Pages per second that one service process serves from the database and Redis.
+        worker_events: Events per second that one worker applies.
     """
     peak_events, peak_pages = PEAK * events_per_second, PEAK * pages_per_second
     nodes = max(1, math.ceil(peak_pages / (node_pages * RESERVE)))
@@ -70,7 +71,7 @@ def capacity(events_per_second: float, pages_per_second: float, *, node_pages: f
 
 
 def busiest_hour(connection: Connection, now: datetime, days: int = 7) -> tuple[float, float]:
-    """Return events and pages a second of the busiest hours of the last days."""
+    """Return events and pages per second of the busiest hours of the last days."""
     since = now - timedelta(days=days)
     hours = (
         select(func.sum(impression.c.shown).label("shown"))
@@ -83,9 +84,9 @@ def busiest_hour(connection: Connection, now: datetime, days: int = 7) -> tuple[
 
 
 def events_by_hour(connection: Connection, now: datetime, days: int = 2) -> list[int]:
-    """Return how many events each of the last hours brought, the earliest first.
+    """Return the number of events of each of the last hours, earliest first.
 
-    Events are numbered as they come, and have no index by time: the first of each hour is searched for by halves.
+    Event ids ascend with time, but there is no index by time: the first event of each hour is found by binary search.
     """
     last = int(connection.execute(select(func.max(event.c.event_id))).scalar() or 0) + 1
     bounds: list[int] = []
@@ -95,7 +96,7 @@ def events_by_hour(connection: Connection, now: datetime, days: int = 2) -> list
 
 
 def _first_since(connection: Connection, moment: datetime, low: int, high: int) -> int:
-    """Return the number of the first event since a moment, ``low`` to ``high``; ``high`` where there is none."""
+    """Return the id of the first event since a moment, within ``low`` to ``high``; ``high`` if there is none."""
     while low < high:
         middle = (low + high) // 2
         query = (

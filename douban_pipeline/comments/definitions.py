@@ -1,4 +1,4 @@
-"""Joins the comment system into one code location, and decides nothing itself."""
+"""Assembles the comment system's code location; contains no logic of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from douban_pipeline.dagster_kit.labels import labelled, reading_from
 
 
 def read_of_others(settings: CommentsSettings) -> dict[str, str | None]:
-    """Return which assets read what an asset of another system left, by the settings that say so."""
+    """Return by asset the asset of another system whose data it reads, according to the settings."""
     titled = settings.titles_from_douban and settings.library_url.get_secret_value()
     return {"section_titles": "synced_fields" if titled else None}
 
@@ -26,11 +26,11 @@ def build_defs(
     """Return the code location.
 
     Args:
-        settings: The settings in force; read from the environment by default.
-        resource_overrides: Resources to put in place of the real ones, for tests.
+        settings: The settings; read from the environment by default.
+        resource_overrides: Resources that replace the real ones, for tests.
 
     Raises:
-        SettingsError: A setting is wrong; the message names it.
+        SettingsError: A setting is invalid; the message names it.
     """
     settings = settings or load_settings()
     return dg.Definitions(

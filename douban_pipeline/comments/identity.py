@@ -1,4 +1,4 @@
-"""Who a visitor is: a signed token, the CMS's own login, or a guest. Tokens are JWTs of HS256, and nothing else."""
+"""Authentication of visitors: signed token, the CMS's own login, or guest. Tokens are JWTs with HS256 only."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LEEWAY_SECONDS = 60
 
 
 class TokenError(ValueError):
-    """A token is not one of ours, or no longer; the message says why."""
+    """A token is invalid or has expired; the message says why."""
 
 
 def read_token(token: str, secret: str, now: datetime) -> Actor:
-    """Return who a token speaks for: ``sub`` is the user's id, ``name`` and ``level`` may be given.
+    """Return the user of a token: ``sub`` is the user's id; ``name`` and ``level`` are optional.
 
     Raises:
-        TokenError: It is not signed with the secret, not of HS256, not valid now, or names nobody.
+        TokenError: The signature or its algorithm (not HS256) is wrong, it is not valid now, or it names no user.
     """
     parts = token.split(".")
     if len(parts) != 3 or not secret:
@@ -51,7 +51,7 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
 
 
 def make_token(user_id: int, secret: str, expires: datetime, **claims: Any) -> str:
-    """Return a token for a user, as the site's own login would make it."""
+    """Return a token for a user, as the site's own login would create it."""
     body = {"sub": str(user_id), "exp": int(expires.timestamp()), **claims}
     signed = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, body))
     return f"{signed}.{_encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())}"
@@ -79,27 +79,27 @@ def _decoded(part: str) -> dict[str, Any]:
 
 
 def guest(address: str, agent: str) -> Actor:
-    """Return a guest: the same as long as address and browser are."""
+    """Return a guest, identified by address and browser."""
     mark = hashlib.sha256(f"{address}\n{agent}".encode()).hexdigest()[:24]
     return Actor(f"g:{mark}")
 
 
 USER_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
-"""All that is read of the CMS's users."""
+"""All columns read from the CMS's users."""
 
 
 class CmsUsers:
     """The CMS's users, read only.
 
     Args:
-        prefix: Of the CMS's tables.
+        prefix: Prefix of the CMS's tables.
     """
 
     def __init__(self, prefix: str) -> None:
         self._user = sql_table(f"{prefix}user", *(column(name) for name in USER_COLUMNS))
 
     def logged_in(self, connection: Connection, cookies: Mapping[str, str]) -> Actor | None:
-        """Return who the CMS's cookies say that a visitor is; None where they say nobody, or not the truth."""
+        """Return the user that the CMS's login cookies identify; None without valid cookies."""
         user_id, given = cookies.get("user_id", ""), cookies.get("user_check", "")
         if not user_id.isdecimal() or len(given) != 32:
             return None
@@ -107,7 +107,7 @@ class CmsUsers:
         row = connection.execute(select(self._user).where(c.user_id == int(user_id), c.user_status == 1)).one_or_none()
         if row is None or not row.user_random or unquote(cookies.get("user_name", "")) != row.user_name:
             return None
-        # The CMS of today, and of years ago.
+        # Formats of current and of older versions of the CMS.
         marks = (f"{row.user_random}-{row.user_name}-{row.user_id}-", f"{row.user_random}-{row.user_id}")
         for mark in marks:
             if hmac.compare_digest(hashlib.md5(mark.encode(), usedforsecurity=False).hexdigest(), given.lower()):

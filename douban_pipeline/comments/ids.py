@@ -1,7 +1,7 @@
-"""Ids of comments: handed out before anything is written, growing with time, different on every machine.
+"""Comment ids: generated before anything is written, increasing with time, unique across processes.
 
-63 bits: 41 of milliseconds since `EPOCH` (until 2093), 10 of a node's number, 12 of a count within the millisecond.
-Two processes never share a number: they lease it, see `store.nodes`.
+63 bits: 41 of milliseconds since `EPOCH` (until 2093), 10 of a node number, 12 of a counter within the millisecond.
+Each process leases its node number, see `store.shards`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 NODES = 1024
-"""Node numbers go from 0 to one less."""
+"""Number of node numbers: they go from 0 to ``NODES - 1``."""
 _NODE_BITS, _COUNT_BITS = 10, 12
 _COUNTS = 1 << _COUNT_BITS
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class IdGenerator:
-    """Gives ids, each greater than the last one, however the clock jumps.
+    """Generates ids, each greater than the previous one even if the clock is set back.
 
     Args:
-        node: Number of this process, below `NODES`.
+        node: Node number of this process, below `NODES`.
         now: Returns the time in UTC.
     """
 
@@ -36,7 +36,7 @@ class IdGenerator:
     def next(self) -> int:
         """Return a new id.
 
-        A clock that was set back is not followed: the last millisecond is used on, after 4,096 ids the next one.
+        If the clock was set back, the last millisecond is used further; after 4,096 ids in it, the next one.
         """
         with self._lock:
             moment = max(milliseconds(self._now()), self._last)
@@ -56,10 +56,10 @@ def milliseconds(moment: datetime) -> int:
 
 
 def moment_of(number: int) -> datetime:
-    """Return when an id was handed out, to the millisecond."""
+    """Return when an id was generated, with millisecond precision."""
     return EPOCH + (number >> (_NODE_BITS + _COUNT_BITS)) * _MILLISECOND
 
 
 def first_of(moment: datetime) -> int:
-    """Return the least id that can be handed out at a moment: a bound for reading by time."""
+    """Return the smallest id that can be generated at a moment: a bound for queries by time."""
     return milliseconds(moment) << (_NODE_BITS + _COUNT_BITS)

@@ -1,8 +1,8 @@
-"""The CMS's own comments (`mac_comment`), taken in once each as events; the CMS's table is only read.
+"""Imports the CMS's own comments (`mac_comment`) as events, each once; the CMS's table is only read.
 
-A comment is known by its number there, `source_of`, which is the request of its event and stays with the comment:
-taking in again changes nothing, and the greatest of them says where to go on. Likes, dislikes and reports are those of
-people whom the CMS did not note: they become votes and reports of nobody in particular, `MOST_VOTES` of each at most.
+The source key of a comment, `source_of` its number in the CMS, is the request key of its event and is stored with the
+comment: importing again changes nothing, and the greatest key tells where to continue. The CMS does not record who
+liked, disliked or reported; these counts become votes and reports of anonymous voters, at most `MOST_VOTES` of each.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _TEXTS = ("comment_name", "comment_content")
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What taking in came to.
+    """Result of an import.
 
     Attributes:
         taken: Comments that became events.
-        skipped: Comments without a text; those of kinds that the CMS has no sections for are not looked at.
-        orphans: Replies whose parent is not there; they are taken in as roots.
-        last: The number in the CMS that was reached.
-        left: How many comments come after it.
+        skipped: Comments without text; comments of types without sections are not read.
+        orphans: Replies whose parent does not exist; they are imported as roots.
+        last: Number of the last comment read in the CMS.
+        left: Number of comments after it.
     """
 
     taken: int = 0
@@ -64,16 +64,16 @@ class ImportReport:
 
 
 def source_of(number: int) -> str:
-    """Return how a comment of the CMS is known: of equal length, so that the greatest is the last."""
+    """Return the source key of a comment of the CMS, padded to a fixed length so that keys sort by number."""
     return f"{IMPORTED}{number:0{_DIGITS}d}"
 
 
 def take_in(services: CommentsServices, most: int) -> ImportReport | None:
-    """Take in the next comments of the CMS; None where no CMS is named, or it has no table of comments.
+    """Import the next comments of the CMS; return None where no CMS is configured or it has no table of comments.
 
     Args:
-        services: The system's services.
-        most: How many comments of the CMS are looked at.
+        services: Services of the comment system.
+        most: Maximum number of comments of the CMS to read.
     """
     settings = services.settings
     url = settings.library_url.get_secret_value()
@@ -100,7 +100,7 @@ def _take_in(services: CommentsServices, library: Engine, table: Table, most: in
             rows = list(connection.execute(query.limit(min(BATCH, most))).mappings())
         if not rows:
             break
-        # Before the transaction: numbers are leased in one of their own.
+        # Before the transaction: ids need a lease, which has a transaction of its own.
         numbers = [services.numbers.next() for _ in rows]
         work = partial(_store, rows=rows, numbers=numbers, now=services.clock.now())
         done = run_transaction(services.engine, work)
@@ -112,7 +112,7 @@ def _take_in(services: CommentsServices, library: Engine, table: Table, most: in
 
 
 def last_taken(connection: Connection) -> int:
-    """Return the greatest number of the CMS that was taken in; 0 before the first."""
+    """Return the greatest number of the CMS that was imported; 0 before the first."""
     found = []
     for column in (event.c.request_key, comment.c.source_key):
         within = column.between(source_of(0), source_of(10**_DIGITS - 1))
@@ -123,7 +123,7 @@ def last_taken(connection: Connection) -> int:
 def _store(
     connection: Connection, rows: Sequence[RowMapping], numbers: Sequence[int], now: datetime
 ) -> tuple[int, int, int]:
-    """Write the events of some comments; return how many were taken, skipped, and taken without their parent."""
+    """Write the events of comments; return the numbers of imported, skipped and orphaned comments."""
     known = _ids(connection, {row["comment_pid"] for row in rows if row["comment_pid"]})
     sections: dict[tuple[int, int], int] = {}
     given: list[EventInput] = []
@@ -145,7 +145,7 @@ def _store(
 
 
 def _events(row: RowMapping, text: str, section_id: int, number: int, parent: int) -> list[EventInput]:
-    """Return the event that publishes a comment and, where the CMS hides it, the one that has it wait for a person."""
+    """Return the event that publishes a comment and, if the CMS hides it, the event that puts it under review."""
     source = source_of(row["comment_id"])
     user = row["user_id"]
     name = unescape(row["comment_name"] or "")
@@ -169,7 +169,7 @@ def _events(row: RowMapping, text: str, section_id: int, number: int, parent: in
 
 
 def _ids(connection: Connection, numbers: set[int]) -> dict[int, int]:
-    """Return our ids of comments of the CMS, whether their events were applied or not."""
+    """Return our ids of comments of the CMS, whether or not their events were applied yet."""
     keys = {source_of(number): number for number in numbers}
     waiting = select(event.c.request_key, event.c.comment_id).where(event.c.request_key.in_(keys))
     stored = select(comment.c.source_key, comment.c.comment_id).where(comment.c.source_key.in_(keys))

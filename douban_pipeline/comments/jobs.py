@@ -1,4 +1,4 @@
-"""Jobs of the comment system: its assets as jobs, what people launch with a config, and pruning."""
+"""Jobs of the comment system: asset jobs, jobs for operators, and pruning."""
 
 from datetime import timedelta
 from typing import Any, Literal
@@ -71,7 +71,7 @@ report_job = dg.define_asset_job(
 
 
 class ModerateConfig(LaunchpadConfig):
-    """A decision about many comments, or one that is taken back."""
+    """Config of a moderation decision about many comments, or of its reversal."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only shows; set false to decide.")
     action: Literal["delete", "review", "restore", "undo"] = Field("delete", description="操作 · What is done.")
@@ -90,7 +90,7 @@ _ACTIONS = {"delete": CommentStatus.DELETED, "review": CommentStatus.REVIEW, "re
 def decide_many(
     context: dg.OpExecutionContext, config: ModerateConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Plan a decision about many comments and, where that is wanted, have workers apply it."""
+    """Plan a moderation decision about many comments and, unless it is a dry run, queue it for the workers."""
     services.ready()
     problems = [] if config.batch.strip() else ["请写明批次名（batch），撤销时要用"]
     if not config.operator.strip():
@@ -182,7 +182,7 @@ moderate_comments = person_job(
 
 
 class ReindexConfig(LaunchpadConfig):
-    """Texts that are taken into the index of the search anew."""
+    """Config of rebuilding the search index."""
 
     dry_run: bool = Field(True, description="true 只统计 · true only counts; set false to index.")
     section: int = Field(0, description="评论区编号，0 为全部 · Id of the section; 0 for all of them.")
@@ -191,7 +191,7 @@ class ReindexConfig(LaunchpadConfig):
 def reindex(
     context: dg.OpExecutionContext, config: ReindexConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Take the texts of a section, or all of them, into the index of the search anew."""
+    """Rebuild the search index for the texts of one section or of all sections."""
     services.ready()
     with reading(services.engine) as connection:
         if config.section and get_section(connection, config.section) is None:
@@ -239,7 +239,7 @@ reindex_comments = person_job(
 
 
 class ExportConfig(dg.Config):
-    """What is written back into the CMS's own comments, or taken back."""
+    """Config of writing comments back to the CMS, or of reverting a batch."""
 
     dry_run: bool = Field(True, description="true 只比较 · true only shows; set false to write.")
     action: Literal["export", "undo"] = Field("export", description="写回或撤销 · Write, or take a batch back.")
@@ -250,7 +250,7 @@ class ExportConfig(dg.Config):
 def write_back(
     context: dg.OpExecutionContext, config: ExportConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Compare the CMS's comments with ours and write what differs, or take a batch of such writes back."""
+    """Compare the CMS's comments with ours and write the differences, or revert a batch of such writes."""
     services.ready()
     batch, operator = config.batch.strip()[:64], config.operator.strip()[:64]
     problems = [] if batch or (config.dry_run and config.action == "export") else ["请写明批次名（batch）"]
@@ -305,14 +305,14 @@ export_comments = person_job(
 
 
 HISTORY_DAYS = 7
-"""Days that finished runs are kept: one comes every ten minutes, and what they did is in the tables."""
+"""Days that finished runs are kept: there is one every ten minutes, and their results are in the tables."""
 
 
 @dg.op(description=described("删除过期的已结束运行"))
 def prune_comment_runs(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Delete finished runs past their days."""
+    """Delete finished runs older than the retention period."""
     before = services.clock.now() - timedelta(days=HISTORY_DAYS)
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
     report_pruned(context, {"runs": runs}, dry_run=config.dry_run)
@@ -325,7 +325,7 @@ def prune_comment_runs(
     description=described("清理超过七天的运行记录。", "Clears away finished runs of the location after seven days."),
 )
 def prune_comments() -> None:
-    """Clear away finished runs of the location."""
+    """Delete finished runs of the location older than the retention period."""
     prune_comment_runs()
 
 

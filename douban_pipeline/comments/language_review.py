@@ -1,7 +1,7 @@
-"""Comments reviewed by the language model that the project is configured for, in place of a service of the site.
+"""Reviews comments with the project's configured language model, instead of a service of the site.
 
-A model for every purpose is no audit: what it would reject waits for a person, as what it doubts does. The text is data
-in the question; whatever it says to the model can change what becomes of itself alone.
+A general-purpose model does not have the rank of an audit: what it would reject waits for review, as doubtful comments
+do. The text is passed as data; a prompt injection can only affect the verdict on that text itself.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _SYSTEM = (
 
 
 class LanguageReviewer:
-    """Judges texts, see `model_review.TextModel`; rates and the day's tokens are those of this process.
+    """Judges texts, see `model_review.TextModel`; rate limit and daily tokens are per process.
 
     Args:
-        settings: Name the model, its key and its limits.
-        clock: The time.
+        settings: Settings of the model, its key and its limits.
+        clock: Source of the current time.
     """
 
     def __init__(self, settings: CommentsSettings, clock: Clock) -> None:
@@ -58,10 +58,10 @@ class LanguageReviewer:
         self._model = LanguageModel(self._fetcher, settings.llm_url, model=settings.llm_model, max_tokens=_MOST_TOKENS)
 
     def judge(self, comment_id: int, text: str) -> Judgement:
-        """Return what becomes of a text: it is fine, or a person has to look.
+        """Return the judgement of a text: it passes, or a person has to review it.
 
         Raises:
-            PlugError: There is no usable answer, or no more may be asked for now.
+            PlugError: There is no usable answer, or a limit is reached.
         """
         messages = [
             {"role": "system", "content": _SYSTEM},

@@ -1,9 +1,9 @@
-"""Comments that are shown are read once more by a model, behind their publication: nobody waits for it.
+"""Reviews published comments with a model, asynchronously: publication does not wait for it.
 
-What the model rejects is deleted with the rank of the audit, so that no operator and no automation brings it back;
-what it doubts waits for a person. It is weak: while it does not answer, the list of words alone judges. What was not
-judged is judged later, within some minutes of its publication; what was judged is marked, and what is judged twice,
-after a crash, is decided of once.
+A comment that the model rejects is deleted with the rank of an audit, so that neither operators nor automation can
+restore it; a doubtful one waits for review. The model is a weak dependency: while it does not answer, only word lists
+review. Comments not judged are judged later, within some minutes of their publication; judged ones are marked, and a
+comment that is judged twice, after a crash, is decided on once.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from douban_pipeline.core.database import reading, run_transaction
 
 _LOG = logging.getLogger(__name__)
 MODEL = Actor("model", name="模型", rank=Rank.AUDIT)
-"""Rejects with the rank of the audit."""
+"""Actor of rejections, with the rank of an audit."""
 DOUBTS = Actor("model", name="模型", rank=Rank.AUTOMATION)
-"""Sends to a person, who decides."""
+"""Actor of doubtful verdicts, which a person decides."""
 AT_ONCE, BATCH = 4, 40
-"""Texts that are under way at once, and that one turn takes."""
+"""Number of texts judged concurrently, and maximum number of texts per turn."""
 _FAILURES, _PAUSE = 5, timedelta(seconds=30)
 
 
 class TextModel(Protocol):
-    """Whatever judges texts, such as `plugs.SitePlugs`."""
+    """A model that judges texts, such as `plugs.SitePlugs`."""
 
     def judge(self, comment_id: int, text: str) -> Judgement:
-        """Return what becomes of a text.
+        """Return the judgement of a text.
 
         Raises:
             PlugError: There is no usable answer.
@@ -51,7 +51,7 @@ class TextModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReviewReport:
-    """What a turn came to: how many texts were judged, and how many of them rejected, doubted, or left for later."""
+    """Result of a turn: the numbers of texts judged, rejected, doubted, and left for later because of a failure."""
 
     judged: int = 0
     rejected: int = 0
@@ -60,14 +60,14 @@ class ReviewReport:
 
 
 class ModelReviewer:
-    """Has a model judge what was published lately.
+    """Has a model judge recently published comments.
 
     Args:
-        engine: The database of the tables.
-        clock: The time.
-        owner: The worker whose shards' comments are judged, as it holds them.
-        model: Judges.
-        minutes: Comments that are older are left alone.
+        engine: Database of the tables.
+        clock: Source of the current time.
+        owner: Owner of the shards whose comments are judged.
+        model: The model.
+        minutes: Maximum age of comments that are judged.
     """
 
     def __init__(self, engine: Engine, clock: Clock, owner: str, model: TextModel, minutes: int = 60) -> None:
@@ -77,7 +77,7 @@ class ModelReviewer:
         self._paused_until: datetime | None = None
 
     def run(self, stopped: Event, pause: float) -> None:
-        """Judge until ``stopped`` is set; wait ``pause`` seconds where there is nothing to judge."""
+        """Judge until ``stopped`` is set; wait ``pause`` seconds when there is nothing to judge."""
         with ThreadPoolExecutor(AT_ONCE, "comments-model") as pool:
             while not stopped.is_set():
                 try:
@@ -89,7 +89,7 @@ class ModelReviewer:
                     stopped.wait(pause)
 
     def turn(self, pool: ThreadPoolExecutor | None = None) -> ReviewReport:
-        """Judge some comments, the oldest first; return what came of it. After failures in a row it pauses."""
+        """Judge some comments, oldest first, and return the result; pause after consecutive failures."""
         now = self._clock.now()
         if self._paused_until is not None and now < self._paused_until:
             return ReviewReport()
@@ -118,7 +118,7 @@ class ModelReviewer:
 
 
 def _unjudged(connection: Connection, owner: str, since: int, now: datetime) -> Sequence[RowMapping]:
-    """Return comments that are shown, by people, of the shards of a worker, and were not judged yet."""
+    """Return the shown comments by users, of the owner's shards, that were not judged yet."""
     c, shard = tables.comment.c, tables.shard.c
     held = select(shard.shard).where(shard.owner == owner, shard.lease_until > now)
     query = (
@@ -139,7 +139,7 @@ def _unjudged(connection: Connection, owner: str, since: int, now: datetime) -> 
 
 
 def _record(connection: Connection, given: Collection[tuple[RowMapping, Judgement]], now: datetime) -> None:
-    """Write the events of what is not fine, and mark all as judged, in one transaction."""
+    """Write the events for comments that did not pass, and mark all as judged, in one transaction."""
     outcomes = {Verdict.REJECT: (MODEL, CommentStatus.DELETED), Verdict.REVIEW: (DOUBTS, CommentStatus.REVIEW)}
     events = []
     for row, found in given:
@@ -151,6 +151,6 @@ def _record(connection: Connection, given: Collection[tuple[RowMapping, Judgemen
                 EventInput(row["section_id"], EventKind.SET_STATUS, actor, request, row["comment_id"], payload)
             )
     append(connection, events, now)
-    # Not in the comment's own row, which workers write.
+    # The mark is not in the comment's own row, because workers write that row.
     ids = sorted(row["comment_id"] for row, _ in given)
     connection.execute(update(tables.content).where(tables.content.c.comment_id.in_(ids)), {"judged": True})

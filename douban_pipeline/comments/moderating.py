@@ -1,4 +1,4 @@
-"""Decisions about many comments at once: what they would do, the events that do it, and those that take it back."""
+"""Moderation decisions about many comments at once: planning them, applying them as events, and undoing a batch."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.core.errors import ProblemsError
 
 MOST = 5000
-"""Comments of one decision."""
+"""Maximum number of comments of one decision."""
 STATUS_NAMES = {CommentStatus.NORMAL: "显示", CommentStatus.REVIEW: "待审", CommentStatus.DELETED: "删除"}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a decision would do to one comment.
+    """Planned effect of a decision on one comment.
 
     Attributes:
-        comment_id: Which.
-        section_id: Where.
+        comment_id: Id of the comment.
+        section_id: Id of its section.
         text: Its text.
-        current: Its status now.
+        current: Its current status.
         refusal: Why the decision would change nothing; empty where it would.
     """
 
@@ -41,7 +41,7 @@ class PlannedChange:
 
 
 def find_comments(connection: Connection, section_id: int, words: str, most: int = MOST) -> list[int]:
-    """Return comments of a section whose text holds ``words``, the newest first."""
+    """Return the ids of comments of a section whose text contains ``words``, newest first."""
     query = (
         select(comment.c.comment_id)
         .join(content, content.c.comment_id == comment.c.comment_id)
@@ -53,10 +53,10 @@ def find_comments(connection: Connection, section_id: int, words: str, most: int
 
 
 def plan_status(connection: Connection, ids: Sequence[int], wanted: CommentStatus, rank: Rank) -> list[PlannedChange]:
-    """Return what giving comments a status would do, in the order of ``ids``.
+    """Return the planned effect of setting the status of comments, in the order of ``ids``.
 
     Raises:
-        ProblemsError: There are none, too many, or some that do not exist.
+        ProblemsError: ``ids`` is empty or too long, or some do not exist.
     """
     found = _comments(connection, ids)
     planned = []
@@ -68,10 +68,10 @@ def plan_status(connection: Connection, ids: Sequence[int], wanted: CommentStatu
 
 
 def plan_undo(connection: Connection, batch: str, actor: str, rank: Rank) -> list[PlannedChange]:
-    """Return what taking a batch of decisions back would do.
+    """Return the planned effect of undoing a batch of decisions.
 
     Raises:
-        ProblemsError: There is no such batch, or all of it was taken back.
+        ProblemsError: There is no such batch, or all of it was undone.
     """
     query = (
         select(moderation.c.comment_id, moderation.c.moderation_id)
@@ -107,9 +107,9 @@ def apply_status(
     reason: str,
     now: datetime,
 ) -> int:
-    """Have workers give a status to what was planned; return how many events were written.
+    """Queue events that set the status of the planned comments; return the number of events.
 
-    The same batch asked for twice is one: an event is known by batch and comment.
+    Idempotent: batch and comment identify an event, so the same batch requested twice is applied once.
     """
     payload = {"status": int(wanted), "reason": reason, "batch": batch}
     return _append(connection, planned, EventKind.SET_STATUS, actor, batch, payload, now)
@@ -118,7 +118,7 @@ def apply_status(
 def apply_undo(
     connection: Connection, planned: Sequence[PlannedChange], actor: Actor, batch: str, reason: str, now: datetime
 ) -> int:
-    """Have workers take back what was planned; return how many events were written."""
+    """Queue events that undo the planned decisions; return the number of events."""
     return _append(connection, planned, EventKind.UNDO_STATUS, actor, f"undo {batch}", {"reason": reason}, now)
 
 
@@ -145,7 +145,7 @@ def _key(batch: str, comment_id: int) -> str:
 
 
 def waiting_comments(connection: Connection, most: int = 200) -> list[PlannedChange]:
-    """Return the comments that wait for a person, the oldest first."""
+    """Return the comments that wait for review, oldest first."""
     query = (
         select(comment.c.comment_id)
         .where(comment.c.status == CommentStatus.REVIEW)

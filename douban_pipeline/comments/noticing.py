@@ -1,4 +1,4 @@
-"""Notices as their owner reads them: of what is not shown, or is gone, nothing is told but to its author."""
+"""Reads notices for their owner: comments that are hidden or deleted are revealed to their author only."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from douban_pipeline.comments.store.reading import CommentView
 from douban_pipeline.comments.types import CommentStatus
 
 COUNTED = 100
-"""Unread notices that are counted; pages say 99+ from there."""
+"""Maximum number of unread notices that are counted; pages show 99+ from there."""
 _OWN = ("status", "refused")
-"""Kinds that are about what the reader wrote."""
+"""Kinds of notices about the reader's own comments."""
 _STATUS = {CommentStatus.NORMAL: "shown", CommentStatus.REVIEW: "waiting", CommentStatus.DELETED: "deleted"}
 
 
 def read_notices(
     connection: Connection, user_id: int, before: int | None, size: int, *, unread: bool = False
 ) -> dict[str, Any]:
-    """Return a page of a user's notices, the newest first, and where it goes on.
+    """Return a page of a user's notices, newest first, and the cursor of the next page.
 
-    A page may have fewer than ``size`` where comments are gone; it is the last one where ``next`` is None.
+    A page may have fewer than ``size`` items where comments are gone; it is the last one if ``next`` is None.
     """
     rows = select_notices(connection, user_id, before, size, unread=unread)
     items = list(_items(connection, user_id, rows))
@@ -34,7 +34,7 @@ def read_notices(
 
 
 def count_unread(connection: Connection, user_id: int) -> int:
-    """Return how many unread notices a user would see, `COUNTED` at most."""
+    """Return the number of unread notices that a user would see, at most `COUNTED`."""
     rows = select_notices(connection, user_id, None, COUNTED, unread=True)
     return sum(1 for _ in _items(connection, user_id, rows))
 
@@ -68,7 +68,7 @@ def _items(connection: Connection, user_id: int, rows: Sequence[RowMapping]) -> 
 
 
 def _by(row: RowMapping, view: CommentView | None) -> dict[str, Any] | None:
-    """Return who did it: nobody in particular where the site decided."""
+    """Return the user who caused a notice; None where the site decided."""
     user = row["actor"].removeprefix("u:")
     if row["kind"] in _OWN or not user.isdecimal():
         return None

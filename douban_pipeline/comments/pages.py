@@ -1,6 +1,6 @@
-"""A page of comments, put together from lists, rows and texts: what everybody sees, and what one person sees of it.
+"""Assembles pages of comments from lists, rows and texts: the shared part and a visitor's personal part.
 
-Whatever a list says, the database is asked whether each comment is shown before it goes out.
+Whatever a list contains, the database is queried whether each comment is shown before it is returned.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from douban_pipeline.comments.types import Actor, Attribute, CommentStatus, Sect
 from douban_pipeline.core.database import reading
 
 PREVIEW = 3
-"""Replies that are shown below a root at once."""
+"""Maximum number of replies shown below a root at first."""
 _LABELS = {
     Attribute.OWNER_LIKED: "owner_liked",
     Attribute.OWNER_REPLIED: "owner_replied",
@@ -33,22 +33,22 @@ _LABELS = {
 
 
 class NoSuchPageError(LookupError):
-    """What is asked for is not there, or not shown."""
+    """The requested object does not exist, or is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a section belongs to."""
+    """The object that a section belongs to."""
 
     type: int
     object_id: int
 
 
 def place_of(cursor: str | None) -> Place | None:
-    """Return the place that a cursor names.
+    """Return the place that a cursor encodes.
 
     Raises:
-        ValueError: It is none of ours.
+        ValueError: It is not a valid cursor.
     """
     if not cursor:
         return None
@@ -64,7 +64,7 @@ def cursor_of(place: Place) -> str:
 
 
 def read_roots(site: Site, target: Target, order: Order, after: Place | None, size: int) -> dict[str, Any]:
-    """Return a page of a section as everybody sees it; the first one has the pinned comments on top.
+    """Return the shared part of a page of a section; the first page begins with the pinned comments.
 
     Raises:
         NoSuchPageError: There is no such section, or nothing of it is shown.
@@ -95,7 +95,7 @@ def read_roots(site: Site, target: Target, order: Order, after: Place | None, si
 
 
 def read_replies(site: Site, root_id: int, after: Place | None, size: int) -> dict[str, Any]:
-    """Return a page of the replies to a root, the oldest first.
+    """Return a page of the replies to a root, oldest first.
 
     Raises:
         NoSuchPageError: The root is not shown.
@@ -112,10 +112,10 @@ def read_replies(site: Site, root_id: int, after: Place | None, size: int) -> di
 
 
 def read_dialog(site: Site, comment_id: int, after: Place | None, size: int) -> dict[str, Any]:
-    """Return a page of the dialog that a reply belongs to, the oldest first.
+    """Return a page of the dialog that a reply belongs to, oldest first.
 
     Raises:
-        NoSuchPageError: It is not shown, or no reply.
+        NoSuchPageError: The comment is not shown, or is not a reply.
     """
     with reading(site.engine) as connection:
         view = _shown(connection, site.lists, [comment_id]).get(comment_id)
@@ -128,7 +128,7 @@ def read_dialog(site: Site, comment_id: int, after: Place | None, size: int) -> 
 
 
 def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
-    """Return how many comments are shown of each; 0 where there is no section."""
+    """Return the number of comments shown for each target; 0 where there is no section."""
     found = []
     with reading(site.engine) as connection:
         for target in targets:
@@ -140,14 +140,14 @@ def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
 
 
 def read_comments(site: Site, ids: Collection[int]) -> list[dict[str, Any]]:
-    """Return those of some comments that are shown, without personal things."""
+    """Return those of the given comments that are shown, without personal data."""
     with reading(site.engine) as connection:
         views = _shown(connection, site.lists, ids)
     return [_item(view) for view in views.values()]
 
 
 def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int]) -> dict[str, Any]:
-    """Return what only one person sees of a page: their votes, and their comments that wait for somebody."""
+    """Return the personal part of a page: the actor's votes, and their comments that wait for review."""
     with reading(site.engine) as connection:
         votes = store.votes_of(connection, actor.key, ids)
         own: list[CommentView] = []
@@ -161,7 +161,7 @@ def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int
 
 
 def read_liked(site: Site, users: Collection[int], ids: Collection[int]) -> dict[int, list[int]]:
-    """Return by comment which of some users like it."""
+    """Return by comment which of the given users like it."""
     with reading(site.engine) as connection:
         found = store.liked_by(connection, ids, [f"u:{user}" for user in users])
     return {number: [int(voter.removeprefix("u:")) for voter in voters] for number, voters in found.items()}
@@ -177,7 +177,7 @@ def _shown_section(connection: Connection, target: Target) -> Any:
 def _places(
     connection: Connection, lists: RedisLists | None, name: ListName, after: Place | None, size: int
 ) -> tuple[list[Place], bool]:
-    """Return the places of a page and whether it is the last one, from the list as far as that goes."""
+    """Return the places of a page and whether it is the last one; the list first, then the database."""
     found: list[Place] = []
     if lists is not None:
         page = _cached(lists, name, after, size)
@@ -207,12 +207,12 @@ def _cached(lists: RedisLists, name: ListName, after: Place | None, size: int) -
         found = lists.attempt(lambda: heat.after(name.section_id, after.key, after.comment_id, size))
     if found is None or (after is None and not found):
         return None
-    # It holds the whole section. The tables may have other heat for a moment, so none of them goes on where it ends.
+    # The list holds the whole section. The tables may briefly have other heat, so they do not continue where it ends.
     return ListPage(tuple(Place(*place) for place in found), ended=len(found) < size)
 
 
 def _shown(connection: Connection, lists: RedisLists | None, ids: Collection[int]) -> dict[int, CommentView]:
-    """Return comments that are shown, as the database says it now, in the order of ``ids``."""
+    """Return those of ``ids`` that the database shows now, in the order of ``ids``."""
     kept = lists.contents(list(ids)) if lists is not None else {}
     views = store.get_comments(connection, ids, kept)
     roots = {view.root_id for view in views.values() if view.root_id} - set(views)

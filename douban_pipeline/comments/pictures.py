@@ -1,4 +1,4 @@
-"""Plots of the comment system: load by hour, how long events took, and moves in the first ten places."""
+"""Plots of the comment system: events by hour, delays of events, and moves in the first ten places."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WAIT_NAMES = ("≤0.1秒", "0.25秒", "0.5秒", "1秒", "2秒", "5秒", "30秒"
 
 
 def load(events: Sequence[int], now: datetime, zone: ZoneInfo) -> str:
-    """Return events by hour, the last hour at the right; empty without any."""
+    """Return a plot of events by hour, the last hour at the right; empty without events."""
     if not any(events):
         return ""
     hours = [now.astimezone(zone) - timedelta(hours=back) for back in range(len(events) - 1, -1, -1)]
@@ -22,7 +22,7 @@ def load(events: Sequence[int], now: datetime, zone: ZoneInfo) -> str:
 
 
 def lag(waits: Sequence[float]) -> str:
-    """Return how long events took to be applied, given rising; empty without any."""
+    """Return a plot of the delays of events, given in ascending order; empty without events."""
     if not waits:
         return ""
     counts = [0] * len(_WAIT_NAMES)
@@ -34,7 +34,7 @@ def lag(waits: Sequence[float]) -> str:
 
 
 def moves(moved: Sequence[int]) -> str:
-    """Return in how many sections how many of the first ten places hold another comment; empty without a section."""
+    """Return a plot of sections by changed places among the first ten; empty without sections."""
     if not moved:
         return ""
     counts = [0] * 11

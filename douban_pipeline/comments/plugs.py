@@ -1,6 +1,6 @@
-"""What other services of the site may add, each at an address of the settings: friends, badges, a model that reviews.
+"""Client of optional services of the site, each with an address in the settings: friends, badges, a reviewing model.
 
-All of them are weak: without an answer in time there is no label and no badge, and the list of words alone judges.
+All of them are weak dependencies: without a timely answer there is no label and no badge, and only word lists review.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_FRIENDS = 500
-"""Friends of one person whose likes are looked for; the first ones."""
+"""Maximum number of a user's friends whose likes are looked up; the first ones."""
 _MOST_BYTES = 262_144
 _PICTURE = r"^((https://|/[^/\\\s])[^\s<>\"'()\\]+)?$"
 
 
 class PlugError(RuntimeError):
-    """A service did not answer, or with something else than what is described here."""
+    """A service did not answer, or its answer does not have the documented form."""
 
 
 class Verdict(StrEnum):
-    """What a model says of a text."""
+    """A model's verdict on a text."""
 
     FINE = "pass"
     REVIEW = "review"
-    """A person has to look."""
+    """A person has to review it."""
     REJECT = "reject"
-    """It goes, and only the audit brings it back."""
+    """It is deleted, and only an auditor can restore it."""
 
 
 class _Answer(BaseModel):
@@ -45,13 +45,13 @@ class _Friends(_Answer):
 
 
 class Decoration(_Answer):
-    """How somebody is shown.
+    """Decorations of a user.
 
     Attributes:
-        badge: A few letters beside the name.
-        color: Of the badge, ``#rrggbb``; empty for the page's own.
+        badge: A few characters beside the name.
+        color: Colour of the badge, ``#rrggbb``; empty for the page's own.
         avatar: Address of a picture, ``https://…`` or a path of the site; empty for none.
-        frame: The same, of what is laid around it.
+        frame: Address of the avatar's frame, in the same form.
     """
 
     badge: str = Field("", max_length=20)
@@ -65,11 +65,11 @@ class _Decorations(_Answer):
 
 
 class Judgement(_Answer):
-    """What a model says of one text.
+    """A model's judgement of one text.
 
     Attributes:
-        verdict: What becomes of it.
-        reason: Why, for whoever looks.
+        verdict: The verdict.
+        reason: Its reason, shown to reviewers.
     """
 
     verdict: Verdict
@@ -77,15 +77,15 @@ class Judgement(_Answer):
 
 
 class SitePlugs:
-    """Asks the services; each of them is there if its address is given.
+    """Calls the services; each exists if its address is given.
 
     Args:
         friends_url: ``GET …?user=12`` answers ``{"friends": [13, 14]}``.
         decorations_url: ``POST {"users": [12]}`` answers ``{"users": {"12": {"badge": "VIP", "color": "#c00000"}}}``,
-            with what `Decoration` has.
+            with the fields of `Decoration`.
         review_url: ``POST {"id": "…", "text": "…"}`` answers ``{"verdict": "pass|review|reject", "reason": "…"}``.
-        token: Sent to all of them as a bearer; empty sends none.
-        seconds: How long an answer may take.
+        token: Bearer token sent to all of them; empty sends none.
+        seconds: Time limit of an answer.
     """
 
     def __init__(
@@ -104,21 +104,21 @@ class SitePlugs:
 
     @property
     def has_friends(self) -> bool:
-        """Whether anybody knows who is whose friend."""
+        """Whether there is a service for friends."""
         return bool(self._friends)
 
     @property
     def has_decorations(self) -> bool:
-        """Whether anybody knows badges."""
+        """Whether there is a service for badges."""
         return bool(self._decorations)
 
     @property
     def has_review(self) -> bool:
-        """Whether there is a model that reviews."""
+        """Whether there is a service that reviews texts."""
         return bool(self._review)
 
     def friends(self, user_id: int) -> list[int]:
-        """Return the friends of a user, `MOST_FRIENDS` at most.
+        """Return the friends of a user, at most `MOST_FRIENDS`.
 
         Raises:
             PlugError: There is no usable answer.
@@ -127,7 +127,7 @@ class SitePlugs:
         return found.friends[:MOST_FRIENDS]
 
     def decorations(self, users: Sequence[int]) -> dict[str, Decoration]:
-        """Return how users are shown, by id; those without anything are missing.
+        """Return the decorations of users, by id; users without any are missing.
 
         Raises:
             PlugError: There is no usable answer.
@@ -135,7 +135,7 @@ class SitePlugs:
         return self._ask(_Decorations, "POST", self._decorations, json={"users": list(users)}).users
 
     def judge(self, comment_id: int, text: str) -> Judgement:
-        """Return what the model says of a text.
+        """Return the model's judgement of a text.
 
         Raises:
             PlugError: There is no usable answer.

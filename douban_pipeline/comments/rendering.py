@@ -1,4 +1,4 @@
-"""A comment's text as pieces that a page can show: words, emoji, people, links. Pure; nothing of it is HTML."""
+"""Splits a comment's text into pieces for display: text, emoji, mentions, links. Pure; returns no HTML."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TRAILING = ".,!?;:)]"
 
 
 def pieces(text: str) -> list[dict[str, Any]]:
-    """Return a text in pieces: ``{"text"}``, ``{"emoji"}``, ``{"link", "host"}``, ``{"at", "user"}``.
+    """Return a text as pieces: ``{"text"}``, ``{"emoji"}``, ``{"link", "host"}``, ``{"at", "user"}``.
 
-    ``[em:N]`` is an emoji of the CMS. ``@name:12`` names user 12; without a number nobody is told.
+    ``[em:N]`` is an emoji of the CMS. ``@name:12`` mentions user 12; without an id nobody is notified.
     """
     found: list[dict[str, Any]] = []
 
@@ -53,6 +53,6 @@ def _host(link: str) -> str:
 
 
 def mentions(text: str) -> list[int]:
-    """Return the users that a text names by number, each once, ten at most."""
+    """Return the ids of the users that a text mentions, without duplicates, at most ten."""
     ids = [int(match["id"]) for match in _PIECE.finditer(text) if match["id"]]
     return list(dict.fromkeys(ids))[:10]

@@ -1,4 +1,4 @@
-"""What every Dagster face of the comment system has: the tags of its runs, its pool, and the resource ``services``."""
+"""Shared parts of the comment system's Dagster definitions: run tags, the pool, and the resource ``services``."""
 
 from functools import partial
 
@@ -11,20 +11,20 @@ from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
 
 SYSTEM = "comments"
-"""Value of the tag ``system`` in all runs of this system."""
+"""Value of the tag ``system`` of all runs of this system."""
 LOCATION = "__repository__@comments"
-"""Repository and code location as `workspace.yaml` names them."""
+"""Repository and code location, as named in `workspace.yaml`."""
 
 SCORE_POOL = "comments_scores"
 POOL_LIMITS = {SCORE_POOL: 1}
-"""Every pool of the code location: one run at a time scores sections, however many are launched."""
+"""Limits of the code location's pools: one run at a time scores sections, however many are launched."""
 
 tags_of = partial(run_tags, SYSTEM)
-"""Returns the tags of a job by the kind of its runs."""
+"""Returns the run tags of a job, by kind of run."""
 
 PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
 
 
 def services_resource(settings: CommentsSettings) -> dg.ConfigurableResource[CommentsServices]:
-    """Return the resource ``services``: database, lists and settings of one process."""
+    """Return the resource ``services``: the database, lists and settings of one process."""
     return platform_resource(lambda run: open_services(settings, "dagster"))

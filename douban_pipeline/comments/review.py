@@ -1,7 +1,7 @@
-"""The safety review of a text before it is published: words, links, rate, doubles. Pure, but for the words' automaton.
+"""Safety review of texts before they are published: words, links, rate, duplicates. Pure, except for word automata.
 
-A list of words may mask (as ``mac_filter_words`` of the CMS does), send to a person, or refuse. A model may read what
-was published once more, see `comments.model_review`.
+A word list may mask (as ``mac_filter_words`` of the CMS does), require review, or refuse. A model may review a comment
+again after it is published, see `comments.model_review`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STRING = r"'((?:[^'\\]|\\.)*)'"
 
 @dataclass(frozen=True, slots=True)
 class WordLists:
-    """Words by what follows: masked by asterisks, or the text waits for a person."""
+    """Word lists by consequence: masked with asterisks, or review required; and IP addresses that are refused."""
 
     masked: tuple[str, ...] = ()
     reviewed: tuple[str, ...] = ()
@@ -33,39 +33,39 @@ class WordLists:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known of a text that is to be published."""
+    """A text to be published, with what the review needs to know about it."""
 
     text: str
     author: str
     ip: str = ""
     trusted: bool = False
-    """Whether it is by somebody of the site, whose words nobody reviews."""
+    """Whether the author is an operator or higher; such texts are not reviewed."""
     waits_anyway: bool = False
-    """Whether the section shows nothing before a person has read it."""
+    """Whether the section requires review of every comment."""
     lately: int = 0
-    """How many comments the author has published within the last minute."""
+    """Number of comments that the author published within the last minute."""
     double: bool = False
-    """Whether the author has published the same text lately."""
+    """Whether the author published the same text recently."""
 
 
 def normalise(text: str) -> str:
-    """Return a text as words are looked for in it: of the same length, without tricks of width and case.
+    """Return a text normalised for word search: width and case folded, length unchanged.
 
-    Characters that nobody sees are dropped before, see `clean`.
+    Invisible characters have to be removed before, see `clean`.
     """
     plain = (unicodedata.normalize("NFKC", letter).casefold() for letter in text)
     return "".join(new if len(new) == 1 else old for old, new in zip(text, plain, strict=True))
 
 
 def clean(text: str) -> str:
-    """Return a text without invisible characters, with at most two line ends in a row, and without blanks around it."""
+    """Return a text without invisible characters and surrounding blanks, and with at most two line ends in a row."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n"))
     text = "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 class WordFinder:
-    """Finds all of many words in one pass (Aho-Corasick)."""
+    """Finds all words of a list in one pass (Aho-Corasick)."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._automaton = ahocorasick.Automaton()
@@ -78,7 +78,7 @@ class WordFinder:
             self._automaton.make_automaton()
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where words are in a normalised text, as beginning and end."""
+        """Return the (start, end) of every word found in a normalised text."""
         if self._empty:
             return []
         return [(end - length + 1, end + 1) for end, length in self._automaton.iter(text)]
@@ -86,12 +86,12 @@ class WordFinder:
 
 @dataclass(frozen=True)
 class SafetyReview:
-    """Judges texts.
+    """Reviews texts.
 
     Args:
-        words: What is looked for.
-        per_minute: Comments of one author within a minute after which the next ones are refused; 0 for any number.
-        links: Links from which on a text waits for a person; 0 for any number.
+        words: Word lists.
+        per_minute: Maximum number of comments of an author within a minute; more are refused; 0 for no limit.
+        links: Number of links from which a text requires review; 0 for no limit.
     """
 
     words: WordLists = field(default_factory=WordLists)
@@ -104,7 +104,7 @@ class SafetyReview:
         object.__setattr__(self, "_finders", finders)
 
     def judge(self, draft: Draft) -> Findings:
-        """Return what becomes of a text."""
+        """Return the result of reviewing a text."""
         text = clean(draft.text)
         if not text:
             return Findings("", refusal="内容为空")
@@ -135,13 +135,13 @@ def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def read_word_lists(settings_file: Path | None, black_file: Path | None) -> WordLists:
-    """Return the CMS's own lists, from its files of PHP: ``maccms.php`` and ``blacks.php`` in ``application/extra``.
+    """Return the CMS's own lists from its PHP files ``maccms.php`` and ``blacks.php`` in ``application/extra``.
 
-    ``filter_words`` of the first is what ``mac_filter_words`` replaces by asterisks; of the second,
-    ``black_keyword_list`` sends to a person and ``black_ip_list`` refuses.
+    ``filter_words`` of the first are the words that ``mac_filter_words`` masks with asterisks; of the second,
+    ``black_keyword_list`` requires review and ``black_ip_list`` refuses.
 
     Raises:
-        OSError: A file that is named cannot be read.
+        OSError: A given file cannot be read.
     """
     masked: Collection[str] = ()
     reviewed: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""What runs by the clock in the comment system: scores, reports and pruning."""
+"""Schedules of the comment system: scores, reports and pruning."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from douban_pipeline.dagster_kit.labels import owners
 
 
 def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
-    """Return the schedules, on the clock of ``time_zone``."""
+    """Return the schedules, in ``time_zone``."""
     by_clock = partial(
         dg.ScheduleDefinition,
         execution_timezone=time_zone,

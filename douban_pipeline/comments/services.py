@@ -1,4 +1,4 @@
-"""What the service and workers of comments work with, put together once from the settings."""
+"""Services that the API, workers and Dagster share, built once per process from the settings."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _NODE_LEASE = timedelta(minutes=10)
 
 
 class Numbers:
-    """Gives ids of comments under a leased number, which it renews where it is asked for more.
+    """Generates comment ids under a leased node number, and renews the lease when ids are requested.
 
     Args:
-        engine: The database in which the lease is.
-        clock: The time.
-        owner: Who holds it.
+        engine: Database that holds the lease.
+        clock: Source of the current time.
+        owner: Owner of the lease.
     """
 
     def __init__(self, engine: Engine, clock: Clock, owner: str) -> None:
@@ -73,7 +73,7 @@ class CommentsServices:
     clock: Clock
     owner: str
     lists: RedisLists | None
-    """None where no Redis is named."""
+    """None where no Redis is configured."""
     numbers: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,17 +81,17 @@ class CommentsServices:
 
     @cached_property
     def heat_lists(self) -> HeatLists | None:
-        """Whole sections in the order of heat; None where no Redis is named."""
+        """Lists of whole sections by heat; None where no Redis is configured."""
         url = self.settings.redis_url.get_secret_value()
         return HeatLists(Redis.from_url(url), self.settings.redis_prefix) if url else None
 
     @cached_property
     def others(self) -> OtherDatabases:
-        """Where other systems keep their tables, and the CMS its own; closed together with these services."""
+        """Databases of other systems' tables and of the CMS; closed together with these services."""
         return OtherDatabases(self.engine, self.settings.tables_url)
 
     def wake_workers(self) -> None:
-        """Tell workers that events wait; without Redis they look by themselves."""
+        """Notify workers that events wait; without Redis, workers find them by polling."""
         if self.lists is not None:
             self.lists.wake()
 
@@ -110,7 +110,7 @@ class CommentsServices:
         return ListFollower(self.engine, lists, told=self.settings.follow == "events")
 
     def binlog_reader(self) -> BinlogReader | None:
-        """Return what has lists follow the database's binary log; None where they follow events, or there is no Redis.
+        """Return the reader that updates lists from the binary log; None where they follow events or without Redis.
 
         Raises:
             ModuleNotFoundError: The extra ``comments-binlog`` is not installed.
@@ -123,7 +123,7 @@ class CommentsServices:
         return BinlogReader(self.engine, self.lists, self._follower(self.lists), self.owner)
 
     def model_reviewer(self) -> ModelReviewer | None:
-        """Return what has a model judge comments beside a worker of the same owner; None where no model is named."""
+        """Return the reviewer that runs a model beside a worker of the same owner; None where none is configured."""
         settings = self.settings
         model: TextModel
         if settings.review_url:
@@ -139,10 +139,10 @@ class CommentsServices:
         return ModelReviewer(self.engine, self.clock, self.owner, model, settings.review_minutes)
 
     def worker(self) -> Worker:
-        """Return a worker; nothing is done yet.
+        """Return a worker that has not started.
 
         Raises:
-            OSError: A list of words cannot be read.
+            OSError: A word list cannot be read.
         """
         settings = self.settings
         files = [Path(name) if name else None for name in (settings.words_file, settings.blacks_file)]
@@ -163,7 +163,7 @@ class CommentsServices:
         )
 
     def ready(self) -> Self:
-        """Return self if the database is set up for this release; a file in HOME is set up by itself.
+        """Return self if the database schema has this release's version; a file in HOME is migrated automatically.
 
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
@@ -183,12 +183,12 @@ class CommentsServices:
 
 
 def open_services(settings: CommentsSettings, role: str, clock: Clock | None = None) -> CommentsServices:
-    """Return the services for ``settings``; nothing is connected until it is used.
+    """Return the services for ``settings``; connections are opened on first use.
 
     Args:
-        settings: From the environment.
-        role: What the process does, such as worker or service: two of them in one process are two.
-        clock: The system's, if not given.
+        settings: The settings.
+        role: Role of the process, such as worker or service; two roles in one process have different owner names.
+        clock: Source of the current time; by default the system's.
     """
     clock = clock or SystemClock()
     engine = open_engine(settings.tables_url, setting=settings.database_setting)

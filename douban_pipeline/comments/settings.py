@@ -1,4 +1,4 @@
-"""Every setting of the comment system; where they are read: `core.settings_base`."""
+"""Settings of the comment system; `core.settings_base` describes where they are read from."""
 
 from __future__ import annotations
 
@@ -226,15 +226,15 @@ class CommentsSettings(LocatedSettings):
 
     @property
     def lease(self) -> timedelta:
-        """How long a shard stays a silent worker's."""
+        """Duration of a shard lease, after which a silent worker loses its shards."""
         return timedelta(seconds=self.worker_lease_seconds)
 
 
 def read_api_keys(text: str) -> dict[str, tuple[str, int]]:
-    """Return keys and requests a minute by name, from ``NAME=KEY:REQUESTS_A_MINUTE`` separated by blanks.
+    """Return (key, requests per minute) by name, from ``NAME=KEY:REQUESTS_A_MINUTE`` separated by blanks.
 
     Raises:
-        ValueError: One cannot be read, or its key is too short.
+        ValueError: An entry is invalid, or its key is too short.
     """
     found: dict[str, tuple[str, int]] = {}
     for item in text.split():
@@ -247,10 +247,10 @@ def read_api_keys(text: str) -> dict[str, tuple[str, int]]:
 
 
 def read_sites(text: str) -> dict[str, tuple[str, str]]:
-    """Return addresses of database and Redis by name, from ``NAME=DATABASE_URL,REDIS_URL`` separated by blanks.
+    """Return (database URL, Redis URL) by name, from ``NAME=DATABASE_URL,REDIS_URL`` separated by blanks.
 
     Raises:
-        ValueError: One cannot be read.
+        ValueError: An entry is invalid.
     """
     found: dict[str, tuple[str, str]] = {}
     for item in text.split():
@@ -263,5 +263,5 @@ def read_sites(text: str) -> dict[str, tuple[str, str]]:
 
 
 def load_settings(**overrides: Any) -> CommentsSettings:
-    """Return the settings in force; see `SystemSettings.load`."""
+    """Return the current settings; see `SystemSettings.load`."""
     return CommentsSettings.load(**overrides)

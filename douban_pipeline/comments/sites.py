@@ -1,4 +1,4 @@
-"""Copies to read from: which is asked first, which is asked instead, and what is said where all are behind."""
+"""Read sites: replicas in order of preference, failover, and a notice when all of them lag behind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from douban_pipeline.core.database import reading
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 LATE = "数据更新稍有延迟，请稍后刷新"
-"""What is said where every copy is behind."""
+"""Notice shown when every replica lags behind."""
 _LOOK_EVERY = timedelta(seconds=1)
 _LEAVE_ALONE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One copy: a database, and lists where it has them."""
+    """One replica: a database, and its lists if it has any."""
 
     name: str
     engine: Engine
@@ -36,17 +36,17 @@ class Site:
 
 
 class SitesError(RuntimeError):
-    """No copy could be read."""
+    """No replica could be read."""
 
 
 class Sites:
-    """The copies, the preferred one first.
+    """The replicas, the preferred one first.
 
     Args:
-        sites: One at least.
-        clock: The time.
-        max_lag: How far a copy may be behind before another one is asked; None where none is ever behind, because
-            there is one, and it is what workers write.
+        sites: At least one.
+        clock: Source of the current time.
+        max_lag: Maximum lag of a replica before another one is read; None if there is only the primary database, which
+            never lags.
     """
 
     def __init__(self, sites: Sequence[Site], clock: Clock, max_lag: timedelta | None) -> None:
@@ -56,12 +56,12 @@ class Sites:
         self._lock = threading.Lock()
 
     def read(self, work: Callable[[Site], _Result]) -> tuple[_Result, str]:
-        """Return what ``work`` returns at the first copy that answers and is not behind, and what to say of it.
+        """Return the result of ``work`` at the first replica that answers within the maximum lag, and a notice or "".
 
-        Where all that answer are behind, the least late one answers, with a notice.
+        If all that answer lag too much, the one with the least lag is read, with a notice.
 
         Raises:
-            SitesError: None answers.
+            SitesError: No replica answers.
         """
         late: list[tuple[timedelta, Site]] = []
         for site in self._order():
@@ -92,7 +92,7 @@ class Sites:
             self._down[site.name] = self._clock.now() + _LEAVE_ALONE
 
     def _lag(self, site: Site) -> timedelta:
-        """Return how far a copy is behind, as its newest note of a worker says; looked up once a second."""
+        """Return a replica's lag, the age of its newest heartbeat; queried at most once a second."""
         if self._max_lag is None:
             return timedelta(0)
         now = self._clock.now()
@@ -105,12 +105,12 @@ class Sites:
         return known[1]
 
     def close(self) -> None:
-        """Close the copies' databases."""
+        """Close the replicas' databases."""
         for site in self._sites:
             site.engine.dispose()
 
     def states(self) -> list[dict[str, object]]:
-        """Return each copy's name, whether it failed lately, and how many seconds it was behind when last looked at."""
+        """Return each replica's name, whether it failed recently, and its lag in seconds when last queried."""
         now = self._clock.now()
         return [
             {

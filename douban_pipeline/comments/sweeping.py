@@ -1,4 +1,4 @@
-"""A sweep: all active sections are scored under the policies in force, and their lists are published."""
+"""Sweep: scores all active sections under the current policies and publishes their lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from douban_pipeline.core.database import reading
 
 
 def sweep(services: CommentsServices) -> tuple[list[ScoredSection], int]:
-    """Score the active sections for the minutes of the settings; return what was done, and how many were left.
+    """Score active sections within the configured time; return the results and the number of sections left.
 
     Raises:
         ProblemsError: A rule or an experiment cannot be applied.
@@ -26,7 +26,7 @@ def sweep(services: CommentsServices) -> tuple[list[ScoredSection], int]:
 
 
 def rebuild(services: CommentsServices, section_id: int) -> ScoredSection:
-    """Score one section now, active or not, and put its list in place anew.
+    """Score one section now, active or not, and publish its list.
 
     Raises:
         ProblemsError: There is no such section, or a rule cannot be applied.
@@ -37,9 +37,9 @@ def rebuild(services: CommentsServices, section_id: int) -> ScoredSection:
 
 
 def explain_places(services: CommentsServices, section_id: int, places: Sequence[int]) -> dict[int, list[str]]:
-    """Return by place, counted from 1, why a comment of a section stands there now, in Chinese sentences.
+    """Return by place, counted from 1, the explanation of its comment's current rank, in Chinese sentences.
 
-    The section is ranked as it is in this moment, with the comments that are not shown left out.
+    The section is ranked from its current data, without comments that are not shown.
 
     Raises:
         ProblemsError: There is no such section or place, or a rule cannot be applied.

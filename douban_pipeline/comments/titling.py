@@ -1,9 +1,9 @@
-"""Titles of video sections from Douban: a section whose video has a confirmed link is called as Douban calls it.
+"""Sets titles of video sections from Douban: a section whose video has a confirmed link gets the subject's title.
 
-The library's tables are the interface, and are only read: `…douban_video` says which videos have a confirmed link, and
-when each was synced last, `…douban_subject` what Douban calls a subject. A pass costs what changed: it reads the
-sections made since the last pass and the videos synced since then, each from a stored mark. Links that are withdrawn
-without a sync (by a person, or in the CMS) are found by a rotation over all sections, `ROTATION` of them a pass.
+The library's tables are the interface, and are only read: `…douban_video` holds the confirmed links and the time of
+each video's last sync, `…douban_subject` the titles of subjects. The cost of a pass depends on what changed: it reads
+the sections created and the videos synced since the last pass, each from a stored mark. Links that are withdrawn
+without a sync (by a person, or in the CMS) are found by a rotation over all sections, `ROTATION` of them per pass.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from douban_pipeline.core.database import DatabaseError, chunks, reading, run_tr
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
 MOST = 5_000
-"""New sections, and synced videos, that one pass looks at."""
+"""Maximum number of new sections, and of synced videos, that one pass reads."""
 ROTATION = 500
-"""Sections that one pass looks at again, whether anything changed or not."""
+"""Number of sections that one pass checks again, whether anything changed or not."""
 OVERLAP = timedelta(hours=1)
-"""How long before a pass what was synced is read again: a sync is stored some time after the moment it is dated."""
+"""How far before a pass syncs are read again: a sync is stored some time after its timestamp."""
 VIDEO_COLUMNS = ("vod_id", "vod_douban_id", "douban_review_status", "douban_last_sync_at")
 SUBJECT_COLUMNS = ("douban_id", "title")
-"""The columns that are read of the library's tables."""
+"""Columns that are read from the library's tables."""
 
 _PAGE = 500
 _SHOWN = 30
@@ -58,8 +58,8 @@ class ConfirmedLink:
     """A confirmed link of a video.
 
     Attributes:
-        douban_id: The subject.
-        title: What Douban calls it; empty where no sync has recorded it yet.
+        douban_id: Id of the subject.
+        title: Title of the subject on Douban; empty where no sync has recorded it yet.
     """
 
     douban_id: int
@@ -68,15 +68,15 @@ class ConfirmedLink:
 
 @dataclass(slots=True)
 class TitleReport:
-    """What a pass did.
+    """Result of a pass.
 
     Attributes:
-        given: Sections without a title that have one now.
-        changed: Sections whose title follows Douban's, or another link.
-        withdrawn: Sections whose title was taken away with the link.
-        sections: How many sections were compared.
-        left: New sections and synced videos that are left for the next pass.
-        problem: Why the library could not be read, or not to the end; empty if it was.
+        given: Sections without a title that got one.
+        changed: Sections whose title changed with Douban's title or with the link.
+        withdrawn: Sections whose title was removed with the link.
+        sections: Sections compared.
+        left: New sections and synced videos left for the next pass.
+        problem: Why the library could not be read completely; empty if it was.
         rows: The first changes.
     """
 
@@ -89,7 +89,7 @@ class TitleReport:
     rows: list[TitleChange] = field(default_factory=list)
 
     def add(self, compared: int, changes: Sequence[TitleChange]) -> None:
-        """Add what was done for some sections."""
+        """Add the result for some sections."""
         self.sections += compared
         self.withdrawn += sum(not change.title for change in changes)
         self.changed += sum(bool(change.title and change.section.title) for change in changes)
@@ -98,10 +98,10 @@ class TitleReport:
 
 
 def wanted_title(section: TitledSection, link: ConfirmedLink | None) -> TitleChange | None:
-    """Return the title that a section is to have instead of its own; None where it stays as it is.
+    """Return the change that gives a section its wanted title; None where the title stays.
 
-    A title that the site gave stays. One from Douban goes with its link: without a confirmed link, or with one to
-    another subject whose title is not known yet, the section has none.
+    A title set by the site stays. A title from Douban is removed with its link: without a confirmed link, or with one
+    to another subject whose title is not known yet, the section has none.
     """
     if section.given_by_site:
         return None
@@ -125,11 +125,11 @@ def library_tables(prefix: str) -> tuple[TableClause, TableClause]:
 
 
 class LibraryLinks:
-    """Reads the library's tables.
+    """Reads confirmed links from the library's tables.
 
     Args:
-        engine: The library's database.
-        prefix: Of its tables.
+        engine: Database of the library.
+        prefix: Prefix of its tables.
     """
 
     def __init__(self, engine: Engine, prefix: str) -> None:
@@ -137,7 +137,7 @@ class LibraryLinks:
         self._video, self._subject = library_tables(prefix)
 
     def of(self, vod_ids: Collection[int]) -> dict[int, ConfirmedLink]:
-        """Return the confirmed links of videos; those that have none are missing.
+        """Return the confirmed links of videos, by id; videos without one are missing.
 
         Raises:
             LibraryUnreadableError: The database cannot be read.
@@ -155,7 +155,7 @@ class LibraryLinks:
         return found
 
     def synced_after(self, mark: Mark, most: int) -> list[tuple[int, datetime]]:
-        """Return the videos that were synced after a mark, with the moment of each, the earliest first.
+        """Return the videos synced after a mark with the time of their sync, earliest first.
 
         Raises:
             LibraryUnreadableError: The database cannot be read.
@@ -165,7 +165,7 @@ class LibraryLinks:
         return self._rows(query.order_by(video.douban_last_sync_at, video.vod_id).limit(most))
 
     def count_after(self, mark: Mark) -> int:
-        """Return how many videos were synced after a mark.
+        """Return the number of videos synced after a mark.
 
         Raises:
             LibraryUnreadableError: The database cannot be read.
@@ -186,7 +186,7 @@ class LibraryLinks:
 
 
 def open_links(services: CommentsServices) -> LibraryLinks | None:
-    """Return what reads the library's links; None where no library is named, or it has no such tables.
+    """Return the reader of the library's links; None where no library is configured or it has no such tables.
 
     Raises:
         LibraryUnreadableError: The database cannot be used, or does not answer.
@@ -209,12 +209,12 @@ def _unreadable(error: Exception) -> LibraryUnreadableError:
 
 
 def give_titles(services: CommentsServices) -> TitleReport | None:
-    """Bring the titles of sections up to date with the library, as far as one pass goes.
+    """Update the titles of sections from the library; run one pass.
 
     Where the library cannot be read, the report says why, and the sections that were not reached stay as they are.
 
     Returns:
-        What was done; None where the setting is off, no library is named, or it has no tables of Douban's.
+        The result; None where the setting is off, no library is configured, or it has no Douban tables.
     """
     if not services.settings.titles_from_douban:
         return None
@@ -235,7 +235,7 @@ _Parts = Iterator[tuple[Sequence[TitledSection], Mark]]
 
 
 def _new_sections(services: CommentsServices, links: LibraryLinks, report: TitleReport) -> _Parts:
-    """Yield the sections that were made since the last pass, with the mark to store once they are up to date."""
+    """Yield the sections created since the last pass, with the mark to store once they are updated."""
     mark = _mark(services, _NEW) or Mark(_NEW)
     for _ in range(MOST // _PAGE):
         with reading(services.engine) as connection:
@@ -249,13 +249,13 @@ def _new_sections(services: CommentsServices, links: LibraryLinks, report: Title
 
 
 def _synced_videos(services: CommentsServices, links: LibraryLinks, report: TitleReport) -> _Parts:
-    """Yield the sections of videos that were synced since the last pass; the first pass begins `OVERLAP` ago."""
+    """Yield the sections of videos synced since the last pass; the first pass starts `OVERLAP` ago."""
     start = Mark(_SYNCED, at=services.clock.now() - OVERLAP)
     mark = _mark(services, _SYNCED) or start
     for _ in range(MOST // _PAGE):
         synced = links.synced_after(mark, _PAGE)
         if not synced:
-            # All of it was read: the next pass begins some time before this one, see `OVERLAP`.
+            # All syncs were read: the next pass starts `OVERLAP` before this one.
             yield (), start
             return
         vod_id, at = synced[-1]
@@ -267,7 +267,7 @@ def _synced_videos(services: CommentsServices, links: LibraryLinks, report: Titl
 
 
 def _rotation(services: CommentsServices, links: LibraryLinks, report: TitleReport) -> _Parts:
-    """Yield the next sections of the rotation, which begins anew after the last section."""
+    """Yield the next sections of the rotation, which restarts after the last section."""
     mark = _mark(services, _ROTATING) or Mark(_ROTATING)
     with reading(services.engine) as connection:
         sections = sections_after(connection, mark.number, ROTATION)
@@ -287,7 +287,7 @@ def _bring_up_to_date(
     mark: Mark,
     report: TitleReport,
 ) -> None:
-    """Change the titles of those of the sections whose link asks for it, and store the mark in the same transaction."""
+    """Update the titles of sections from their links, and store the mark in the same transaction."""
     compared = [each for each in sections if each.type == SectionType.VIDEO and not each.given_by_site]
     found = links.of({each.object_id for each in compared}) if compared else {}
     wanted = (wanted_title(each, found.get(each.object_id)) for each in compared)

@@ -1,4 +1,4 @@
-"""Values of the comment system: what states, ranks, bits and kinds of events there are."""
+"""Value types of the comment system: section types, statuses, ranks, attribute bits, event kinds, actors, shards."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
 
 SHARDS = 64
-"""Sections are spread over so many shards; one worker at a time works on a shard."""
+"""Number of shards that sections are distributed over; a shard is processed by one worker at a time."""
 IMPORTED = "mac_comment:"
-"""How requests begin that take a comment over from the CMS, and the keys of these comments."""
+"""Prefix of the request keys and source keys of comments imported from the CMS."""
 IMPORTED_VOTES = 1000
-"""Likes, dislikes and reports of each such comment that become votes and reports, at most."""
+"""Maximum number of likes, dislikes and reports (each) imported per comment as votes and reports."""
 
 
 class SectionType(IntEnum):
-    """What a section belongs to, numbered as ``comment_mid`` of the CMS."""
+    """Type of object that a section belongs to, numbered as ``comment_mid`` of the CMS."""
 
     VIDEO = 1
     ARTICLE = 2
@@ -26,26 +26,26 @@ class SectionType(IntEnum):
 
 
 class SectionStatus(IntEnum):
-    """Who may do what in a section."""
+    """What is allowed in a section."""
 
     ACTIVE = 0
     CLOSED = 1
-    """Read, but nobody may add, like or report."""
+    """Readable; adding, liking and reporting are refused."""
     HIDDEN = 2
-    """Nothing of it is shown."""
+    """Nothing of the section is shown."""
 
 
 class CommentStatus(IntEnum):
-    """Whether a comment is shown: it is if it and its root are NORMAL."""
+    """Status of a comment. It is shown if it and its root are NORMAL."""
 
     NORMAL = 0
     REVIEW = 1
-    """Waits for a person; only its author sees it."""
+    """Waits for review by a person; visible to its author only."""
     DELETED = 2
 
 
 class Rank(IntEnum):
-    """Who set a status: a lower rank never changes what a higher one set."""
+    """Rank of whoever set a status: a lower rank never overrides a higher one."""
 
     USER = 0
     OWNER = 1
@@ -55,7 +55,7 @@ class Rank(IntEnum):
 
 
 class Attribute(IntFlag):
-    """Bits of ``attributes``; bits 0 to 2 are the plan's."""
+    """Bits of ``attributes``; bits 0 to 2 are defined by the plan."""
 
     OWNER_LIKED = 1
     REVIEWED = 2
@@ -64,13 +64,13 @@ class Attribute(IntFlag):
     OWNER_REPLIED = 16
     BY_OWNER = 32
     MASKED = 64
-    """Words of it were replaced by asterisks."""
+    """Some of its words were replaced by asterisks."""
     PROMOTED = 128
-    """An advertisement, or paid for: pages say so."""
+    """An advertisement or paid content; pages label it."""
 
 
 class EventKind(StrEnum):
-    """What can happen in a section; events of one section are applied one after another."""
+    """Kinds of events of a section; the events of one section are applied one after another."""
 
     PUBLISH = "publish"
     VOTE = "vote"
@@ -85,16 +85,16 @@ class EventKind(StrEnum):
 
 
 class EventState(IntEnum):
-    """How far an event has come."""
+    """Processing state of an event."""
 
     PENDING = 0
     APPLIED = 1
-    """Its rows and counters are committed; caches and notices may still have to follow."""
+    """Rows and counters are committed; updates of caches and notices may be outstanding."""
     FINISHED = 2
 
 
 class Vote(IntEnum):
-    """What a person thinks of a comment."""
+    """A user's vote on a comment."""
 
     DISLIKE = -1
     NONE = 0
@@ -103,7 +103,7 @@ class Vote(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who acts: a user (``u:12``), a guest (``g:…``), ``auto``, or a person of the site (``ops:…``)."""
+    """The originator of an event: a user (``u:12``), a guest (``g:…``), ``auto``, or an operator (``ops:…``)."""
 
     key: str
     user_id: int = 0
@@ -113,7 +113,7 @@ class Actor:
 
     @property
     def is_guest(self) -> bool:
-        """Whether nobody knows who it is."""
+        """Whether this is a guest: rank USER without a user id."""
         return self.user_id == 0 and self.rank == Rank.USER
 
 

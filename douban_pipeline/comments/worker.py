@@ -1,7 +1,8 @@
-"""The worker: applies events shard by shard, in order, a batch a transaction, and has caches follow.
+"""Worker that applies events: shard by shard, in order, one transaction per batch; then it updates caches.
 
-A step that is cut off anywhere is done again by whoever takes the shard over: before the commit nothing of a batch is
-there, after it the events are marked as applied, and what was applied but not finished is told to the caches again.
+A step that is interrupted at any point is repeated by the next owner of the shard: before the commit nothing of a batch
+is stored, after it the events are marked as applied, and events that are applied but not finished are passed to the
+caches again.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _BEAT_EVERY = timedelta(seconds=1)
 
 
 Wait = Callable[[Event, float], object]
-"""Waits for a number of seconds, or until there may be something to do or the event is set."""
+"""Waits for a number of seconds, or until a wake-up arrives or the event is set."""
 
 
 class Follower(Protocol):
-    """What has to be told of events once they are committed, such as caches."""
+    """A consumer of committed events, such as a cache."""
 
     def follow(self, applied: Sequence[PendingEvent]) -> None:
-        """Take in what happened; told again after a crash, so it must be safe to do twice."""
+        """Process applied events; called again after a crash, so it must be idempotent."""
         ...
 
     def work(self) -> int:
-        """Do what others asked of it meanwhile; return how much that was."""
+        """Process requests queued by others; return their number."""
         ...
 
 
@@ -51,16 +52,16 @@ class Worker:
     """Applies events until it is stopped.
 
     Args:
-        engine: The database of the tables.
-        clock: The time.
-        owner: Who holds the shards, as `core.owner` names processes.
-        review: Judges texts.
-        followers: Told of what was applied.
-        lease: How long shards stay a silent worker's.
-        batch: Events that one transaction applies.
-        threads: Shards at once.
-        reports_to_review: Reports after which a comment waits for a person.
-        heat: Gives new comments their heat; without it they have none until a sweep.
+        engine: Database of the tables.
+        clock: Source of the current time.
+        owner: Owner of the shard leases; `core.owner` names processes.
+        review: Reviews texts.
+        followers: Consumers of the applied events.
+        lease: Duration of a shard lease.
+        batch: Maximum number of events per transaction.
+        threads: Number of shards processed concurrently.
+        reports_to_review: Number of reports after which a comment waits for review.
+        heat: Computes the initial heat of new comments; without it they have none until a sweep.
     """
 
     def __init__(
@@ -86,13 +87,13 @@ class Worker:
         self._name = hashlib.sha1(owner.encode(), usedforsecurity=False).hexdigest()[:32]
 
     def run(self, stopped: Event, pause: float, wait: Wait = Event.wait) -> None:
-        """Work until ``stopped`` is set, and give the shards back.
+        """Work until ``stopped`` is set, then release the shards.
 
         Args:
-            stopped: Ends it.
-            pause: Seconds between two looks at least, unless a batch was full: what comes meanwhile is applied in one
-                transaction. A look that found nothing is followed by a longer wait, where there are wake-ups.
-            wait: Waits for wake-ups, so many seconds where it hears none.
+            stopped: Event that ends the loop.
+            pause: Minimum seconds between two polls, unless a batch was full; events that arrive within it share one
+                transaction. A poll that found nothing is followed by a longer wait, where there are wake-ups.
+            wait: Waits for wake-ups; returns after ``pause`` seconds if none arrives.
         """
         with ThreadPoolExecutor(self._threads, "comments") as pool:
             while not stopped.is_set():
@@ -106,12 +107,12 @@ class Worker:
         self.stop()
 
     def stop(self) -> None:
-        """Give the shards back, so that others need not wait for the lease to end."""
+        """Release the shards, so that other workers need not wait for the leases to expire."""
         shards.release_shards(self._engine, self._owner)
         self._held, self._renew_at = {}, datetime.min.replace(tzinfo=self._renew_at.tzinfo)
 
     def turn(self, pool: ThreadPoolExecutor | None = None) -> int:
-        """Look once through the shards it holds; return how many events it applied."""
+        """Poll the held shards once; return the number of events applied."""
         self._keep_leases()
         with reading(self._engine) as connection:
             waiting = events.waiting_shards(connection, self._held)
@@ -142,7 +143,7 @@ class Worker:
         self._finish_others(set(self._held) - before)
 
     def _finish_others(self, taken: Iterable[int]) -> None:
-        """Tell caches of what earlier holders of shards applied, but perhaps did not tell."""
+        """Pass events to the caches that previous owners of the shards applied but may not have passed on."""
         taken = sorted(taken)
         while taken:
             with reading(self._engine) as connection:
@@ -155,10 +156,10 @@ class Worker:
             self._follow(applied)
 
     def apply(self, shard: int) -> int:
-        """Apply a batch of a shard's events; return how many.
+        """Apply a batch of a shard's events; return their number.
 
         Raises:
-            LostShardError: Another worker has the shard now; nothing was changed.
+            LostShardError: Another worker holds the shard now; nothing was changed.
         """
         with reading(self._engine) as connection:
             found = batches.select_pending(connection, shard, self._batch)
@@ -194,11 +195,11 @@ class Worker:
         run_transaction(self._engine, lambda connection: events.finish(connection, ids))
 
     def _judge(self, found: Sequence[PendingEvent]) -> dict[int, Findings]:
-        """Judge the texts of a batch before its transaction begins: a model may take its time."""
+        """Review the texts of a batch before its transaction begins, because a review may be slow."""
         publishing = [event for event in found if event.kind == EventKind.PUBLISH]
         if not publishing:
             return {}
-        # Of people of the site, and of what is taken over from elsewhere, nothing is looked up: nobody reviews it.
+        # Operators' comments and imported ones are not reviewed, so nothing is looked up for them.
         judged = [event for event in publishing if event.user_id and event.actor_rank < Rank.OPERATOR]
         users = sorted({event.user_id for event in judged})
         with reading(self._engine) as connection:

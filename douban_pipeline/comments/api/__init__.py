@@ -1,1 +1,1 @@
-"""The comment service over HTTP: for pages, for other servers, for operators. Knows nothing of Dagster."""
+"""The comment service's HTTP API: for pages, other servers and operators. Independent of Dagster."""

@@ -1,4 +1,4 @@
-"""Paths for operators and the audit: what waits, searching, deciding, taking back, explaining a rank."""
+"""Paths for operators and auditors: review queue, search, moderation, undo, and explanation of ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Id = Annotated[str, Field(pattern=r"^\d{1,19}$")]
 
 
 class Decision(BaseModel):
-    """What is to become of comments; by default nothing is changed, and only said what would be."""
+    """Request to set the status of comments; by default a dry run that only reports what would change."""
 
     model_config = ConfigDict(extra="forbid")
     ids: list[_Id] = Field(min_length=1, max_length=500)
@@ -38,7 +38,7 @@ class Decision(BaseModel):
 
 
 class Undo(BaseModel):
-    """Comments, or a batch of decisions, whose last decision is taken back."""
+    """Request to undo the last decision on comments, or on the comments of a batch."""
 
     model_config = ConfigDict(extra="forbid")
     ids: list[_Id] = Field(default_factory=list, max_length=500)
@@ -47,7 +47,7 @@ class Undo(BaseModel):
 
 
 def admin_router(context: Context) -> APIRouter:
-    """Return the paths below ``/v1/admin``."""
+    """Return the router of the paths below ``/v1/admin``."""
     router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
     engine, ranked = context.services.engine, explanations.RankedSections()
 
@@ -56,12 +56,12 @@ def admin_router(context: Context) -> APIRouter:
             with reading(engine) as connection:
                 return work(connection)
 
-        # The database that workers write: what was decided a moment ago is seen.
+        # The primary database, so that decisions made a moment ago are visible.
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
 
     async def why(found: dict[str, Any]) -> dict[str, Any]:
-        """Return why a comment stands where it stands, in sentences; none where the section takes too long to rank."""
+        """Return sentences that explain a comment's rank; none where ranking the section takes too long."""
         if found["root"] is not None:
             return {"why": ["回复按楼层排列，不参加热度排序。"], "degraded": []}
         degraded: list[str] = []
@@ -86,7 +86,7 @@ def admin_router(context: Context) -> APIRouter:
         status: CommentStatus | None = None,
         before: int = 0,
     ) -> Response:
-        """Comments of any status, the newest first; with status 1, those that wait for somebody."""
+        """Return comments of any status, newest first; with status 1, those waiting for review."""
         context.operator(request)
         asked = SearchRequest(text.strip(), user, section, status, before)
         found = await in_database(lambda connection: searching.search_comments(connection, asked, _PAGE))
@@ -98,7 +98,7 @@ def admin_router(context: Context) -> APIRouter:
 
     @router.get("/comments/{comment_id}")
     async def comment(request: Request, comment_id: int) -> Response:
-        """One comment, what was decided of it, and why it stands where it stands by heat."""
+        """Return a comment, the decisions on it, and the explanation of its rank by heat."""
         context.operator(request)
         found = await in_database(lambda connection: _explained(connection, comment_id))
         if found is None:
@@ -107,7 +107,7 @@ def admin_router(context: Context) -> APIRouter:
 
     @router.post("/moderate")
     async def moderate(request: Request, body: Decision) -> Response:
-        """Set the status of comments; a dry run says which may not be changed, and why."""
+        """Set the status of comments; a dry run returns which may not be changed, and why."""
         actor = context.operator(request)
         ids = [int(number) for number in body.ids]
         views = await in_database(lambda connection: get_comments(connection, ids))
@@ -132,7 +132,7 @@ def admin_router(context: Context) -> APIRouter:
 
     @router.post("/undo")
     async def undo(request: Request, body: Undo) -> Response:
-        """Take back the last decision on comments, or a whole batch."""
+        """Undo the last decision on comments, or on all comments of a batch."""
         actor = context.operator(request)
 
         def find(connection: Connection) -> dict[int, int]:
@@ -150,7 +150,7 @@ def admin_router(context: Context) -> APIRouter:
 
     @router.get("/state")
     async def state(request: Request) -> Response:
-        """How the service is: dependencies, read sites, hot sections, how long events wait."""
+        """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
         context.operator(request)
         oldest = await in_database(events.oldest_pending)
         waits = (context.services.clock.now() - oldest).total_seconds() if oldest is not None else 0
@@ -210,7 +210,7 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
 
 
 def _place(section: RowMapping) -> dict[str, Any]:
-    """Return what a section belongs to, its title, and where that comes from: Douban's subject, or the site."""
+    """Return the object that a section belongs to, its title, and the title's source: Douban's subject, or the site."""
     douban_id, at = section["title_douban_id"], section["titled_at"]
     return {
         "type": section["type"],

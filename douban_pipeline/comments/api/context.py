@@ -1,4 +1,4 @@
-"""What all paths of the service share: the services, read sites, limits, local copies, and who is asking."""
+"""Request context of the service: read sites, limits, local copies, shared pages, and authentication."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from douban_pipeline.core.database import open_engine, reading
 _Result = TypeVar("_Result")
 _THREADS = 32
 _LOCAL_MOST = 2000
-"""Local copies of pages at once."""
+"""Maximum number of local copies of pages."""
 _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
-"""Users whose friends and badges are remembered, and for how long."""
+"""Maximum number of users whose friends and badges are cached, and for how many seconds."""
 
 
 @dataclass(slots=True)
 class SharedPage:
-    """A page as everybody sees it, what is to be said of it, and as it is sent to somebody whom nobody knows.
+    """The impersonal part of a page, its notice, and its encoded form for anonymous visitors.
 
-    ``until`` says how long a copy may go out where the section is hot, in seconds of the monotonic clock.
+    ``until`` is the time until which a copy may be served while the section is hot, in seconds of the monotonic clock.
     """
 
     body: dict[str, Any]
@@ -58,10 +58,10 @@ class SharedPage:
 
 
 class Context:
-    """Everything that answers are made with.
+    """State and helpers that all paths of the service share.
 
     Args:
-        services: The comment system; nothing is connected until the first request.
+        services: The comment system; nothing connects before the first request.
     """
 
     def __init__(self, services: CommentsServices) -> None:
@@ -74,7 +74,7 @@ class Context:
         self.friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.loads = 0
-        """How often this process read a page that callers share."""
+        """Number of shared pages that this process read itself."""
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
         self._counts: dict[str, tuple[int, int]] = {}
@@ -82,15 +82,15 @@ class Context:
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
     async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Run blocking work beside the event loop."""
+        """Run blocking work in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def read(self, name: str, work: Callable[[Site], _Result]) -> tuple[_Result, str]:
-        """Read at the copies under the limits of a dependency; return the result and what to say of it.
+        """Read from the read sites under the limits of a dependency; return the result and a notice about its age.
 
         Raises:
-            UnavailableError: No copy answers in time.
-            NoSuchPageError: What is asked for is not there.
+            UnavailableError: No read site answers in time.
+            NoSuchPageError: The requested object does not exist.
         """
         return await self._limited(name, partial(self.sites.read, work))
 
@@ -100,10 +100,10 @@ class Context:
     async def shared_page(
         self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]], *, first: bool = False
     ) -> SharedPage:
-        """Return a page as everybody sees it.
+        """Return the impersonal part of a page.
 
-        Of a hot section it is a local copy, if that is fresh enough; callers of the same page share one reading. The
-        ``first`` page of a section, which everybody opens, is read by one process for all that want it just then.
+        For a hot section it is a local copy if that is fresh enough; concurrent requests for the same page share one
+        read. The ``first`` page of a section, the most requested one, is read by one process for all that need it then.
         """
         moment = time.monotonic()
         is_hot = self.hot.hit(section, moment)
@@ -137,10 +137,10 @@ class Context:
         return page
 
     async def visitor(self, request: Request) -> Actor | None:
-        """Return who is asking; None for a guest who may only read.
+        """Return the visitor; None for a guest who may only read.
 
         Raises:
-            Problem: A token was given that is not valid.
+            Problem: The token is not valid.
         """
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         secret = self.settings.token_secret.get_secret_value()
@@ -165,10 +165,10 @@ class Context:
             return self._users.logged_in(connection, cookies)
 
     async def writer(self, request: Request) -> Actor:
-        """Return who wants to change something.
+        """Return the visitor who sends a change.
 
         Raises:
-            Problem: Nobody who may.
+            Problem: The visitor is not logged in and guests may not write.
         """
         found = await self.visitor(request)
         if found is None:
@@ -176,7 +176,7 @@ class Context:
         return found
 
     def _person(self, token: str) -> Actor | None:
-        """Return the operator or auditor that a token is."""
+        """Return the operator or auditor that a token identifies; None if it is neither's."""
         for secret, rank, name in (
             (self.settings.audit_token, Rank.AUDIT, "audit"),
             (self.settings.admin_token, Rank.OPERATOR, "ops"),
@@ -187,10 +187,10 @@ class Context:
         return None
 
     def operator(self, request: Request) -> Actor:
-        """Return the person of the site that is asking; ``X-Operator`` says which one, for the log.
+        """Return the operator or auditor who sends the request; ``X-Operator`` gives the person's name for the log.
 
         Raises:
-            Problem: It is none.
+            Problem: The token is neither an operator's nor an auditor's.
         """
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         found = self._person(given.strip()) if kind.lower() == "bearer" else None
@@ -200,7 +200,7 @@ class Context:
         return Actor(f"{found.key}:{name}" if name else found.key, name=name, rank=found.rank)
 
     async def server_key(self, request: Request) -> str:
-        """Return the name of the server that is asking, which has not used up its quota.
+        """Return the name of the server that sends the request, if it is within its quota.
 
         Raises:
             Problem: Its key is unknown, or its quota used up.
@@ -214,7 +214,7 @@ class Context:
         raise Problem(401, "需要服务端密钥", {"WWW-Authenticate": "Bearer"})
 
     async def counted(self, key: str, seconds: int) -> int:
-        """Count one more within a stretch of time, over all processes where there is a Redis; return the count."""
+        """Increment a counter of a fixed window of ``seconds``, shared by all processes if there is a Redis."""
         moment = int(time.time() // seconds)
         if self.services.lists is not None:
             shared = await self._counting.run((f"count:{key}:{moment}", seconds))
@@ -233,12 +233,12 @@ class Context:
         return counted if counted is not None else [None] * len(keys)
 
     def close(self) -> None:
-        """End the threads, and close what was opened for read sites."""
+        """Stop the threads and close the connections to read sites."""
         self._pool.shutdown()
         self.sites.close()
 
     def problem(self) -> str | None:
-        """Return what is wrong with the system, for whoever watches it."""
+        """Return what is wrong with the system, for monitoring; None if nothing is."""
         try:
             self.services.engine.connect().close()
         except DBAPIError as error:
@@ -269,28 +269,28 @@ def _open_sites(services: CommentsServices) -> Sites:
 
 
 def address_of(request: Request) -> str:
-    """Return the address of whoever asks, as the server sees it."""
+    """Return the client's address as the server sees it."""
     return request.client.host if request.client is not None else ""
 
 
 def _same_site(request: Request) -> bool:
-    """Return whether a request that carries cookies may change something: a page of this site sent it."""
+    """Return whether a request with cookies may change something: it only reads, or a page of this site sent it."""
     return request.method in ("GET", "HEAD") or request.headers.get("sec-fetch-site") in ("same-origin", "none")
 
 
 def encode(body: dict[str, Any]) -> tuple[bytes, str]:
-    """Return a body as it is sent, and its ETag."""
+    """Return a response body as JSON, and its ETag."""
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return content, f'W/"{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:20]}"'
 
 
 def tagged(request: Request, body: dict[str, Any]) -> Response:
-    """Return a body with its ETag, or that it has not changed."""
+    """Return a response with a body and its ETag, or 304 if the client has it already."""
     return answer_with(request, *encode(body))
 
 
 def answer_with(request: Request, content: bytes, tag: str) -> Response:
-    """Return what `encode` made, or that it has not changed."""
+    """Return a response with the result of `encode`, or 304 if the client has it already."""
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -298,5 +298,5 @@ def answer_with(request: Request, content: bytes, tag: str) -> Response:
 
 
 def accepted(body: dict[str, Any]) -> JSONResponse:
-    """Return that something was accepted, and will be applied."""
+    """Return the 202 response: the request was accepted and will be applied."""
     return JSONResponse(body, 202, {"Cache-Control": "no-store"})

@@ -1,6 +1,6 @@
-"""One piece of work for many callers: who comes while it is under way goes with the next one, which is one as well.
+"""Batches concurrent requests: requests that arrive while a batch is processed form the next batch.
 
-So a transaction takes as many requests as came during the one before, and nobody waits for company.
+So a transaction takes all requests that arrived during the previous one, and no request waits for others to arrive.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _Result = TypeVar("_Result")
 
 
 class Gathering(Generic[_Item, _Result]):
-    """Hands what callers want to a piece of work, all that wait at once; for one event loop.
+    """Passes waiting items to a function in batches; for one event loop.
 
     Args:
-        work: Does it for some of them, and returns a result each in their order; an exception is what a caller gets
-            raised. What it raises is raised to all of them.
-        most: How many it takes at once.
+        work: Processes a batch and returns a result per item, in order; an exception as result is raised to that
+            item's caller. An exception that it raises is raised to all callers of the batch.
+        most: Maximum size of a batch.
     """
 
     def __init__(
@@ -30,9 +30,9 @@ class Gathering(Generic[_Item, _Result]):
         self._under_way: asyncio.Task[None] | None = None
 
     async def run(self, item: _Item) -> _Result:
-        """Return what the work returns for ``item``, or raise what it raises.
+        """Return the result for ``item``, or raise its exception.
 
-        A caller that goes away does not take the work from the others; its own is done or not.
+        A caller that is cancelled does not cancel the batch; its own item may be processed or not.
         """
         future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
@@ -52,7 +52,7 @@ class Gathering(Generic[_Item, _Result]):
         outcomes: Sequence[_Result | Exception]
         try:
             outcomes = await self._work([item for item, _ in batch])
-        except Exception as error:  # noqa: BLE001 (every caller gets it raised)
+        except Exception as error:  # noqa: BLE001 (it is raised to every caller)
             outcomes = [error] * len(batch)
         for (_, future), outcome in zip(batch, outcomes, strict=True):
             if future.done():

@@ -1,4 +1,4 @@
-"""Paths for what somebody is told: the list, how many are unread, marking as read."""
+"""Paths for a user's notices: the list, the number of unread ones, marking as read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from douban_pipeline.core.database import reading, run_transaction
 
 
 class Read(BaseModel):
-    """Notices that were read: some by id, or all up to one."""
+    """Notices to mark as read: some by id, or all up to an id."""
 
     model_config = ConfigDict(extra="forbid")
     ids: list[Annotated[str, Field(pattern=r"^\d{1,19}$")]] = Field(default_factory=list, max_length=200)
@@ -24,7 +24,7 @@ class Read(BaseModel):
 
 
 def notices_router(context: Context) -> APIRouter:
-    """Return the paths below ``/v1/notices``."""
+    """Return the router of the paths below ``/v1/notices``."""
     router = APIRouter(prefix="/v1/notices", route_class=ProblemRoute, tags=["notices"])
     engine = context.services.engine
 
@@ -44,7 +44,7 @@ def notices_router(context: Context) -> APIRouter:
         size: Annotated[int, Query(ge=1, le=50)] = 20,
         unread: bool = False,
     ) -> Response:
-        """Notices, the newest first: ``reply``, ``mention``, ``like``; ``status`` and ``refused`` of own comments."""
+        """Return notices, newest first: ``reply``, ``mention``, ``like``; ``status``, ``refused`` of own comments."""
         whose = await user(request)
         after = int(before) if before is not None else None
 
@@ -56,7 +56,7 @@ def notices_router(context: Context) -> APIRouter:
 
     @router.get("/count")
     async def count(request: Request) -> Response:
-        """How many are unread; 100 means that many or more."""
+        """Return the number of unread notices; 100 means 100 or more."""
         whose = await user(request)
 
         def work() -> int:

@@ -1,6 +1,6 @@
-"""What is laid over a page: how its authors are shown for everybody; own votes and friends' likes for one person.
+"""Additions to a page: decorations of its authors for everybody; own votes and friends' likes for one visitor.
 
-In levels: votes and the list of friends are asked for at once, what friends liked comes after. All of it is weak.
+Requested in two levels: votes and the list of friends concurrently, then what friends liked. All are weak dependencies.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _FRIENDS_SHOWN = 3
 
 
 def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all comments of a page, replies below them included."""
+    """Return all comments of a page, including the replies below them."""
     top = [*body.get("pinned", ()), *body.get("items", ())]
     return [*top, *(reply for item in top for reply in item.get("preview", ()))]
 
 
 async def decorations(context: Context, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
-    """Return how the authors of a page are shown, by id; those without anything are missing."""
+    """Return the decorations of a page's authors, by id; authors without any are missing."""
     plugs = context.services.plugs
     if not plugs.has_decorations:
         return {}
@@ -43,7 +43,7 @@ async def decorations(context: Context, body: dict[str, Any], degraded: list[str
 
 
 async def personal(context: Context, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
-    """Return what only one person sees of a page: votes, waiting comments of theirs, what friends liked."""
+    """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked."""
     ids = [int(item["id"]) for item in items_of(body)]
     section_id = int(body.get("section", {}).get("id", 0))
 

@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json`` (RFC 9457), in sentences that people can act on."""
+"""Errors as ``application/problem+json`` (RFC 9457), with details that users can act on."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TITLES = {
 }
 
 
-class Problem(Exception):  # noqa: N818 (it is what is answered, not a fault of ours)
-    """An answer other than what was asked for.
+class Problem(Exception):  # noqa: N818 (a response, not an internal error)
+    """An error response.
 
     Attributes:
-        status: Of HTTP.
-        detail: What to do about it.
-        headers: What else the answer says.
+        status: HTTP status.
+        detail: What the user can do about it.
+        headers: Additional headers of the response.
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -42,16 +42,16 @@ class Problem(Exception):  # noqa: N818 (it is what is answered, not a fault of 
 
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return the answer for an error."""
+    """Return the response for an error."""
     body = {"type": "about:blank", "title": _TITLES.get(status, "错误"), "status": status, "detail": detail}
     return JSONResponse(body, status, dict(headers or {}), "application/problem+json")
 
 
 class ProblemRoute(APIRoute):
-    """A path whose errors are answered as problems."""
+    """A route whose errors are returned as problems."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, with errors turned into answers."""
+        """Return the handler, with exceptions converted to responses."""
         handle = super().get_route_handler()
 
         async def handler(request: Request) -> Response:

@@ -20,11 +20,11 @@ from douban_pipeline.comments.api.view import view_router
 from douban_pipeline.comments.services import CommentsServices
 
 PUBLIC = ("/comments/", "/demo")
-"""Beginnings of paths whose visitors the system itself tells apart."""
+"""Prefixes of paths for which the system authenticates visitors itself."""
 
 
 def comments_router(services: CommentsServices) -> tuple[APIRouter, Context]:
-    """Return the router, and what its answers are made with."""
+    """Return the router and its context."""
     context = Context(services)
     router = APIRouter()
     for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
@@ -38,7 +38,7 @@ def comments_router(services: CommentsServices) -> tuple[APIRouter, Context]:
 
     @router.get("/demo", include_in_schema=False)
     def demo() -> Response:
-        # Avatars are where the site's own service says that they are.
+        # The site's own service decides where avatars are, so any HTTPS address is allowed.
         return _page("comments.html", pictures=" https:" if services.plugs.has_decorations else "")
 
     @router.get("/demo/admin", include_in_schema=False)

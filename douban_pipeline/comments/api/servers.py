@@ -1,4 +1,4 @@
-"""Paths for other servers of the site: few fields, a key each, so many requests a minute."""
+"""Paths for other servers of the site: few fields, a key per server, a quota of requests per minute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "
 
 
 class SectionInput(BaseModel):
-    """What is commented on, and whose it is."""
+    """Owner and title of a section."""
 
     model_config = ConfigDict(extra="forbid")
     owner_id: int = Field(0, ge=0)
@@ -27,12 +27,12 @@ class SectionInput(BaseModel):
 
 
 def server_router(context: Context) -> APIRouter:
-    """Return the paths below ``/v1/server``."""
+    """Return the router of the paths below ``/v1/server``."""
     router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
 
     @router.get("/counts")
     async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
-        """How many comments are shown of objects."""
+        """Return the number of comments shown for objects."""
         await context.server_key(request)
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
@@ -40,7 +40,7 @@ def server_router(context: Context) -> APIRouter:
 
     @router.get("/comments")
     async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
-        """Comments by id, those that are shown; 50 at most."""
+        """Return comments by id, only those that are shown; 50 at most."""
         await context.server_key(request)
         numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal()]
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
@@ -48,7 +48,7 @@ def server_router(context: Context) -> APIRouter:
 
     @router.put("/sections/{kind}/{object_id}")
     async def put_section(request: Request, kind: SectionType, object_id: int, body: SectionInput) -> Response:
-        """Make a section, with its owner, where there is none; one that is there stays as it is."""
+        """Create a section with its owner if there is none; an existing one is not changed."""
         await context.server_key(request)
         if object_id < 1:
             raise Problem(400, "object_id 必须为正")

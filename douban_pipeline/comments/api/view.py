@@ -1,4 +1,4 @@
-"""Paths for the component on a page: one call a page, and what visitors do."""
+"""Paths for the page component: one call per page, and the actions of visitors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class _Body(BaseModel):
 
 
 class Advert(_Body):
-    """What an advertisement leads to."""
+    """Title and link of an advertisement."""
 
     title: str = Field(min_length=1, max_length=60)
     link: str = Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500)
 
 
 class NewComment(_Body):
-    """A comment that is to be published."""
+    """A comment to be published."""
 
     content: str = Field(min_length=1, max_length=16_000)
     parent: str | None = Field(None, pattern=r"^\d{1,19}$")
@@ -42,39 +42,39 @@ class NewComment(_Body):
 
 
 class Opinion(_Body):
-    """1 like, -1 dislike, 0 neither."""
+    """A vote: 1 like, -1 dislike, 0 neither."""
 
     value: int = Field(ge=-1, le=1)
 
 
 class Complaint(_Body):
-    """Why a comment is reported."""
+    """The reason for reporting a comment."""
 
     reason: str = Field("other", max_length=32)
     detail: str = Field("", max_length=300)
 
 
 class Switch(_Body):
-    """On or off."""
+    """A switch: on or off."""
 
     on: bool
 
 
 class SectionChange(_Body):
-    """Whether a section takes no more comments, and whether people read them first."""
+    """Changes to a section: whether it is closed, and whether comments are reviewed before they are shown."""
 
     closed: bool | None = None
     review_first: bool | None = None
 
 
 class Shown(_Body):
-    """Comments that were on somebody's screen."""
+    """Comments that were displayed on a visitor's screen."""
 
     ids: list[Annotated[str, Field(pattern=r"^\d{1,19}$")]] = Field(max_length=200)
 
 
 def view_router(context: Context) -> APIRouter:
-    """Return the paths below ``/v1``."""
+    """Return the router of the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
     writing = Writing(context)
 
@@ -93,7 +93,7 @@ def view_router(context: Context) -> APIRouter:
         cursor: _Cursor = None,
         size: _Size = 20,
     ) -> Response:
-        """One page of a section: the section, pinned comments, roots with replies, and where it goes on."""
+        """Return a page of a section: the section, pinned comments, roots with replies, and the next cursor."""
         target, after = Target(kind, object_id), _place(cursor)
         key = ("roots", target, sort, cursor, size)
         shared = await context.shared_page(
@@ -103,7 +103,7 @@ def view_router(context: Context) -> APIRouter:
 
     @router.get("/comments/{comment_id}/replies")
     async def replies(request: Request, comment_id: int, cursor: _Cursor = None, size: _Size = 20) -> Response:
-        """A page of the replies to a root, the oldest first."""
+        """Return a page of the replies to a root, oldest first."""
         after = _place(cursor)
         shared = await context.shared_page(
             ("replies", comment_id, cursor, size),
@@ -114,7 +114,7 @@ def view_router(context: Context) -> APIRouter:
 
     @router.get("/comments/{comment_id}/dialog")
     async def dialog(request: Request, comment_id: int, cursor: _Cursor = None, size: _Size = 20) -> Response:
-        """The dialog that a reply belongs to."""
+        """Return a page of the dialog that a reply belongs to."""
         after = _place(cursor)
         shared = await context.shared_page(
             ("dialog", comment_id, cursor, size),
@@ -125,21 +125,21 @@ def view_router(context: Context) -> APIRouter:
 
     @router.get("/counts")
     async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
-        """How many comments are shown of objects, such as ``1:17,1:18``; 100 at most."""
+        """Return the number of comments shown for objects, such as ``1:17,1:18``; 100 at most."""
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
     @router.post("/sections/{kind}/{object_id}/comments", status_code=202)
     async def publish(request: Request, kind: SectionType, object_id: int, body: NewComment) -> Response:
-        """Publish a comment; what is needed to show it at once comes back, the rest follows within a second."""
+        """Publish a comment; return what is needed to display it at once. It is applied within a second."""
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: int, body: Opinion) -> Response:
-        """Like, dislike, or take that back."""
+        """Like or dislike a comment, or withdraw the vote."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
@@ -151,13 +151,13 @@ def view_router(context: Context) -> APIRouter:
 
     @router.delete("/comments/{comment_id}/report", status_code=202)
     async def withdraw(request: Request, comment_id: int) -> Response:
-        """Take a report back."""
+        """Withdraw a report."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
     @router.delete("/comments/{comment_id}", status_code=202)
     async def delete(request: Request, comment_id: int) -> Response:
-        """Delete one's own comment, or one in one's own section."""
+        """Delete one's own comment, or a comment in one's own section."""
         actor = await context.writer(request)
         return await about(
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
@@ -165,31 +165,31 @@ def view_router(context: Context) -> APIRouter:
 
     @router.post("/comments/{comment_id}/undo", status_code=202)
     async def undo(request: Request, comment_id: int) -> Response:
-        """Take back one's own deletion."""
+        """Undo one's own deletion."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
     @router.put("/comments/{comment_id}/pin", status_code=202)
     async def pin(request: Request, comment_id: int, body: Switch) -> Response:
-        """Pin a comment to the top of its section, or not."""
+        """Pin a comment to the top of its section, or unpin it."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
     @router.put("/comments/{comment_id}/feature", status_code=202)
     async def feature(request: Request, comment_id: int, body: Switch) -> Response:
-        """Mark a comment as featured, or not."""
+        """Mark a comment as featured, or remove the mark."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
     @router.put("/comments/{comment_id}/promote", status_code=202)
     async def promote(request: Request, comment_id: int, body: Switch) -> Response:
-        """Mark a comment as an advertisement, or not; of operators alone."""
+        """Mark a comment as an advertisement, or remove the mark; for operators only."""
         actor = context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
     @router.patch("/sections/{kind}/{object_id}", status_code=202)
     async def change_section(request: Request, kind: SectionType, object_id: int, body: SectionChange) -> Response:
-        """Close a section, open it, or have people read first."""
+        """Close or open a section, or set whether comments are reviewed first."""
         actor = await context.writer(request)
         payload: dict[str, Any] = {}
         if body.closed is not None:
@@ -201,7 +201,7 @@ def view_router(context: Context) -> APIRouter:
 
     @router.post("/impressions", status_code=202)
     async def impressions(request: Request, body: Shown) -> Response:
-        """Report what was shown; nothing depends on it but the order of heat."""
+        """Record which comments were displayed; used for the order by heat only."""
         if await context.counted(f"shown:{address_of(request)}", 60) <= 60:
             seen = {int(number): 1 for number in body.ids}
             await context.dependencies.try_call(
@@ -213,7 +213,7 @@ def view_router(context: Context) -> APIRouter:
 
 
 async def _answer(context: Context, request: Request, page: SharedPage) -> Response:
-    """Lay what one person sees over what everybody sees."""
+    """Return the response: a shared page combined with the visitor's personal data."""
     lists, shared = context.services.lists, page.body
     degraded = [*page.degraded, *(["redis"] if lists is not None and lists.away else [])]
     visitor = await context.visitor(request)
@@ -237,10 +237,10 @@ def _place(cursor: str | None) -> Any:
 
 
 def targets_of(given: str) -> list[Target]:
-    """Return what ``1:17,1:18`` names.
+    """Return the targets named by a text such as ``1:17,1:18``.
 
     Raises:
-        Problem: It cannot be read.
+        Problem: The text is invalid.
     """
     found = []
     for item in given.split(",")[:100]:
@@ -252,10 +252,10 @@ def targets_of(given: str) -> list[Target]:
 
 
 def _may_delete(actor: Actor, owner_id: int, publisher_id: int) -> Actor:
-    """Return the actor with the rank to delete.
+    """Return the actor with the rank needed to delete.
 
     Raises:
-        Problem: They may not.
+        Problem: The actor may not delete.
     """
     if actor.rank >= Rank.OPERATOR or (actor.user_id and actor.user_id == publisher_id):
         return actor

@@ -1,4 +1,4 @@
-"""What visitors ask for becomes events: checked, and written with those of others that came in the same moment."""
+"""Converts visitors' requests to events: checks them, and writes concurrent requests in one transaction."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 _KEY = "idempotency-key"
 
 May = Callable[[Actor, int, int], Actor]
-"""Returns the actor with the rank for it, given the section's owner and the comment's author; raises a `Problem`."""
+"""Returns the actor with the required rank, given the section's owner and the comment's author; raises a `Problem`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """An event that a request asks for: about a comment that is there, or about the section of a target.
+    """An event requested by a visitor, about an existing comment or about the section of a target.
 
     Attributes:
-        named: Whether the request has a key of its own, so that it may be there already.
+        named: Whether the request has an idempotency key, so that its event may exist already.
     """
 
     actor: Actor
@@ -51,7 +51,7 @@ class _Wanted:
 
 
 class Writing:
-    """Takes what visitors want to the events."""
+    """Writes visitors' requests as events."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._services = context, context.services
@@ -67,10 +67,10 @@ class Writing:
         name: str,
         ad: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Write the event of a new comment, and return what shows it.
+        """Write the event of a new comment, and return what is needed to display it.
 
         Raises:
-            Problem: It is refused.
+            Problem: The comment is refused.
         """
         content = clean(content)
         settings = self._context.settings
@@ -119,7 +119,7 @@ class Writing:
         """Write an event about a comment.
 
         Raises:
-            Problem: There is no such comment, or they may not.
+            Problem: There is no such comment, or the actor may not change it.
         """
         if await self._context.counted(f"act:{actor.key}", 60) > 600:
             raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
@@ -129,10 +129,10 @@ class Writing:
     async def change_section(
         self, request: Request, actor: Actor, target: Target, may: May, payload: Mapping[str, Any]
     ) -> None:
-        """Write the event that changes a section.
+        """Write an event that changes a section.
 
         Raises:
-            Problem: There is no such section, or they may not.
+            Problem: There is no such section, or the actor may not change it.
         """
         key = _request_key(request, actor, "section")
         await self._write(_Wanted(actor, EventKind.SET_SECTION, key, payload, target=target, may=may))
@@ -144,14 +144,14 @@ class Writing:
         return await self._context.in_thread(partial(self._write_all, wanted))
 
     def _write_all(self, wanted: Sequence[_Wanted]) -> Sequence[int | Exception]:
-        """Write events in one transaction; return for each its comment, or why it was not written."""
+        """Write events in one transaction; return for each its comment id, or the error why it was not written."""
         ids = [self._services.numbers.next() if each.kind == EventKind.PUBLISH else each.comment_id for each in wanted]
         try:
             outcomes = run_transaction(self._services.engine, lambda connection: self._append(connection, wanted, ids))
         except DBAPIError as error:
             if len(wanted) == 1 or is_cut(error):
                 raise
-            # One that the database does not take is not to take the others with it.
+            # An event that the database rejects must not fail the others.
             return [self._write_alone(each) for each in wanted]
         self._services.wake_workers()
         return outcomes
@@ -196,7 +196,7 @@ class Writing:
             outcomes.append(number)
             given.append(EventInput(place.section_id, each.kind, actor, each.key, number, each.payload))
         events.append(connection, given, now)
-        # A request that was written before has the comment of then.
+        # A repeated request returns the comment id of the first one.
         named = [each.key for each in wanted if each.named]
         before = events.comments_of_requests(connection, named) if named else {}
         return [
@@ -205,13 +205,13 @@ class Writing:
         ]
 
     def note_shown(self, seen: Mapping[int, int]) -> None:
-        """Add to how often comments were shown."""
+        """Add to the impression counts of comments."""
         now = self._services.clock.now()
         run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
 
 
 def _request_key(request: Request, actor: Actor, what: str) -> str:
-    """Return the key of a request: that which it names, or one of its own."""
+    """Return the request key: derived from the idempotency key if there is one, otherwise random."""
     given = request.headers.get(_KEY, "")
     if not given:
         return secrets.token_hex(20)

@@ -1,1 +1,1 @@
-"""How events change a section: pure steps over rows in memory, which the store loads and writes back whole."""
+"""Application of events to a section: pure steps over in-memory rows, which the store loads and writes back."""

@@ -1,4 +1,4 @@
-"""What owners and operators do with a section: pin, feature, promote, close. Pure, as `applying.steps`."""
+"""Steps for managing a section: pin, feature, promote, close; for owners and operators. Pure, like `applying.steps`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def owner_refusal(section: SectionState, event: PendingEvent) -> str | None:
 
 
 def pin(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    """Pin a root to the top of its section, or not; return why that changes nothing."""
+    """Pin a root to the top of its section, or unpin it; return the refusal."""
     comment = batch.comments.get(event.comment_id)
     if event.actor_rank < Rank.OWNER:
         return "没有权限"
@@ -37,12 +37,12 @@ def pin(batch: BatchState, section: SectionState, event: PendingEvent) -> str | 
 
 
 def feature(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    """Mark a comment as featured, or not; return why that changes nothing."""
+    """Mark a comment as featured, or remove the mark; return the refusal."""
     return _mark(batch, section, event, Attribute.FEATURED, Rank.OWNER)
 
 
 def promote(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    """Mark a comment as an advertisement, or not, which the site alone may; return why that changes nothing."""
+    """Mark a comment as an advertisement, or remove the mark; for operators only; return the refusal."""
     return _mark(batch, section, event, Attribute.PROMOTED, Rank.OPERATOR)
 
 
@@ -66,7 +66,7 @@ def _mark(
 
 
 def set_section(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    """Change who may do what in a section; return why that changes nothing."""
+    """Change the status or settings of a section; return the refusal."""
     if event.actor_rank < Rank.OWNER:
         return "没有权限"
     if refusal := owner_refusal(section, event):

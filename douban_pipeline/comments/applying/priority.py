@@ -1,4 +1,4 @@
-"""Who may change a comment's status: a decision of a higher rank is never undone by a lower one. Pure."""
+"""Precedence of changes of a comment's status: a lower rank never overrides a higher one. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def status_refusal(
     *,
     own: bool,
 ) -> str | None:
-    """Return why a status may not be set, or None if it may.
+    """Return why a status may not be set; None if it may.
 
-    An author withdraws a comment of theirs whatever was decided of it, but brings nothing back that another took away;
-    the rank of what was decided then stays, see `rank_after`.
+    Authors may delete their own comments whatever was decided before, which keeps the rank of that decision (see
+    `rank_after`), but they may not restore what somebody else removed.
 
     Args:
-        current: The status now.
-        current_rank: Who set it.
-        wanted: The status that is to be.
-        rank: Who wants it.
-        own: Whether it is the comment's author.
+        current: Current status.
+        current_rank: Rank of whoever set it.
+        wanted: New status.
+        rank: Rank of whoever sets it.
+        own: Whether that is the comment's author.
     """
     if wanted == current and rank <= current_rank:
         return "状态没有变化"
@@ -39,20 +39,20 @@ def status_refusal(
 
 
 def rank_after(current_rank: Rank, rank: Rank) -> Rank:
-    """Return the rank of a status once somebody set it: never lower than before."""
+    """Return the rank of a status after a change: never lower than before."""
     return max(current_rank, rank)
 
 
 def undo_refusal(current_rank: Rank, last_actor: str, actor: str, rank: Rank) -> str | None:
-    """Return why the last change of a status may not be taken back, or None if it may.
+    """Return why the last change of a status may not be undone; None if it may.
 
-    Authors and owners of sections take back only what they did themselves, and only while nobody above decided since.
+    Authors and section owners may undo only their own changes, and only if no higher rank has decided since.
 
     Args:
-        current_rank: Rank of the status now.
-        last_actor: Who made the last change.
-        actor: Who wants it back.
-        rank: Their rank.
+        current_rank: Rank of the current status.
+        last_actor: Actor of the last change.
+        actor: Actor of the undo.
+        rank: Rank of that actor.
     """
     if rank <= Rank.OWNER and last_actor != actor:
         return "只能撤销自己的操作"
@@ -68,4 +68,4 @@ RANK_NAMES = {
     Rank.OPERATOR: "运营",
     Rank.AUDIT: "审核",
 }
-"""As people read them."""
+"""Display names of ranks."""

@@ -1,4 +1,4 @@
-"""The rows that a batch of events touches, in memory. Pure: `store.batches` loads them and writes back what changed."""
+"""In-memory rows that a batch of events touches. Pure: `store.batches` loads them and writes the changes back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SectionState:
 
 @dataclass(slots=True)
 class CommentState:
-    """A row of `cmt_comment`, and of a new one its text too; attributes are its columns."""
+    """A row of `cmt_comment`, for a new comment with its text; attributes are its columns."""
 
     comment_id: int
     section_id: int
@@ -60,11 +60,11 @@ class CommentState:
     level: int = 0
     source_key: str | None = None
     text: str | None = None
-    """Of a comment that this batch publishes."""
+    """Text of a comment that this batch publishes; None for others."""
 
     @property
     def is_root(self) -> bool:
-        """Whether it replies to nothing."""
+        """Whether it is a root, not a reply."""
         return self.root_id == 0
 
     def mark(self, bit: Attribute, on: bool) -> None:
@@ -74,7 +74,7 @@ class CommentState:
 
 @dataclass(slots=True)
 class ModerationEntry:
-    """A row of `cmt_moderation`; attributes are its columns. Without an id it is new."""
+    """A row of `cmt_moderation`; attributes are its columns. A new entry has the id 0."""
 
     event_id: int
     section_id: int
@@ -106,7 +106,7 @@ class ReportState:
 
 @dataclass(frozen=True, slots=True)
 class NoticeInput:
-    """A row of `cmt_notice` that is to be."""
+    """A row of `cmt_notice` to be inserted."""
 
     user_id: int
     kind: str
@@ -118,14 +118,14 @@ class NoticeInput:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the safety review says of a text before it is published.
+    """Result of the safety review of a text before it is published.
 
     Attributes:
-        text: The text as it is to be shown.
-        status: NORMAL, or REVIEW where a person has to look.
+        text: The text to be shown.
+        status: NORMAL, or REVIEW where a person has to review it.
         refusal: Why it is not published at all; empty where it is.
-        reasons: Why it waits, for whoever looks.
-        masked: Whether words of it were replaced.
+        reasons: Reasons for REVIEW, shown to the reviewer.
+        masked: Whether some of its words were replaced.
     """
 
     text: str
@@ -137,7 +137,7 @@ class Findings:
 
 @dataclass(slots=True)
 class PendingEvent:
-    """A row of `cmt_event` that waits, and what became of it once a step was applied."""
+    """A pending row of `cmt_event`, and its outcome once a step was applied."""
 
     event_id: int
     section_id: int
@@ -149,11 +149,11 @@ class PendingEvent:
     payload: Mapping[str, Any]
     created_at: datetime
     findings: Findings | None = None
-    """Of a publish event, by the safety review."""
+    """Result of the safety review, for publish events."""
     seq: int = 0
     refusal: str = ""
     touched: set[int] = field(default_factory=set)
-    """Comments whose caches have to go."""
+    """Comments whose cache entries have to be dropped."""
 
 
 @dataclass(slots=True)
@@ -161,14 +161,14 @@ class BatchState:
     """Everything that the events of a batch touch.
 
     Attributes:
-        now: When it is applied.
-        sections: By id.
-        comments: Those that the events name, their parents and roots, by id.
-        votes: Value by comment and voter; a pair that is missing has none.
-        reports: By comment and reporter.
-        moderation: Entries of a comment that can still be taken back, the oldest first.
-        reports_to_review: Reports after which a comment waits for a person; 0 for never.
-        pinned_most: How many comments of a section may be on top.
+        now: Time at which the batch is applied.
+        sections: Sections by id.
+        comments: Comments named by the events, their parents and roots, by id.
+        votes: Values by comment and voter; a missing pair has no vote.
+        reports: Reports by comment and reporter.
+        moderation: Entries of a comment that can still be undone, oldest first.
+        reports_to_review: Number of reports after which a comment waits for review; 0 for never.
+        pinned_most: Maximum number of pinned comments of a section.
     """
 
     now: datetime
@@ -186,12 +186,12 @@ class BatchState:
     changed_reports: set[tuple[int, str]] = field(default_factory=set)
     notices: list[NoticeInput] = field(default_factory=list)
     liked: dict[int, int] = field(default_factory=dict)
-    """Likes gained by comment, those taken back subtracted."""
+    """Likes gained by comment, withdrawn likes subtracted."""
     scores: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Rows of `cmt_score` of new roots, by id; a root without one has a heat of 0 until it is scored."""
+    """Rows of `cmt_score` of new roots, by id; a root without one has heat 0 until it is scored."""
 
     def root_of(self, comment: CommentState) -> CommentState:
-        """Return the root of a comment: itself where it is one."""
+        """Return the root of a comment; a root is its own root."""
         return comment if comment.is_root else self.comments[comment.root_id]
 
     def is_shown(self, comment: CommentState) -> bool:
@@ -199,9 +199,9 @@ class BatchState:
         return comment.status == CommentStatus.NORMAL == self.root_of(comment).status
 
     def change(self, *comments: CommentState) -> None:
-        """Note that rows of comments have to be written."""
+        """Record that the rows of comments have to be written."""
         self.changed_comments.update(comment.comment_id for comment in comments)
 
     def touched(self, events: Iterable[PendingEvent]) -> set[int]:
-        """Return the sections that events changed."""
+        """Return the sections changed by events."""
         return {event.section_id for event in events if not event.refusal}

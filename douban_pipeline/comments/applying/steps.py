@@ -1,8 +1,8 @@
-"""What each kind of event does to the rows of its section. Pure; events are applied one after another.
+"""Steps that apply each kind of event to the rows of its section. Pure; events are applied one after another.
 
-A step returns why it changes nothing, or None. Counters follow one rule: a section shows its roots whose status is
-NORMAL, and under each of these its replies whose status is NORMAL (`child_visible` of the root). So a root that goes
-takes exactly its shown replies with it, and brings exactly the same back.
+A step returns the reason for changing nothing, or None. Counters follow one rule: a section shows its roots whose
+status is NORMAL, and under each of these its replies whose status is NORMAL (`child_visible` of the root). So hiding a
+root hides exactly its shown replies, and restoring it shows exactly the same again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLOSED = "评论区已关闭"
 
 
 def apply_events(batch: BatchState, events: Sequence[PendingEvent]) -> None:
-    """Apply events in order: each gets its serial and, where it changes nothing, the reason."""
+    """Apply events in order, setting each one's serial and, where it changes nothing, its refusal."""
     for event in events:
         section = batch.sections[event.section_id]
         section.event_seq += 1
@@ -104,7 +104,7 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
 
 
 def _take_votes(batch: BatchState, comment: CommentState, imported: Mapping[str, Any]) -> None:
-    """Give a comment from elsewhere the votes and reports that it had there, as those of nobody in particular."""
+    """Give an imported comment the votes and reports that it had in the CMS, as those of anonymous voters."""
     likes, dislikes, reports = (int(imported.get(name, 0)) for name in ("likes", "dislikes", "reports"))
     for number in range(likes + dislikes):
         key = (comment.comment_id, f"imported:{number}")
@@ -118,7 +118,7 @@ def _take_votes(batch: BatchState, comment: CommentState, imported: Mapping[str,
 
 
 def _count(batch: BatchState, section: SectionState, comment: CommentState, sign: int) -> int:
-    """Count a comment whose status has become NORMAL, or is no longer; return by how much the shown ones changed."""
+    """Count a comment that became NORMAL or ceased to be; return the change of the number of shown comments."""
     if comment.is_root:
         section.root_count += sign
         change = sign * (1 + comment.child_visible)
@@ -285,7 +285,7 @@ def _become(
     rank: Rank,
     actor: str,
 ) -> int:
-    """Give a comment a status, count it, and return by how much the shown comments changed."""
+    """Set a comment's status, update the counters, and return the change of the number of shown comments."""
     was, comment.status = comment.status, status
     comment.status_rank, comment.status_actor, comment.updated_at = rank, actor, batch.now
     batch.change(comment)

@@ -1,4 +1,4 @@
-"""What spares the database: lists in Redis, copies in the process, one rebuild a list.
+"""Caches in front of the database: lists in Redis, copies in the process; concurrent rebuilds of a list are coalesced.
 
-None of it is believed about whether a comment is shown: that is asked of the database.
+Whether a comment is shown is never decided from a cache: the database is queried.
 """

@@ -1,8 +1,8 @@
-"""Lists follow the database's binary log instead of the events that workers apply: whoever writes a comment is seen.
+"""Updates lists from the database's binary log instead of the workers' events, so that any writer's change is seen.
 
-Of several workers one reads the log, by a lease in Redis, and where it got to is kept there: another goes on from
-there. The log only says which comments changed; what lists get is the state of the database. A log in which the place
-is gone makes all lists go, once.
+One of several workers reads the log, under a lease in Redis; its log position is stored there too, so that another
+worker can continue. The log only tells which comments changed; lists are updated from the current rows of the database.
+If the log no longer contains the stored position, all lists are dropped once.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from douban_pipeline.core.errors import ProblemsError
 _LOG = logging.getLogger(__name__)
 _LEASE_SECONDS = 30
 _AT_ONCE = 2000
-"""Comments that are followed at once; a longer transaction is followed in parts."""
+"""Maximum number of comments that are processed at once; a longer transaction is processed in parts."""
 _PLACE, _HOLDER = "binlog", "binlog-holder"
 _PLACE_GONE = 1236
 _COLUMNS = ("comment_id", "UNKNOWN_COL0")
-"""How the first column is called, with and without names in the log."""
+"""Name of the first column, with and without column names in the log."""
 
 
 class BinlogReader:
-    """Reads the log of the server that has the comments' tables.
+    """Reads the binary log of the server that has the comments' tables.
 
     Args:
         engine: The database; MariaDB or MySQL with ``binlog_format=ROW``.
-        lists: The lists, which also keep the place.
-        follower: Brings lists up to the database.
-        owner: Who reads.
+        lists: The lists; their Redis also stores the log position.
+        follower: Updates lists from the database.
+        owner: Owner of the lease.
 
     Raises:
-        ProblemsError: The server has no such log; the message says what to set.
+        ProblemsError: The server has no such log; the message says which settings it needs.
     """
 
     def __init__(self, engine: Engine, lists: RedisLists, follower: ListFollower, owner: str) -> None:
@@ -58,7 +58,7 @@ class BinlogReader:
         _refuse_unusable(engine)
 
     def run(self, stopped: Event, pause: float) -> None:
-        """Read until ``stopped`` is set; wait ``pause`` seconds where nothing happened."""
+        """Read until ``stopped`` is set; wait ``pause`` seconds after a turn without changes."""
         while not stopped.is_set():
             try:
                 seen = self.turn()
@@ -69,13 +69,13 @@ class BinlogReader:
                 stopped.wait(pause)
 
     def turn(self) -> int:
-        """Read what was written since the last turn; return how many changed comments that were.
+        """Read what was written since the last turn; return the number of changed comments.
 
-        Nothing is read by who does not hold the lease, nor while Redis is away.
+        Reads nothing without the lease, or while Redis is unavailable.
         """
         if not self._lists.hold(_HOLDER, self._owner, _LEASE_SECONDS):
             return 0
-        # The log tells of a commit a moment before readers see it: what came last is followed once more.
+        # The log reports a commit shortly before readers see it: the last changes are processed once more.
         self._follow(self._again)
         self._again = set()
         place = self._place()
@@ -104,7 +104,7 @@ class BinlogReader:
                     self._follow(touched)
                     self._again |= touched
                     touched = set()
-                # A place within a transaction is no place to go on from.
+                # A position within a transaction cannot be resumed from.
                 if isinstance(found, XidEvent):
                     self._keep((stream.log_file, stream.log_pos))
                     self._lists.hold(_HOLDER, self._owner, _LEASE_SECONDS)
@@ -120,7 +120,7 @@ class BinlogReader:
             given["unix_socket"] = socket
         return BinLogStreamReader(
             connection_settings=given,
-            # Of a replica; each has to be another one.
+            # Id of a replica, which must be unique among the replicas.
             server_id=2**30 + secrets.randbelow(2**30),
             blocking=False,
             resume_stream=True,
@@ -134,13 +134,13 @@ class BinlogReader:
         )
 
     def _place(self) -> tuple[str, int] | None:
-        """Return where to go on: the end of the log for who never read it; None where Redis cannot be asked."""
+        """Return the position to resume from: the end of the log at first; None where Redis is unavailable."""
         kept = self._lists.kept(_PLACE)
         if self._lists.away:
             return None
         if kept is None:
             place = self._end()
-            # What happened before is in no list that is made from now on, and in those that are there it may lack.
+            # Earlier changes may be missing in existing lists, so these are dropped; new lists contain them.
             if self._lists.drop_all() is None:
                 return None
             self._keep(place)
@@ -171,14 +171,14 @@ class BinlogReader:
 
 
 def _connect(**given: Any) -> Any:
-    """Connect as the library asks, but under the name that the driver has for a database today."""
+    """Connect with the library's arguments, renaming ``db`` to the driver's current name ``database``."""
     if "db" in given:
         given["database"] = given.pop("db")
     return pymysql.connect(**given)
 
 
 def status_name(version: str) -> str:
-    """Return what a server of this version calls where its log ends: MySQL has a new name for it since 8.2."""
+    """Return the word of the SHOW … STATUS statement for the log's end in a version: MySQL has a new one since 8.2."""
     numbers = re.findall(r"\d+", version)[:2]
     is_new = "mariadb" not in version.lower() and [int(number) for number in numbers] >= [8, 2]
     return "BINARY LOG" if is_new else "MASTER"

@@ -1,6 +1,6 @@
-"""One call for many callers: who asks for what is being fetched waits for that, and shares what comes of it.
+"""Coalesces concurrent calls: callers of a key that is being fetched wait for that call and share its result.
 
-`Flights` are those of one process; `JointFlights` tell processes that share a Redis of each other's.
+`Flights` coalesces the calls of one process; `JointFlights` those of all processes that share a Redis.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _Result = TypeVar("_Result")
 
 
 class Flights(Generic[_Result]):
-    """Calls under way, by key; for one event loop."""
+    """Calls in progress, by key; for one event loop."""
 
     def __init__(self) -> None:
         self._under_way: dict[Hashable, asyncio.Task[_Result]] = {}
 
     async def run(self, key: Hashable, call: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Return what ``call`` returns, or raise what it raises; callers of the same key share one call.
+        """Return the result of ``call``, or raise its exception; concurrent callers of the same key share one call.
 
-        A caller that goes away does not take the call from the others.
+        A caller that is cancelled does not cancel the call for the others.
         """
         task = self._under_way.get(key)
         if task is None:
@@ -40,7 +40,7 @@ class Flights(Generic[_Result]):
         if self._under_way.get(key) is done:
             del self._under_way[key]
         if not done.cancelled():
-            done.exception()  # callers that went away do not leave it unread
+            done.exception()  # marks the exception as retrieved even if all callers were cancelled
 
 
 async def _awaited(call: Callable[[], Awaitable[_Result]]) -> _Result:
@@ -66,17 +66,17 @@ return 1
 """
 _LEASE_MS, _KEPT_MS = 5000, 3000
 _LOOKS, _LOOK_SECONDS = 100, 0.02
-"""How often, and after how long each, a process looks for what another one fetches, before it fetches it itself."""
+"""How often, and at what interval, a process polls for the result of another one before it fetches it itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched(Generic[_Result]):
-    """What came of a call.
+    """Result of a call.
 
     Attributes:
-        result: What was fetched.
+        result: The value.
         own: Whether this process fetched it.
-        good_ms: For how long it may be shown again.
+        good_ms: Milliseconds for which it may be reused.
     """
 
     result: _Result
@@ -85,29 +85,29 @@ class Fetched(Generic[_Result]):
 
 
 class JointFlights:
-    """Calls under way in any process, by key; for threads, which wait.
+    """Calls in progress in any process, by key; blocks the calling thread.
 
     Args:
-        client: Decodes answers as text.
-        prefix: Beginning of every key.
-        attempt: Calls Redis; returns None where it cannot be asked: then each process fetches for itself.
+        client: Redis client that decodes answers as text.
+        prefix: Prefix of every key.
+        attempt: Calls Redis; returns None where it is unavailable: then each process fetches for itself.
     """
 
     def __init__(self, client: redis.Redis, prefix: str, attempt: Callable[[Callable[[], Any]], Any | None]) -> None:
         self._client, self._prefix, self._attempt = client, prefix, attempt
 
     def run(self, key: str, fetch: Callable[[], _Result], good_ms: Callable[[], int]) -> Fetched[_Result]:
-        """Return what another process fetched or is fetching; or fetch it, and hand it to those who wait.
+        """Return what another process fetched or is fetching; otherwise fetch it and share it with those who wait.
 
-        A process that dies over it is waited for two seconds, one that fails no longer than that takes.
+        If the other process dies, this one waits two seconds; if its call fails, only until then.
 
         Args:
-            key: What is fetched.
-            fetch: Does it; what it returns is handed on as JSON.
-            good_ms: Returns for how many milliseconds it is good for whoever comes later; 0: for those who wait only.
+            key: Key of the value.
+            fetch: Fetches the value; it is shared as JSON.
+            good_ms: Returns the milliseconds for which later callers may reuse it; 0 shares it with waiting ones only.
 
         Raises:
-            Exception: What ``fetch`` raises.
+            Exception: The exception of ``fetch``.
         """
         who = uuid.uuid4().hex
         other = self._attempt(lambda: self._begin(key, who))
@@ -123,7 +123,7 @@ class JointFlights:
                 self._attempt(lambda: self._end(key, who, result, kept))
 
     def _begin(self, key: str, who: str) -> str:
-        """Return who does it already; empty where nobody does, so that it is ours."""
+        """Return the process that is fetching already; empty if there is none and this process took the lease."""
         found: Any = self._client.eval(_BEGIN, 2, *self._keys(key), who, _LEASE_MS)
         return str(found)
 
@@ -133,7 +133,7 @@ class JointFlights:
             self._client.set(f"{self._prefix}flown:{who}", json.dumps(result), px=good_ms or _KEPT_MS)
 
     def _await(self, other: str) -> Fetched[Any] | None:
-        """Return what another process fetched; None where it failed, or takes too long."""
+        """Return what another process fetched; None where it failed or takes too long."""
         for _ in range(_LOOKS):
             found = self._attempt(lambda: self._look(other))
             if found is None:
@@ -153,5 +153,5 @@ class JointFlights:
         return text, left
 
     def _keys(self, key: str) -> tuple[str, str]:
-        # The braces keep both on one node of a cluster.
+        # The braces are a hash tag: both keys are on one node of a cluster.
         return f"{self._prefix}flight:{{{key}}}", f"{self._prefix}flight:{{{key}}}:waited"

@@ -1,4 +1,4 @@
-"""How lists follow what workers apply: they get the state of the database, never what a message says of it."""
+"""Updates lists in Redis after events: lists get the current state of the database, never the content of a message."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from douban_pipeline.core.database import chunks, reading
 _TRIES = 3
 _AT_ONCE = 20
 _MOST_MISSED = 50_000
-"""Lists that are remembered for having missed something: Redis is away for so long then that they expire, or that the
-next sweep replaces them."""
+"""Maximum number of lists recorded as having missed an update. Beyond that Redis has been unavailable for so long that
+they expire, or the next sweep replaces them."""
 
 
 class ListFollower:
-    """Brings the lists in Redis up to what the database says; doing it twice does no harm.
+    """Updates the lists in Redis from the database; idempotent.
 
     Args:
-        engine: The database of the tables.
+        engine: Database of the tables.
         lists: The lists.
-        told: Whether events change lists; not where the binary log does, see `caching.binlog`.
+        told: Whether events update lists; False where the binary log does, see `caching.binlog`.
     """
 
     def __init__(self, engine: Engine, lists: RedisLists, *, told: bool = True) -> None:
@@ -34,7 +34,7 @@ class ListFollower:
         self._missed: set[ListName] = set()
 
     def follow(self, applied: Sequence[PendingEvent]) -> None:
-        """Change the lists that live where events touched comments."""
+        """Update the existing lists for comments that events touched."""
         sections: dict[int, set[int]] = {}
         for event in applied if self._told else ():
             if event.touched and not event.refusal:
@@ -43,13 +43,13 @@ class ListFollower:
             self.follow_section(section_id, sorted(touched))
 
     def follow_section(self, section_id: int, touched: Sequence[int]) -> None:
-        """Bring the lists of a section that live up to the database, as far as some comments go."""
+        """Update the existing lists of a section for some of its comments."""
         changes: list[ListChange] = []
         gone: list[int] = []
         warm: list[tuple[int, int]] = []
         c, score = tables.comment.c, tables.score.c
         with reading(self._engine) as connection:
-            # The serial first: what is read after it is of that serial or later.
+            # The serial first: data read after it is of that serial or later.
             serial = connection.execute(
                 select(tables.section.c.event_seq).where(tables.section.c.section_id == section_id)
             ).scalar_one()
@@ -81,10 +81,10 @@ class ListFollower:
         self._lists.drop_contents(gone)
 
     def work(self) -> int:
-        """Rebuild lists that were asked for, a few at a time; return how many were.
+        """Rebuild requested lists, a few at a time; return their number.
 
-        Lists that could not be told of something, because Redis was away, are dropped first: they would lack it for
-        as long as they live.
+        Lists that missed an update while Redis was unavailable are dropped first; otherwise they would stay incomplete
+        until they expire.
         """
         missed = set(self._missed)
         if missed and self._lists.drop(missed):
@@ -96,9 +96,9 @@ class ListFollower:
         return done
 
     def rebuild(self, name: ListName) -> bool:
-        """Build a list from the database and put it in its place; return whether that was done.
+        """Build a list from the database and publish it; return whether that succeeded.
 
-        What was read is put there only if the section has not gone on meanwhile; otherwise it is read again.
+        It is published only if the section has no newer serial; otherwise it is read again.
         """
         if self._lists.exists(name):
             return True

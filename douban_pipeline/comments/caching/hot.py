@@ -1,4 +1,4 @@
-"""What is asked for most right now: counts in a sliding window, of a bounded number of keys. No I/O."""
+"""Sliding-window counters of the most requested keys; bounded in size. No I/O."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Hashable
 
 
 class HotKeys:
-    """Counts how often keys are asked for within a window; the least frequent ones are forgotten first (LFU).
+    """Counts requests per key within a sliding window; the least frequent keys are evicted first (LFU).
 
     Args:
-        threshold: How often within the window makes a key hot.
-        window: Its length in seconds.
-        buckets: Parts of the window that leave it one after another.
-        most: Keys that are counted at once.
+        threshold: Number of requests within the window from which a key is hot.
+        window: Length of the window in seconds.
+        buckets: Number of slices of the window, which expire one after another.
+        most: Maximum number of keys that are counted.
     """
 
     def __init__(self, threshold: int, *, window: float = 1.0, buckets: int = 10, most: int = 10_000) -> None:
@@ -25,7 +25,7 @@ class HotKeys:
         self._lock = threading.Lock()
 
     def hit(self, key: Hashable, now: float) -> bool:
-        """Count one more for a key at ``now`` (seconds); return whether it is hot."""
+        """Count a request for a key at ``now`` (seconds); return whether the key is hot."""
         with self._lock:
             moment = int(now / self._width)
             if not self._buckets or self._buckets[-1][0] != moment:
@@ -35,14 +35,14 @@ class HotKeys:
             return self._total[key] >= self._threshold
 
     def is_hot(self, key: Hashable) -> bool:
-        """Return whether a key was hot when something was counted last."""
+        """Return whether a key was hot at the last count."""
         with self._lock:
             return self._total[key] >= self._threshold
 
     def _turn(self, moment: int) -> None:
         self._buckets.append((moment, Counter()))
         while self._buckets[0][0] <= moment - self._number:
-            self._total -= self._buckets.popleft()[1]  # keys whose count falls to nothing go
+            self._total -= self._buckets.popleft()[1]  # removes keys whose count becomes zero
         if len(self._total) > self._most:
             kept = dict(self._total.most_common(self._most))
             self._total = Counter(kept)

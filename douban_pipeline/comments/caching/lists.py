@@ -1,8 +1,8 @@
-"""Lists of comments in Redis: sorted sets of ids, appended to only where they live, and dropped where in doubt.
+"""Comment lists in Redis: sorted sets of ids. Updates change only lists that exist; lists in doubt are dropped.
 
-A list holds the first so many ids of an order; what comes after is read from the database. A member `END` of the least
-score says that a list holds all there are. Redis may be away at any time: then every call says so, and for a moment
-nobody asks it again.
+A list holds the first ids of an order, up to a maximum; further ids are read from the database. A member `END` with the
+lowest score marks a list as complete. Redis may be unavailable at any time: every call then reports it, and Redis is
+not called again for `_PAUSE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 END = "end"
 _ASKED_SECONDS = 5
 _PAUSE_SECONDS = 1.0
-"""How long Redis is left alone after it failed."""
+"""Seconds during which Redis is not called after it failed."""
 
 _FOLLOW = """
 -- KEYS: the section's version, then its lists. ARGV: serial, seconds lists live, most members, then list, score, member
@@ -82,24 +82,24 @@ return count
 
 @dataclass(frozen=True, slots=True)
 class ListName:
-    """Which list: the roots of a section in an order, or the replies to a root, the oldest first."""
+    """Identifies a list: the roots of a section in an order, or the replies to a root, oldest first."""
 
     section_id: int
     order: Order
     root_id: int = 0
 
     def score(self, place: Place) -> int:
-        """Return a place's score: the greatest comes first."""
+        """Return a place's score in the sorted set; the highest score comes first."""
         return -place.key if self.order == Order.FLOOR else place.key
 
     def place(self, member: str, score: float) -> Place:
-        """Return the place of a member."""
+        """Return the place that a member and its score encode."""
         return Place(-int(score) if self.order == Order.FLOOR else int(score), int(member))
 
 
 @dataclass(frozen=True, slots=True)
 class ListChange:
-    """A member that a list gains or changes, or loses where there is no place."""
+    """A member to add to a list or to update; to remove where ``place`` is None."""
 
     name: ListName
     comment_id: int
@@ -108,26 +108,26 @@ class ListChange:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """What a list holds after a place, and whether there is nothing after that."""
+    """Places of a list after a given place, and whether the list ends with them."""
 
     places: tuple[Place, ...]
     ended: bool
 
 
 def member(comment_id: int) -> str:
-    """Return an id as members are written: of equal length, so that equal scores go by id."""
+    """Return an id as a list member, padded to a fixed length so that equal scores sort by id."""
     return f"{comment_id:019d}"
 
 
 class RedisLists:
-    """The lists in one Redis.
+    """The comment lists in one Redis.
 
     Args:
-        client: Decodes answers as text.
-        clock: The time.
-        prefix: Beginning of every key.
-        seconds: How long a list lives that nobody appends to.
-        most: How many ids a list is built with.
+        client: Redis client that decodes answers as text.
+        clock: Source of the current time.
+        prefix: Prefix of every key.
+        seconds: Time to live of a list, renewed by every update.
+        most: Maximum number of ids that a list is built with.
     """
 
     def __init__(
@@ -137,16 +137,16 @@ class RedisLists:
         self._seconds, self.most = seconds, most
         self._away_until = 0.0
         self.heat = HeatLists(client, prefix)
-        """Whole sections in the order of heat, as sweeps publish them; call them through `attempt`."""
+        """Lists of whole sections by heat, as published by sweeps; call them through `attempt`."""
         self.flights = JointFlights(client, prefix, self.attempt)
 
     @property
     def away(self) -> bool:
-        """Whether Redis failed a moment ago and is left alone."""
+        """Whether Redis failed within the last `_PAUSE_SECONDS` and is not called."""
         return self._clock.now().timestamp() < self._away_until
 
     def attempt(self, call: Callable[[], _Result]) -> _Result | None:
-        """Return what ``call`` returns; None where Redis cannot be asked."""
+        """Return the result of ``call``; None where Redis is unavailable."""
         if self.away:
             return None
         try:
@@ -157,7 +157,7 @@ class RedisLists:
             return None
 
     def page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
-        """Return up to so many places after ``after``; None where the list is not there or cannot be asked."""
+        """Return at most ``most`` places after ``after``; None where the list is missing or Redis is unavailable."""
         return self.attempt(lambda: self._page(name, after, most))
 
     def _page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
@@ -168,7 +168,7 @@ class RedisLists:
             pipe.zrevrank(key, member(after.comment_id))
             score, rank = pipe.execute()
             if score is None or int(score) != name.score(after):
-                return None  # it has moved meanwhile: the database knows what comes after its old place
+                return None  # the comment has moved since: the database knows what comes after its old place
             start = rank + 1
         found: Any = self._client.zrevrange(key, start, start + most - 1, withscores=True)
         if not found and after is None:
@@ -177,10 +177,10 @@ class RedisLists:
         return ListPage(tuple(name.place(text, score) for text, score in found if text != END), ended)
 
     def follow(self, section_id: int, serial: int, changes: Sequence[ListChange]) -> bool:
-        """Change the lists of a section that live, as of a serial; those that are ahead of it are dropped.
+        """Update the existing lists of a section, as of a serial; lists that are ahead of the serial are dropped.
 
         Returns:
-            Whether Redis could be asked.
+            Whether Redis was available.
         """
         names = list(dict.fromkeys(change.name for change in changes))
         keys = [self._version(section_id), *(self._key(name) for name in names)]
@@ -191,7 +191,7 @@ class RedisLists:
         return self.attempt(lambda: self._client.eval(_FOLLOW, len(keys), *keys, *given)) is not None
 
     def publish(self, name: ListName, serial: int, places: Sequence[Place], *, ended: bool) -> bool | None:
-        """Put a list in its place whole, unless its section has gone on since; None where Redis cannot be asked."""
+        """Replace a list unless its section has a newer serial; return whether it did, None if Redis is unavailable."""
         given: list[Any] = [serial, self._seconds]
         for place in places:
             given += [name.score(place), member(place.comment_id)]
@@ -204,7 +204,7 @@ class RedisLists:
         return None if done is None else bool(done)
 
     def ask_rebuild(self, name: ListName) -> bool:
-        """Have a worker rebuild a list, unless somebody asked a moment ago; return whether this was the first time."""
+        """Queue a list for rebuilding by a worker unless it was just queued; return whether it was queued now."""
         return bool(self.attempt(lambda: self._ask(name)))
 
     def _ask(self, name: ListName) -> bool:
@@ -216,7 +216,7 @@ class RedisLists:
         return True
 
     def asked(self) -> ListName | None:
-        """Return a list that is to be rebuilt; None where none is, or Redis cannot be asked."""
+        """Take a list from the rebuild queue; None where it is empty or Redis is unavailable."""
         found: Any = self.attempt(lambda: self._client.rpop(self._queue))
         if found is None:
             return None
@@ -224,10 +224,10 @@ class RedisLists:
         return ListName(section_id, Order(order), root_id)
 
     def follow_heat(self, section_id: int, shown: Sequence[tuple[int, int]], gone: Sequence[int]) -> bool:
-        """Put comments into a section's list by heat, by heat and id, and take others out of it, as `follow` does.
+        """Add (heat, id) pairs to a section's list by heat and remove ids from it, like `follow`.
 
-        Those that are in it stay where they are: they have the heat of the last sweep, which the tables may be about
-        to get.
+        Comments that are in the list already keep their place: theirs is the heat of the last sweep, which may not have
+        been written to the tables yet.
         """
 
         def work() -> bool:
@@ -238,7 +238,7 @@ class RedisLists:
         return bool(self.attempt(work))
 
     def drop(self, names: Collection[ListName]) -> bool:
-        """Forget lists: the database stands in until they are built anew; return whether Redis could be asked."""
+        """Delete lists; until they are rebuilt the database is read. Return whether Redis was available."""
 
         def work() -> bool:
             for name in names:
@@ -251,42 +251,42 @@ class RedisLists:
         return bool(self.attempt(work))
 
     def exists(self, name: ListName) -> bool:
-        """Return whether a list is there."""
+        """Return whether a list exists."""
         return bool(self.attempt(lambda: self._client.exists(self._key(name))))
 
     def count(self, keys: Sequence[tuple[str, int]]) -> list[int] | None:
-        """Count one more under each key, which lives so many seconds.
+        """Increment the counter of each key; a counter expires the given seconds after its first increment.
 
         Returns:
-            The counts, in order; None where Redis cannot be asked.
+            The counts, in order; None where Redis is unavailable.
         """
 
         def work() -> list[int]:
             pipe = self._client.pipeline(transaction=False)
             for key, seconds in keys:
-                # One command a key: a count that is cut off before its end is set would never end.
+                # One command a key: a counter whose expiry was not set because of an interruption would never expire.
                 pipe.eval(_COUNT, 1, f"{self._prefix}{key}", seconds)
             return [int(counted) for counted in pipe.execute()]
 
         return self.attempt(work)
 
     def wake(self) -> None:
-        """Tell workers that there is something to do; one that does not hear it looks by itself a little later."""
+        """Wake the workers; a worker that misses the message finds the work at its next poll."""
         self.attempt(lambda: self._client.publish(self._channel, ""))
 
     def wake_ups(self) -> WakeUps:
-        """Return what a worker waits with for `wake`."""
+        """Return the subscription with which a worker waits for `wake`."""
         return WakeUps(self._client, self._channel)
 
     def contents(self, ids: Sequence[int]) -> Mapping[int, str]:
-        """Return texts of comments that are kept, by id."""
+        """Return the cached texts of comments, by id."""
         if not ids:
             return {}
         found: Any = self.attempt(lambda: self._client.mget([self._content(number) for number in ids]))
         return {number: text for number, text in zip(ids, found or (), strict=False) if text is not None}
 
     def keep_contents(self, texts: Mapping[int, str]) -> None:
-        """Keep texts of comments, which never change."""
+        """Cache texts of comments; texts never change."""
         if not texts:
             return
 
@@ -299,21 +299,21 @@ class RedisLists:
         self.attempt(work)
 
     def drop_contents(self, ids: Sequence[int]) -> None:
-        """Forget texts: of comments that are no longer shown."""
+        """Delete cached texts of comments that are no longer shown."""
         if ids:
             self.attempt(lambda: self._client.delete(*[self._content(number) for number in ids]))
 
     def kept(self, name: str) -> str | None:
-        """Return what was kept under a name; None where nothing was, or Redis cannot be asked."""
+        """Return the value stored under a name; None where there is none or Redis is unavailable."""
         found: Any = self.attempt(lambda: self._client.get(f"{self._prefix}{name}"))
         return found
 
     def keep(self, name: str, value: str) -> None:
-        """Keep something under a name, for good."""
+        """Store a value under a name, without expiry."""
         self.attempt(lambda: self._client.set(f"{self._prefix}{name}", value))
 
     def hold(self, name: str, owner: str, seconds: int) -> bool:
-        """Take or renew a lease; return whether it is the owner's now."""
+        """Acquire or renew a lease; return whether ``owner`` holds it now."""
         script = (
             "local o = redis.call('GET', KEYS[1]) if o and o ~= ARGV[1] then return 0 end "
             "redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) return 1"
@@ -321,7 +321,7 @@ class RedisLists:
         return bool(self.attempt(lambda: self._client.eval(script, 1, f"{self._prefix}{name}", owner, seconds)))
 
     def drop_all(self) -> int | None:
-        """Drop the lists of all sections; return how many keys that were, None where Redis cannot be asked."""
+        """Drop the lists of all sections; return the number of keys deleted, None where Redis is unavailable."""
 
         def work() -> int:
             keys = list(self._client.scan_iter(f"{_escaped(self._prefix)}{{*", count=1000))
@@ -332,7 +332,7 @@ class RedisLists:
         return self.attempt(work)
 
     def _key(self, name: ListName) -> str:
-        # The braces keep what belongs to a section on one node of a cluster.
+        # The braces are a hash tag: all keys of a section are on one node of a cluster.
         return f"{self._prefix}{{{name.section_id}}}:{name.root_id}:{name.order}"
 
     def _version(self, section_id: int) -> str:
@@ -351,19 +351,19 @@ class RedisLists:
 
 
 def _escaped(prefix: str) -> str:
-    """Return a prefix as it is written in a pattern."""
+    """Return a prefix with the special characters of Redis patterns escaped."""
     return re.sub(r"([*?\[\]\\])", r"\\\1", prefix)
 
 
 def open_lists(
     url: str, clock: Clock, *, prefix: str = "cmt:", seconds: int = 600, most: int = 1000, timeout: float = 0.25
 ) -> RedisLists:
-    """Return the lists in the Redis at ``url``; nothing is connected yet."""
+    """Return the lists in the Redis at ``url``; does not connect yet."""
     client = redis.Redis.from_url(
         url,
         decode_responses=True,
         socket_timeout=timeout,
         socket_connect_timeout=timeout,
-        retry=Retry(NoBackoff(), 0),  # the database answers at once, and sooner than a second try
+        retry=Retry(NoBackoff(), 0),  # no retries: reading from the database at once is faster than a second try
     )
     return RedisLists(client, clock, prefix=prefix, seconds=seconds, most=most)

@@ -1,4 +1,4 @@
-"""Answers of others that are good for a while: a bounded memory of one process."""
+"""In-process cache with time to live, bounded in size."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _Value = TypeVar("_Value")
 
 
 class Remembered(Generic[_Key, _Value]):
-    """Values by key, each for so many seconds; what is dropped is asked for again.
+    """Values by key, each with a time to live.
 
     Args:
-        seconds: How long a value is good.
-        most: Values at once; where there are more, all are dropped.
-        clock: Seconds that only grow.
+        seconds: Time to live of a value.
+        most: Maximum number of values; when it is reached, all are dropped.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(self, seconds: float, most: int, clock: Callable[[], float]) -> None:
@@ -23,12 +23,12 @@ class Remembered(Generic[_Key, _Value]):
         self._kept: dict[_Key, tuple[float, _Value]] = {}
 
     def get(self, key: _Key) -> _Value | None:
-        """Return the value of a key, None where there is none that is good."""
+        """Return the value of a key; None where there is none or it has expired."""
         until, value = self._kept.get(key, (0.0, None))
         return value if until > self._clock() else None
 
     def put(self, key: _Key, value: _Value) -> None:
-        """Remember a value."""
+        """Store a value."""
         if len(self._kept) >= self._most:
             self._kept = {}
         self._kept[key] = (self._clock() + self._seconds, value)

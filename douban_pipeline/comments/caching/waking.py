@@ -1,4 +1,4 @@
-"""Waiting for something to do: Redis says so at once, and a look now and then makes up for what was not heard."""
+"""Wake-ups of workers: pub/sub messages over Redis, with polling as a fallback for lost messages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from redis.client import PubSub
 
 _LOG = logging.getLogger(__name__)
 LONGEST_SECONDS = 0.5
-"""How long a worker that hears of events waits at most: a message may be lost, and not everybody sends one."""
+"""Maximum wait of a worker that receives wake-ups: a message may be lost, and not every writer sends one."""
 
 
 class WakeUps:
     """Wake-ups over Redis, for one thread.
 
     Args:
-        client: Redis.
-        channel: Where they come.
+        client: Redis client.
+        channel: Channel of the messages.
     """
 
     def __init__(self, client: redis.Redis, channel: str) -> None:
@@ -26,17 +26,17 @@ class WakeUps:
         self._heard: PubSub | None = None
 
     def wait(self, stopped: Event, seconds: float) -> None:
-        """Return once there may be something to do, or ``stopped`` is set.
+        """Return when there may be something to do, or ``stopped`` is set.
 
         Args:
-            stopped: Ends the waiting, after `LONGEST_SECONDS` at the latest.
-            seconds: How long to wait where Redis cannot be asked.
+            stopped: Ends the wait, after `LONGEST_SECONDS` at the latest.
+            seconds: How long to wait if Redis is unavailable.
         """
         try:
             if self._heard is None:
                 self._heard = self._client.pubsub(ignore_subscribe_messages=True)
                 self._heard.subscribe(self._channel)
-                return  # what was sent before was not heard
+                return  # messages sent before the subscription were missed
             message = self._heard.get_message(timeout=LONGEST_SECONDS)
             while message is not None:
                 message = self._heard.get_message()

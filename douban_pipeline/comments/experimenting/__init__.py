@@ -1,1 +1,1 @@
-"""Experiments with the order of heat: started, evaluated and ended by people."""
+"""Experiments with the order by heat: starting, evaluating and ending them."""

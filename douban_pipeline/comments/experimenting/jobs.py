@@ -1,4 +1,4 @@
-"""The job by which people see to experiments."""
+"""Job with which operators manage experiments."""
 
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class VariantConfig(dg.Config):
 
 
 class ExperimentConfig(dg.Config):
-    """An experiment that is started, looked at or ended."""
+    """Config of starting, evaluating or ending an experiment."""
 
     action: Literal["start", "evaluate", "end"] = Field("evaluate", description="操作 · What is done.")
     dry_run: bool = Field(True, description="true 只试算 · true changes nothing; set false to start or end it.")
@@ -41,7 +41,7 @@ class ExperimentConfig(dg.Config):
     operator: str = Field("", description="操作人 · Who does it.")
 
     def experiment(self) -> Experiment:
-        """Return the experiment as it is applied."""
+        """Return the experiment of this config."""
         variants = [Variant(each.name, each.share, dict(each.weights), tuple(each.without)) for each in self.variants]
         return Experiment(self.name, self.salt, tuple(variants), Scope(tuple(self.types), tuple(self.sections)))
 
@@ -49,7 +49,7 @@ class ExperimentConfig(dg.Config):
 def see_to_experiment(
     context: dg.OpExecutionContext, config: ExperimentConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Start an experiment, say what came of it, or end it."""
+    """Start an experiment, report its results, or end it."""
     services.ready()
     if not config.dry_run and config.action != "evaluate" and not config.operator.strip():
         raise ProblemsError(["开始或结束实验需要写明操作人（operator）"])

@@ -1,4 +1,4 @@
-"""What an experiment came to: which sections each variant has, and how people took to them since it began."""
+"""Evaluates experiments: sections per variant, and their impressions, likes and comments since the start."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.store.tables import comment, impression, section
 
 USUAL = "—"
-"""The sections that an experiment is for, but that none of its variants has."""
+"""Name for the sections in an experiment's scope that have none of its variants."""
 
 
 @dataclass(slots=True)
 class VariantResult:
-    """One variant.
+    """Result of one variant.
 
     Attributes:
-        name: Of the variant; `USUAL` for the sections that are ordered as ever.
-        sections: How many sections it has.
-        shown: How often comments of theirs were shown since the experiment began.
-        liked: How many likes these gained, those taken back subtracted.
-        comments: How many comments were published there.
+        name: Name of the variant; `USUAL` for sections with the default order.
+        sections: Number of its sections.
+        shown: Impressions of their comments since the experiment started.
+        liked: Likes that these gained, withdrawn likes subtracted.
+        comments: Number of comments published there.
     """
 
     name: str
@@ -42,13 +42,13 @@ class VariantResult:
 
     @property
     def bound(self) -> float:
-        """The lower bound of that rate, as the score of heat takes it: few impressions prove little."""
+        """Lower bound of that rate, as in the score: few impressions are weak evidence."""
         liked = np.array([max(self.liked, 0)])
         return float(wilson(liked, np.maximum(self.shown - liked, 0))[0])
 
 
 def assigned(connection: Connection, experiment: Experiment) -> dict[int, str]:
-    """Return by section that an experiment is for the name of its variant, `USUAL` where it has none."""
+    """Return the name of the variant of each section in an experiment's scope, `USUAL` where it has none."""
     found: dict[int, str] = {}
     for row in connection.execute(select(section.c.section_id, section.c.type)):
         if experiment.scope.covers(row.section_id, row.type):
@@ -58,7 +58,7 @@ def assigned(connection: Connection, experiment: Experiment) -> dict[int, str]:
 
 
 def evaluate(connection: Connection, experiment: Experiment, since: datetime) -> list[VariantResult]:
-    """Return what came of the variants since a moment, to the hour; the usual order comes first."""
+    """Return the results of the variants since a moment, rounded down to the hour; the default order comes first."""
     names = assigned(connection, experiment)
     results = {name: VariantResult(name) for name in (USUAL, *(each.name for each in experiment.variants))}
     for name in names.values():

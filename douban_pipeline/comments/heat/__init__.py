@@ -1,4 +1,4 @@
-"""How comments are ordered by heat: factors, a score in parts, rules that people write, and what explains a rank.
+"""Ranking of comments by heat: factors, a score in parts, rules of operators, and explanations of ranks.
 
-Everything but what reads and writes is a pure function over numpy columns, one element a comment.
+Apart from I/O, everything is a pure function over numpy columns with one element per comment.
 """

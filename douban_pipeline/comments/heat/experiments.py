@@ -1,6 +1,6 @@
-"""Experiments: sections get one of several policies by a salted hash of their id.
+"""Experiments: a salted hash of a section's id assigns it one of several ranking policies.
 
-Sections, not people: whoever looks at a section sees it in the same order.
+Sections are assigned, not users: everybody sees a section in the same order.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BUCKETS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way of ordering in an experiment.
+    """One variant of an experiment.
 
     Attributes:
-        name: What reports call it.
-        share: Of all sections that the experiment is for, 0 to 1.
-        weights: Weights that differ from the usual ones.
+        name: Name in reports.
+        share: Share of the sections in the experiment's scope, 0 to 1.
+        weights: Weights that differ from the default ones.
         without: Names of rules that are not applied.
     """
 
@@ -39,13 +39,13 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Variants for a part of the sections; the others are ordered as ever.
+    """Variants for a part of the sections; the others keep the default order.
 
     Attributes:
-        name: What reports call it.
-        salt: Another salt draws other sections.
-        variants: Their shares sum up to 1 at most.
-        scope: The sections that it is for.
+        name: Name in reports.
+        salt: Salt of the hash; another salt selects other sections.
+        variants: The variants; their shares sum up to at most 1.
+        scope: The sections to which it applies.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Experiment:
 
 
 def bucket_of(salt: str, section_id: int) -> int:
-    """Return the bucket of a section, 0 to `BUCKETS` less one: even over sections, independent between salts."""
+    """Return the bucket of a section, 0 to ``BUCKETS - 1``: uniform over sections, independent between salts."""
     digest = hashlib.blake2b(f"{salt}:{section_id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % BUCKETS
 
 
 def variant_of(experiment: Experiment, section_id: int, section_type: int) -> Variant | None:
-    """Return the variant that a section has; None if the experiment leaves it as it is."""
+    """Return the variant assigned to a section; None if the experiment does not change it."""
     if not experiment.scope.covers(section_id, section_type):
         return None
     bucket = bucket_of(experiment.salt, section_id)
@@ -74,9 +74,9 @@ def variant_of(experiment: Experiment, section_id: int, section_type: int) -> Va
 
 
 class Policies:
-    """Which policy each section has; each is compiled once.
+    """Ranking policies of sections; each policy is compiled once.
 
-    A section is in one experiment at most: the first, by name, that has a variant for it.
+    A section is in at most one experiment: the first by name that has a variant for it.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class Policies:
         experiments: Sequence[Experiment] = (),
         graph: FactorGraph = GRAPH,
     ) -> None:
-        """Compile the policy of all sections, and that of each variant.
+        """Compile the default policy and the policy of each variant.
 
         Raises:
-            ProblemsError: A weight, a rule or an experiment has a fault; a sentence for each.
+            ProblemsError: A weight, a rule or an experiment has a fault; one sentence for each.
         """
         self._experiments = sorted(experiments, key=lambda each: each.name)
         self._default = Policy(Weights.of(weights), rule_set(rules, graph))
@@ -113,7 +113,7 @@ class Policies:
             raise ProblemsError(problems)
 
     def of(self, section_id: int, section_type: int) -> Policy:
-        """Return the policy of a section, with the rules that are for it."""
+        """Return the policy of a section, with the rules that apply to it."""
         found = self._default
         for experiment in self._experiments:
             variant = variant_of(experiment, section_id, section_type)
@@ -124,12 +124,12 @@ class Policies:
 
 
 def _without(rule: Rule, variant: Variant) -> Rule:
-    """Return a rule that exempts nothing of what a variant does without."""
+    """Return a rule whose exemptions do not name rules that a variant omits."""
     return replace(rule, exempts=tuple(each for each in rule.exempts if each not in variant.without))
 
 
 def experiment_faults(experiment: Experiment, rules: set[str]) -> list[str]:
-    """Return what is wrong with an experiment beside the names of ``rules``, a sentence for each."""
+    """Return the faults of an experiment, one sentence each; ``rules`` are the names of the existing rules."""
     faults: list[str] = []
     names = [variant.name for variant in experiment.variants]
     shares = [variant.share for variant in experiment.variants]

@@ -1,4 +1,4 @@
-"""Why a comment stands where it stands, in sentences."""
+"""Explains a comment's rank in sentences."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PART_NAMES = {
 
 
 def part_name(part: str) -> str:
-    """Return what people call a part of the score."""
+    """Return the display name of a part of the score."""
     return PART_NAMES[part]
 
 
 def explain(ranking: Ranking, place: int, read: Columns, policy: Policy) -> list[str]:
-    """Return why a comment is at ``place``, counted from 1, in Chinese sentences.
+    """Return the explanation of the rank of the comment at ``place``, in Chinese sentences.
 
     Args:
-        ranking: The section.
-        place: 1 for the first.
-        read: The columns that the ranking was made from.
-        policy: What it was made by.
+        ranking: The ranked section.
+        place: Place, counted from 1.
+        read: The columns that the ranking was computed from.
+        policy: The policy of the ranking.
 
     Raises:
         IndexError: The section has no such place.
@@ -110,7 +110,7 @@ def _age(hours: float) -> str:
 
 
 def _gap(ranking: Ranking, upper: int, lower: int) -> str:
-    """Return by how much one comment is above the next, and what most of it is."""
+    """Return the difference between two neighbours, and the part that contributes most to it."""
     if ranking.heat[upper] == ranking.heat[lower]:
         return "0 分：同分时较新的在前"
     differences = {name: float(ranking.parts[name][upper]) - float(ranking.parts[name][lower]) for name in SHOWN_PARTS}

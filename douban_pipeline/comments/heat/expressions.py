@@ -1,15 +1,15 @@
-"""Conditions over factors, in the syntax of the package rule-engine, evaluated over whole columns.
+"""Compiles conditions over factors, in the syntax of the package rule-engine, to functions over whole columns.
 
-rule-engine parses an expression and judges its types; evaluated by itself it does some 100,000 comments a second. Here
-its syntax tree becomes functions over numpy columns. What can be written:
+rule-engine parses an expression and checks its types; its own evaluation handles some 100,000 comments a second. Here
+its syntax tree is compiled to functions over numpy columns. Supported syntax:
 
     likes >= 10 and not owner_liked          and, or, not, parentheses
-    dislikes > likes * 2                     + - * /   (a quotient by zero is 0)
+    dislikes > likes * 2                     + - * /   (division by zero yields 0)
     level in [4, 5, 6]                       lists of numbers or texts
-    content =~~ '加群|微信'                   =~ at the beginning, =~~ anywhere, !~ and !~~ the opposite
-                                             of the first 2,000 characters; what could backtrack for long is refused
-    '私信' in content                         a piece of text
-    replies > (owner_liked ? 3 : 10)         one of two
+    content =~~ '加群|微信'                   =~ at the beginning, =~~ anywhere, !~ and !~~ negated
+                                             on the first 2,000 characters; patterns that may backtrack long are refused
+    '私信' in content                         substring
+    replies > (owner_liked ? 3 : 10)         conditional
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_CHARACTERS = 500
 _TYPES = {Kind.NUMBER: DataType.FLOAT, Kind.FLAG: DataType.BOOLEAN, Kind.TEXT: DataType.STRING}
 
 Evaluate = Callable[[Columns], Any]
-"""Returns a column, or one value for all comments."""
+"""Returns a column, or a single value for all comments."""
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "gt": operator.gt,
@@ -61,33 +61,33 @@ _PATTERNS: dict[str, tuple[str, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An expression that is true or false of a comment.
+    """A compiled boolean expression over comments.
 
     Attributes:
-        factors: The names of the factors that it asks for.
-        evaluate: Its function; see `holds`.
+        factors: Names of the factors that it uses.
+        evaluate: The compiled function; see `holds`.
     """
 
     factors: frozenset[str]
     evaluate: Evaluate
 
     def holds(self, columns: Columns, length: int) -> Column:
-        """Return for each of ``length`` comments whether it is true, from columns that hold at least ``factors``."""
+        """Return for each of ``length`` comments whether it holds, from columns that include at least ``factors``."""
         return np.broadcast_to(np.asarray(self.evaluate(columns), dtype=bool), (length,))
 
 
 def compile_condition(expression: str, graph: FactorGraph) -> Condition:
-    """Return ``expression`` as a function over columns.
+    """Compile ``expression`` to a function over columns.
 
     Raises:
-        ProblemsError: It is no expression, asks for an unknown factor, compares what cannot be compared, uses what is
-            not offered, or is neither true nor false; the sentence says what would help.
+        ProblemsError: It has a syntax error, an unknown factor, mismatched types or an unsupported construct, or is not
+            boolean; the message says how to fix it.
     """
     if not expression.strip():
         raise ProblemsError(["表达式为空；例如写 likes >= 10"])
     if len(expression) > MOST_CHARACTERS:
         raise ProblemsError([f"表达式有 {len(expression)} 个字符，超过上限 {MOST_CHARACTERS}；请拆成几条规则"])
-    # Where both sides are texts, the parser evaluates the comparison itself.
+    # A comparison of two literals is evaluated by the parser itself.
     if re.search(r"[=!]~", expression) and (refusal := literal_refusal(expression)) is not None:
         raise ProblemsError([refusal])
     types = {each.name: _TYPES[each.kind] for each in graph.factors.values()}
@@ -120,16 +120,16 @@ def _fault(error: rule_engine.errors.EngineError, graph: FactorGraph) -> str:
 
 
 class _Compiler:
-    """Makes functions over columns of the nodes of a syntax tree, and notes which factors they ask for."""
+    """Compiles the nodes of a syntax tree to functions over columns, and collects the factors that they use."""
 
     def __init__(self) -> None:
         self.factors: set[str] = set()
 
     def compile(self, node: Any) -> Evaluate:
-        """Return the node's function.
+        """Compile a node.
 
         Raises:
-            ProblemsError: It is of a kind that is not offered.
+            ProblemsError: This kind of node is not supported.
         """
         match node:
             case ast.FloatExpression():
@@ -231,7 +231,7 @@ class _Compiler:
 
 
 def _number(value: Any) -> Any:
-    # Counters are unsigned or narrow in storage; as such they would wrap around.
+    # Counters are stored as unsigned or narrow integers, which would overflow.
     return np.asarray(value, dtype=np.float64)
 
 

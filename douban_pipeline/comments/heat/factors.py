@@ -1,4 +1,4 @@
-"""The factors: what is read of a comment, what is computed of it, and what each means."""
+"""The factors: columns read from storage and columns computed from them, with the meaning of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from douban_pipeline.comments.heat.graph import Column, Factor, FactorGraph, Kind, computed
 
 Z = 1.281551565545
-"""The lower bounds are those of an interval of 80 %."""
+"""Quantile of the lower bounds, which are those of an 80 % interval."""
 
 READ = [
     Factor("likes", Kind.NUMBER, "点赞数"),
@@ -29,14 +29,14 @@ READ = [
     Factor("guest", Kind.FLAG, "由游客发布"),
     Factor("content", Kind.TEXT, "正文"),
 ]
-"""What storage gives; a column is read only where something needs it."""
+"""Columns of the storage; a column is read only where a factor needs it."""
 
 
 def wilson(positive: Column, negative: Column) -> Column:
-    """Return the lower bound of the share of positives, 0 to 1; 0 where there are none of either.
+    """Return the lower bound of the share of positives, 0 to 1; 0 where there are no votes.
 
-    Wilson's score interval with `Z`, as Reddit orders by: 1 of 1 is .378, 10 of 11 is .739, 40 of 60 is .585. It rises
-    with every positive and falls with every negative, and is computed in place, without more than a few columns.
+    Wilson's score interval with `Z`, as used by Reddit: 1 of 1 is .378, 10 of 11 is .739, 40 of 60 is .585. It rises
+    with every positive and falls with every negative, and is computed in place with few temporary columns.
     """
     up = np.asarray(positive, dtype=np.float64)
     total = up + negative
@@ -58,7 +58,7 @@ def wilson(positive: Column, negative: Column) -> Column:
 
 
 def _rate(likes: Column, impressions: Column) -> Column:
-    # Impressions are reported by clients and may be lost: whoever liked has seen it.
+    # Impressions are reported by clients and may be lost: a user who liked a comment has seen it.
     return wilson(likes, np.maximum(np.asarray(impressions, dtype=np.float64) - likes, 0.0))
 
 
@@ -89,7 +89,7 @@ def approval(likes: Column, dislikes: Column) -> Column:
 
 @computed(Kind.NUMBER, "赞踩的争议度：票数多且赞踩相近时高")
 def controversy(likes: Column, dislikes: Column) -> Column:
-    """Return (likes + dislikes) ^ (smaller / larger), as Reddit orders by; 0 where one of them is 0."""
+    """Return (likes + dislikes) ^ (smaller / larger), as used by Reddit; 0 where one of them is 0."""
     up, down = (np.asarray(each, dtype=np.float64) for each in (likes, dislikes))
     low, high = np.minimum(up, down), np.maximum(up, down)
     return np.where(low > 0, (up + down) ** (low / np.maximum(high, 1.0)), 0.0)
@@ -97,19 +97,19 @@ def controversy(likes: Column, dislikes: Column) -> Column:
 
 @computed(Kind.FLAG, "UP 主点过赞或回复过")
 def owner_touched(owner_liked: Column, owner_replied: Column) -> Column:
-    """Return whether the owner of the section liked or answered it."""
+    """Return whether the owner of the section liked the comment or replied to it."""
     return np.asarray(owner_liked, dtype=bool) | np.asarray(owner_replied, dtype=bool)
 
 
 @computed(Kind.FLAG, "正文含网址")
 def has_link(content: Column) -> Column:
-    """Return whether the text holds an address."""
+    """Return whether the text contains a web address."""
     return _each(content, lambda text: "http://" in text or "https://" in text or "www." in text)
 
 
 @computed(Kind.NUMBER, "正文中不同字符所占的比例，0 至 1；刷屏时低")
 def variety(content: Column) -> Column:
-    """Return how many characters of the text differ, as a share of all."""
+    """Return the number of distinct characters of the text as a share of its length."""
     return np.fromiter((len(set(text)) / len(text) if text else 0.0 for text in content), np.float64, len(content))
 
 

@@ -1,4 +1,4 @@
-"""Factors as a directed graph of named functions over columns; only what is needed is computed, each once."""
+"""Directed graph of factors, named functions over columns; computes only what is needed, each factor once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Columns = Mapping[str, Column]
 
 
 class Kind(StrEnum):
-    """What a factor's values are."""
+    """Type of a factor's values."""
 
     NUMBER = "number"
     FLAG = "flag"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 class FactorGraphError(ValueError):
-    """The factors make no graph: one is defined twice, needs an unknown one, or needs itself."""
+    """The factors form no valid graph: a duplicate, an unknown input, or a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Factor:
     """One named column: read from storage, or computed from others.
 
     Attributes:
-        name: How rules and other factors call it.
-        kind: What its values are.
-        meaning: What it says, in Chinese, for those who write rules.
-        compute: Its function of the factors that are its parameters; None if it is read.
+        name: Name used by rules and other factors.
+        kind: Type of its values.
+        meaning: Its meaning, in Chinese, for authors of rules.
+        compute: Function of the factors named by its parameters; None if the column is read from storage.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Factor:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of what it is computed from."""
+        """The names of the factors that it is computed from."""
         return tuple(inspect.signature(self.compute).parameters) if self.compute is not None else ()
 
 
 def computed(kind: Kind, meaning: str) -> Callable[[Callable[..., Column]], Factor]:
-    """Make a factor of a function: its name is the function's, its inputs are the function's parameters."""
+    """Return a decorator that makes a factor of a function: its name is the function's, its inputs the parameters."""
 
     def factor(compute: Callable[..., Column]) -> Factor:
         return Factor(compute.__name__, kind, meaning, compute)
@@ -61,10 +61,10 @@ def computed(kind: Kind, meaning: str) -> Callable[[Callable[..., Column]], Fact
 
 
 class FactorGraph:
-    """A set of factors in which every input is known and no factor needs itself."""
+    """A set of factors in which every input is known and there is no cycle."""
 
     def __init__(self, factors: Iterable[Factor]) -> None:
-        """Join the factors.
+        """Build the graph.
 
         Raises:
             FactorGraphError: The message names the factors at fault.
@@ -84,12 +84,12 @@ class FactorGraph:
             raise FactorGraphError(f"factors need each other: {' → '.join(reversed(error.args[1]))}") from error
 
     def suggestion(self, name: str) -> str:
-        """Return a hint at the factor that was perhaps meant, to be put behind a message; empty if none is near."""
+        """Return a hint with the most similar factor name, to be appended to a message; empty if none is similar."""
         near = difflib.get_close_matches(name, self.factors, n=1)
         return f" (did you mean {near[0]}?)" if near else ""
 
     def needed(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return ``names`` and all that they are computed from, in the order of computing.
+        """Return ``names`` and all factors that they depend on, in order of computation.
 
         Raises:
             FactorGraphError: A name is unknown.
@@ -106,17 +106,16 @@ class FactorGraph:
         return tuple(name for name in self._order if name in wanted)
 
     def read_for(self, names: Iterable[str]) -> frozenset[str]:
-        """Return which columns have to be read from storage so that ``names`` can be computed."""
+        """Return the columns that have to be read from storage to compute ``names``."""
         return frozenset(name for name in self.needed(names) if self.factors[name].compute is None)
 
     def compute(self, names: Sequence[str], read: Columns) -> dict[str, Column]:
         """Return the columns ``names``, computed from those in ``read``.
 
-        A column that nothing further needs is let go, so that memory holds few of them at a time.
+        Columns that are no longer needed are released, so that few of them are in memory at a time.
 
         Raises:
-            FactorGraphError: A name is unknown, a column that is needed is not in ``read``, or a column has another
-                length than the rest.
+            FactorGraphError: A name is unknown, a needed column is not in ``read``, or columns differ in length.
         """
         order = self.needed(names)
         absent = sorted(name for name in order if self.factors[name].compute is None and name not in read)

@@ -1,7 +1,7 @@
-"""Regular expressions of rules: refused where a text could make them try for seconds. Pure, and without a clock.
+"""Rejects regular expressions of rules that could backtrack for seconds. Pure, and without a clock.
 
-Python's engine goes back and tries again at every repeat and every alternative. How many ways there are at most is
-counted from the pattern alone, so that no text, clumsy or hostile, holds up whoever orders a section.
+Python's engine backtracks at every repeat and every alternative. The maximum number of ways to match is computed from
+the pattern alone, so that no text, accidental or malicious, can block the ranking of a section.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from importlib import import_module
 from typing import Any
 
 MOST_TEXT = 2000
-"""Characters of a text that patterns are looked for in, from its beginning."""
+"""Number of characters, from the beginning of a text, in which patterns are searched."""
 MOST_WAYS = 5_000_000
-"""Ways that an engine may try on one text: enough for one gap of any length, some hundredths of a second."""
+"""Maximum number of ways to match one text: enough for one gap of any length, some hundredths of a second."""
 _LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _PLAIN = re.compile(r"(?:[^()*+?{\\]|\\[^0-9])*(?:[*+?{](?:[^()*+?{\\]|\\[^0-9])*)?")
-"""Patterns with one repeat at most, without groups and references: what no text makes slow."""
+"""Patterns with at most one repeat, without groups and references: no text makes them slow."""
 _CODES = (
     "MAX_REPEAT MIN_REPEAT POSSESSIVE_REPEAT BRANCH SUBPATTERN ATOMIC_GROUP ASSERT ASSERT_NOT GROUPREF GROUPREF_EXISTS"
 )
 
 
 def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
-    """Return why a pattern is not taken, None if it is.
+    """Return why a pattern is refused; None if it is accepted.
 
     Args:
-        pattern: The expression.
-        anywhere: Whether it is looked for anywhere in a text, or at its beginning.
+        pattern: The regular expression.
+        anywhere: Whether it is searched anywhere in a text, or only at its beginning.
 
     Raises:
-        re.error: It is no regular expression.
+        re.error: It is not a valid regular expression.
     """
     try:
         ways = _Ways(*_engine()).count(pattern) * (MOST_TEXT if anywhere else 1)
@@ -55,12 +55,12 @@ def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
 
 
 def literal_refusal(expression: str) -> str | None:
-    """Return why a text in an expression is not taken as a pattern, before anything evaluates the expression."""
+    """Return why a text literal in an expression is refused as a pattern, before anything evaluates the expression."""
     for literal in _LITERAL.findall(expression):
         try:
             refusal = pattern_refusal(str(ast.literal_eval(literal)))
         except (re.error, SyntaxError, ValueError):
-            continue  # whoever parses the expression says so
+            continue  # the parser of the expression reports it
         if refusal is not None:
             return refusal
     return None
@@ -76,12 +76,12 @@ class _UnknownEngine(Exception):  # noqa: N818 (it is a finding)
 
 @cache
 def _engine() -> tuple[Any, Any]:
-    """Return the parser of Python's regular expressions, and the names of what it finds.
+    """Return the parser of Python's regular expressions, and the names of its node types.
 
-    They are private to Python. Where a Python to come has others, only plain patterns are taken.
+    Both are private to Python. If a future Python has different ones, only plain patterns are accepted.
 
     Raises:
-        _UnknownEngine: They are not as this module knows them.
+        _UnknownEngine: They are not as this module expects them.
     """
     try:
         parser, codes = import_module("re._parser"), import_module("re._constants")
@@ -96,11 +96,11 @@ def _engine() -> tuple[Any, Any]:
 
 
 class _Ways:
-    """Counts in how many ways a pattern can match.
+    """Counts the ways in which a pattern can match.
 
     Args:
-        parser: Of Python's regular expressions.
-        codes: Names of what it finds.
+        parser: Parser of Python's regular expressions.
+        codes: Names of its node types.
     """
 
     def __init__(self, parser: Any, codes: Any) -> None:
@@ -109,15 +109,15 @@ class _Ways:
         self._groups = (codes.SUBPATTERN, codes.ATOMIC_GROUP, codes.ASSERT, codes.ASSERT_NOT)
 
     def count(self, pattern: str) -> float:
-        """Return the number for a pattern at one place of a text at most."""
+        """Return the maximum number of ways for a pattern at one position of a text."""
         return self._of(list(self._parser.parse(pattern)), last=True)
 
     def _of(self, items: list[Any], *, last: bool = False) -> float:
-        """Return in how many ways a sequence can match at one place at most.
+        """Return the maximum number of ways in which a sequence can match at one position.
 
         Args:
-            items: Of a parsed pattern.
-            last: Whether nothing follows: then the first way that a repeat at the end matches is taken.
+            items: Items of a parsed pattern.
+            last: Whether nothing follows: then the first match of a repeat at the end is accepted without backtracking.
         """
         ways, codes = 1.0, self._codes
         for place, (code, given) in enumerate(items):

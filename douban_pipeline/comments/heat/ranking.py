@@ -1,4 +1,4 @@
-"""A section in the order of heat: factors, parts of the score and rules put together."""
+"""Ranks a section by heat: combines factors, parts of the score and rules."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from douban_pipeline.comments.heat.rules import RuleSet
 from douban_pipeline.comments.heat.score import Weights
 
 SHOWN_PARTS = (*score.PARTS, "rules", "pin")
-"""The parts that a score adds up from, those of rules among them."""
+"""Parts that a score is the sum of, including those of rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a section is ordered by.
+    """Ranking policy of a section.
 
     Attributes:
-        weights: Of the parts of the score.
-        rules: What people decided.
-        variant: Experiment and variant of it; empty outside of experiments.
+        weights: Weights of the parts of the score.
+        rules: Rules written by operators.
+        variant: Experiment and its variant; empty outside of experiments.
     """
 
     weights: Weights = field(default_factory=Weights)
@@ -33,20 +33,20 @@ class Policy:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The factors that are needed, by name."""
+        """Names of the factors that are needed."""
         return tuple(sorted({*score.FACTORS, *self.rules.factors}))
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All comments of a section, the hottest first.
+    """All comments of a section, hottest first.
 
     Attributes:
         ids: Their ids.
-        heat: Their scores in millionths, falling.
-        parts: Their parts, by name; `SHOWN_PARTS`.
-        rows: Where each of them stood in the columns that the ranking was made from.
-        recalled: What rules did, by place in those columns.
+        heat: Their scores in millionths, descending.
+        parts: Their parts by name, see `SHOWN_PARTS`.
+        rows: Their positions in the columns that the ranking was computed from.
+        recalled: Effect of rules, by position in those columns.
     """
 
     ids: Column
@@ -56,22 +56,22 @@ class Ranking:
     recalled: Recalled
 
     def __len__(self) -> int:
-        """Return how many comments there are."""
+        """Return the number of comments."""
         return len(self.ids)
 
 
 def columns_to_read(policy: Policy, graph: FactorGraph = GRAPH) -> frozenset[str]:
-    """Return the columns that `rank` wants under ``policy``; the text of comments only where a rule asks for it."""
+    """Return the columns that `rank` needs under ``policy``; texts only where a rule uses them."""
     return graph.read_for(policy.factors)
 
 
 def rank(ids: Column, read: Columns, policy: Policy, graph: FactorGraph = GRAPH) -> Ranking:
-    """Return the order of heat: the same for everybody and whatever order the comments come in.
+    """Return the order by heat; deterministic, whatever order the comments come in.
 
     Args:
-        ids: The comments' ids, each once.
+        ids: Ids of the comments, each once.
         read: At least `columns_to_read`.
-        policy: What they are ordered by.
+        policy: The ranking policy.
         graph: The factors.
 
     Raises:

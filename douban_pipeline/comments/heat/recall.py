@@ -1,10 +1,10 @@
-"""The recall centre: what becomes of the decisions of many rules about the same comments.
+"""Combines the decisions of many rules about the same comments ("recall centre").
 
-1. Exemptions: a comment that an exempting rule is true of is let off the rules and decisions that it names, as far as
-   their priority is not higher. An exemption cannot be exempted.
-2. Boosts and sinks: those that stack are added; of boosts that do not stack the strongest counts, and so of sinks.
-   Their sum is at most `MOST_MOVED` points either way.
-3. Pins: the comments that a pinning rule is true of come before all others, the highest priority first.
+1. Exemptions: a comment that matches an exempting rule is exempted from the rules and decisions that it names, unless
+   their priority is higher. An exemption cannot be exempted.
+2. Boosts and sinks: stacking ones are added; of boosts that do not stack only the strongest counts, likewise of sinks.
+   Their sum is limited to `MOST_MOVED` points either way.
+3. Pins: comments that match a pinning rule come before all others, highest priority first.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from douban_pipeline.comments.heat.graph import Column, Columns
 from douban_pipeline.comments.heat.rules import Decision, Rule, RuleSet
 
 MOST_MOVED = 40.0
-"""Points that rules may move a comment by, in sum."""
+"""Maximum sum of points that rules may move a comment by."""
 PIN_STEP = 100.0
-"""Points between comments that are pinned and those that are not: more than the parts of a score can differ by."""
+"""Points between pinned comments and others: more than the parts of a score can differ by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What rules did to the comments.
+    """Effect of rules on comments.
 
     Attributes:
         moved: Points of boosts and sinks of each comment.
         pinned: Points of pins of each comment.
-        counted: By rule, of which comments its decision counted.
-        silenced: By rule, of which comments it was true without counting: exempted, or behind another rule.
-        exempted: By rule, of which comments it was true but exempted; a part of `silenced`.
+        counted: By rule, the comments for which its decision counted.
+        silenced: By rule, the comments that it matched without counting: exempted, or superseded by another rule.
+        exempted: By rule, the comments that it matched but that were exempted; a subset of `silenced`.
     """
 
     moved: Column
@@ -42,12 +42,12 @@ class Recalled:
 
 
 def recall(rules: RuleSet, columns: Columns, length: int) -> Recalled:
-    """Return what ``rules`` decide of ``length`` comments.
+    """Return the effect of ``rules`` on ``length`` comments.
 
     Args:
-        rules: In order of priority.
-        columns: At least the factors that they ask for.
-        length: How many comments.
+        rules: The rules, in order of priority.
+        columns: At least the factors that they use.
+        length: Number of comments.
     """
     hits = {each.rule.name: each.condition.holds(columns, length) for each in rules.compiled}
     exempted = _exempted(rules, hits)
@@ -68,13 +68,13 @@ def recall(rules: RuleSet, columns: Columns, length: int) -> Recalled:
 
 
 def points_of(rule: Rule) -> float:
-    """Return the points that a rule adds to a score, less than 0 for a sink; 0 for pins and exemptions."""
+    """Return the points that a rule adds to a score, negative for a sink; 0 for pins and exemptions."""
     signs = {Decision.BOOST: 1.0, Decision.SINK: -1.0}
     return signs.get(rule.decision, 0.0) * rule.amount
 
 
 def _exempted(rules: RuleSet, hits: dict[str, Column]) -> dict[str, Column]:
-    """Return by rule which of its hits are exempted; rules that no exemption reaches are left out."""
+    """Return by rule which of its matches are exempted; rules that no exemption names are left out."""
     exempted: dict[str, Column] = {}
     for exempting in rules.rules:
         if exempting.decision is not Decision.EXEMPT:
@@ -88,13 +88,13 @@ def _exempted(rules: RuleSet, hits: dict[str, Column]) -> dict[str, Column]:
 
 
 def _stack(rules: RuleSet, counted: dict[str, Column], length: int) -> None:
-    """Take from ``counted`` the boosts and the sinks that do not stack and are not the strongest of a comment."""
+    """Remove from ``counted`` the boosts and the sinks that do not stack and are not a comment's strongest."""
     for decision in (Decision.BOOST, Decision.SINK):
         alone = [rule for rule in rules.rules if rule.decision is decision and not rule.stacks]
         if len(alone) < 2:
             continue
         taken = np.zeros(length, dtype=bool)
-        # Sorting keeps the order of priority among rules of equal points.
+        # The sort is stable: rules of equal points stay in order of priority.
         for rule in sorted(alone, key=lambda each: -each.amount):
             counted[rule.name] = counted[rule.name] & ~taken
             taken |= counted[rule.name]

@@ -1,4 +1,4 @@
-"""Rules that people write: an expression over factors, and what is to be done with the comments it is true of."""
+"""Ranking rules written by operators: a condition over factors, and a decision for the comments it matches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class Decision(StrEnum):
-    """What a rule decides of the comments that it is true of."""
+    """Decision of a rule about the comments that it matches."""
 
     BOOST = "boost"
     SINK = "sink"
@@ -30,10 +30,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which sections a rule or an experiment is for; everywhere if neither is given.
+    """Sections to which a rule or an experiment applies; all if neither is given.
 
     Attributes:
-        types: Types of sections, as `types.SectionType`.
+        types: Types of sections, see `types.SectionType`.
         sections: Ids of sections.
     """
 
@@ -41,7 +41,7 @@ class Scope:
     sections: tuple[int, ...] = ()
 
     def covers(self, section_id: int, section_type: int) -> bool:
-        """Return whether a section belongs to it."""
+        """Return whether a section is in the scope."""
         if not self.types and not self.sections:
             return True
         return section_type in self.types or section_id in self.sections
@@ -52,19 +52,19 @@ EVERYWHERE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule as it is stored.
+    """A rule as it is stored.
 
     Attributes:
-        name: Lower-case letters, digits and underscores; how other rules and messages call it.
-        expression: When it is true, see `expressions`.
-        decision: What then.
-        amount: Points that a boost adds or a sink takes off; 0 for the others.
-        priority: The higher goes first; of equal ones the name decides.
+        name: Lower-case letters, digits and underscores; used in other rules and in messages.
+        expression: The condition, see `expressions`.
+        decision: The decision for comments that match.
+        amount: Points that a boost adds or a sink subtracts; 0 for the others.
+        priority: Higher priorities come first; ties are sorted by name.
         stacks: Whether its points are added to those of other rules. Of all boosts that do not stack only the strongest
-            counts, of equal ones the first; so of all sinks.
+            counts, on a tie the first one; likewise for sinks.
         exempts: For an exemption: names of rules, or decisions, of the same or lower priority that then do not count.
-        scope: The sections that it is for.
-        reason: Why, in a sentence for people; shown where a rank is explained.
+        scope: The sections to which it applies.
+        reason: Why the rule exists, in a sentence; shown where a rank is explained.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """A rule and its condition."""
+    """A rule and its compiled condition."""
 
     rule: Rule
     condition: Condition
@@ -88,30 +88,30 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules without fault, the highest priority first."""
+    """Valid rules, highest priority first."""
 
     compiled: tuple[CompiledRule, ...] = ()
 
     @property
     def factors(self) -> frozenset[str]:
-        """The names of the factors that the rules ask for."""
+        """The names of the factors that the rules use."""
         return frozenset(name for each in self.compiled for name in each.condition.factors)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules, the highest priority first."""
+        """The rules, highest priority first."""
         return tuple(each.rule for each in self.compiled)
 
     def in_section(self, section_id: int, section_type: int) -> RuleSet:
-        """Return the rules that are for a section."""
+        """Return the rules that apply to a section."""
         return RuleSet(tuple(each for each in self.compiled if each.rule.scope.covers(section_id, section_type)))
 
 
 def rule_set(rules: Sequence[Rule], graph: FactorGraph = GRAPH) -> RuleSet:
-    """Return ``rules`` compiled.
+    """Compile and validate ``rules``.
 
     Raises:
-        ProblemsError: For every fault a sentence that names the rule, the expression and what would help.
+        ProblemsError: Some rules have faults; one sentence for each, with the rule, the expression and the remedy.
     """
     problems: list[str] = []
     if len(rules) > MOST_RULES:

@@ -1,12 +1,12 @@
-"""The score, version 1: parts that add up, each of which can be shown.
+"""The score, version 1: a sum of parts, each of which can be displayed.
 
-    wilson(likes, dislikes + k·reports) · length · level     what readers think of it
-    + a · ln(1 + replies)                                     what it sets going
-    + b · like rate, most of it of the last day and week      what it does to those who see it now
+    wilson(likes, dislikes + k·reports) · length · level     approval by readers
+    + a · ln(1 + replies)                                     discussion
+    + b · like rate, weighted towards the last day and week   response of recent readers
     + c · the owner's like, c · the owner's answer
-    − g · ln(age in hours + 2)                                so that the old do not stay on top
+    − g · ln(age in hours + 2)                                time decay
 
-and what rules add (`recall`).
+plus the points of rules (`recall`).
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ FACTORS = (
     "owner_liked",
     "owner_replied",
 )
-"""What the score is made of."""
+"""Factors that the score is computed from."""
 PARTS = ("approval", "replies", "rate", "owner", "decay")
-"""The names of the parts, in the order in which they are shown."""
+"""Names of the parts, in display order."""
 HEAT = 1_000_000
-"""Scores are ordered by in whole millionths, so that machines that differ in the last bit of a float agree on ties."""
+"""Scores are sorted as whole millionths, so that machines whose floats differ in the last bit agree on ties."""
 _MOST_LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part counts; every one of them is 0 or more.
+    """Weights of the parts; each is 0 or more.
 
     Attributes:
-        report_dislikes: As how many dislikes a report counts (k).
-        replies: Of a part that grows with the logarithm of replies (a).
-        rate: Of the like rate (b).
-        rate_day: Share of the last day in the like rate; the rest is that of all time.
+        report_dislikes: Number of dislikes that a report counts as (k).
+        replies: Factor of the logarithm of replies (a).
+        rate: Factor of the like rate (b).
+        rate_day: Share of the last day in the like rate; the remaining share is that of all time.
         rate_week: Share of the last week in the like rate.
-        owner: For a like of the section's owner, and once more for an answer (c).
-        decay: Of the logarithm of age (g).
-        short: What the approval of a text of one character is multiplied by; at `full_length` it is 1.
-        full_length: Characters from which a text is not short.
+        owner: Points for a like of the section's owner, and again for an answer (c).
+        decay: Factor of the logarithm of age (g).
+        short: Multiplier of the approval of a text of one character; it is 1 from `full_length` on.
+        full_length: Number of characters from which a text is not short.
         level: Added to the multiplier for each level of the author.
     """
 
@@ -74,10 +74,10 @@ class Weights:
     level: float = 0.02
 
     def __post_init__(self) -> None:
-        """Refuse what makes no order.
+        """Reject weights that yield no valid order.
 
         Raises:
-            ProblemsError: A sentence for each weight that is out of range.
+            ProblemsError: Some weights are out of range; one sentence for each.
         """
         problems = [
             f"权重 {name} 应为不小于 0 的数，现为 {value}"
@@ -95,7 +95,7 @@ class Weights:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Return the default weights with those in ``given`` in their place.
+        """Return the default weights, overridden by those in ``given``.
 
         Raises:
             ProblemsError: A weight is unknown or out of range.
@@ -112,7 +112,7 @@ def parts(factors: Columns, weights: Weights) -> dict[str, Column]:
 
     Args:
         factors: At least `FACTORS`.
-        weights: How much each part counts.
+        weights: Weights of the parts.
     """
     approval = wilson(factors["likes"], factors["dislikes"] + weights.report_dislikes * factors["reports"])
     approval *= length_weight(factors["length"], weights)
@@ -133,13 +133,13 @@ def parts(factors: Columns, weights: Weights) -> dict[str, Column]:
 
 
 def length_weight(length: Column, weights: Weights) -> Column:
-    """Return what approval is multiplied by for the length of a text: ``short`` to 1, and not more for the longest."""
+    """Return the multiplier of approval for the length of a text, from ``short`` to 1."""
     reached = np.clip((np.asarray(length, dtype=np.float64) - 1.0) / max(weights.full_length - 1.0, 1.0), 0.0, 1.0)
     return weights.short + (1.0 - weights.short) * reached
 
 
 def level_weight(level: Column, weights: Weights) -> Column:
-    """Return what approval is multiplied by for the author's level."""
+    """Return the multiplier of approval for the author's level."""
     return 1.0 + weights.level * np.clip(np.asarray(level, dtype=np.float64), 0.0, _MOST_LEVEL)
 
 
@@ -153,8 +153,8 @@ def total(columns: Columns) -> Column:
 
 
 def ordered(ids: Column, heat: Column) -> Column:
-    """Return the positions of all comments in the order of heat: the hottest first, of equal ones the newest.
+    """Return the positions of all comments by heat, hottest first; ties by id, newest first.
 
-    It is the order of the comments' ids and heat alone, whatever order they came in.
+    The order depends only on ids and heat, not on the order of the input.
     """
     return np.lexsort((ids, heat))[::-1]

@@ -1,4 +1,4 @@
-"""What a change of policy would move in a section, before it is made."""
+"""Previews what a change of policy would move in a section."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from douban_pipeline.comments.heat.score import HEAT
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A comment that another policy would put elsewhere.
+    """A comment that the other policy would move.
 
     Attributes:
-        comment_id: Which.
+        comment_id: Id of the comment.
         before: Its place, counted from 1.
         after: Its place under the other policy.
-        points: By how much its score differs.
-        rules: Names of the rules of the other policy that count for it.
+        points: Difference of its score.
+        rules: Names of the other policy's rules that count for it.
     """
 
     comment_id: int
@@ -31,7 +31,7 @@ class Move:
     rules: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return a sentence that describes the move."""
         because = f"，规则 {'、'.join(self.rules)}" if self.rules else ""
         direction = "升" if self.after < self.before else "降" if self.after > self.before else "不动"
         return f"评论 {self.comment_id}：第 {self.before} → 第 {self.after}（{direction}{because}）"
@@ -39,14 +39,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What another policy would do to a section.
+    """Effect of another policy on a section.
 
     Attributes:
-        comments: How many comments the section has.
-        hits: By rule of the other policy, for how many comments it would count.
-        changed: How many comments would get another score.
-        moved: How many of them would change place, with those that change place on top.
-        moves: These, by the higher of both places; the first of them.
+        comments: Number of comments of the section.
+        hits: Number of comments for which each rule of the other policy would count.
+        changed: Number of comments with another score.
+        moved: Number of these that change place, plus the comments that change place within the first places.
+        moves: The first of these, sorted by the higher of both places.
     """
 
     comments: int
@@ -56,7 +56,7 @@ class WhatIf:
     moves: tuple[Move, ...]
 
     def sentences(self) -> list[str]:
-        """Return what would happen, in Chinese."""
+        """Return a description of the effect, in Chinese sentences."""
         found = [f"共 {self.comments} 条评论，{self.changed} 条得分变化，{self.moved} 条名次变化。"]
         found += [f"规则「{name}」将对 {count} 条生效。" for name, count in self.hits.items()]
         return found + [f"{move}。" for move in self.moves]
@@ -65,17 +65,17 @@ class WhatIf:
 def what_if(before: Ranking, after: Ranking, *, top: int = 10, most: int = 200) -> WhatIf:
     """Compare two rankings of the same columns.
 
-    A boost far below shifts whatever it passes by one place; such shifts are told of only within the first ``top``
-    places, before or after.
+    A boost far below shifts every comment it passes by one place; such shifts are reported only within the first
+    ``top`` places, before or after.
 
     Args:
-        before: By the present policy.
-        after: By the other one.
-        top: Places in which every change is told of.
-        most: Moves that are returned.
+        before: Ranking by the current policy.
+        after: Ranking by the other policy.
+        top: Places within which every change is reported.
+        most: Maximum number of moves returned.
 
     Raises:
-        ValueError: They are not of the same comments.
+        ValueError: The rankings are of different comments.
     """
     count = len(before)
     if count != len(after) or not np.array_equal(np.sort(before.ids), np.sort(after.ids)):
@@ -116,6 +116,6 @@ def _by_row(ranking: Ranking) -> _ByRow:
 
 
 def top_moves(before: Sequence[int], after: Sequence[int]) -> int:
-    """Return how many of the first comments of ``after`` stand elsewhere than in ``before``, or came from outside."""
+    """Return how many of the first comments of ``after`` have another place than in ``before``, or are new there."""
     places = {comment: place for place, comment in enumerate(before)}
     return sum(places.get(comment) != place for place, comment in enumerate(after))

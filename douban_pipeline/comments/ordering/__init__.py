@@ -1,1 +1,1 @@
-"""What people do about the order of heat."""
+"""Operators' management of the order by heat."""

@@ -1,4 +1,4 @@
-"""Jobs by which people see to the order of heat: rules, explanations, and one section scored anew."""
+"""Jobs with which operators manage the order by heat: rules, explanations, and rescoring one section."""
 
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ _SHOWN = 200
 
 
 class RuleConfig(LaunchpadConfig):
-    """A rule that is tried or put in force."""
+    """Config of a ranking rule to preview or to activate."""
 
     dry_run: bool = Field(True, description="true 只试算 · true only shows what would move; set false to save.")
     name: str = Field("", description="规则名，小写字母、数字、下划线 · Name of the rule.")
@@ -42,7 +42,7 @@ class RuleConfig(LaunchpadConfig):
     operator: str = Field("", description="操作人 · Who does it.")
 
     def rule(self) -> Rule:
-        """Return the rule as it is applied."""
+        """Return the rule of this config."""
         return Rule(
             self.name,
             self.expression,
@@ -59,7 +59,7 @@ class RuleConfig(LaunchpadConfig):
 def try_and_save_rule(
     context: dg.OpExecutionContext, config: RuleConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Show what a rule would move in a section, and put it in force where that is wanted."""
+    """Preview what a rule would move in a section and, unless it is a dry run, activate it."""
     services.ready()
     if not config.dry_run and not config.operator.strip():
         raise ProblemsError(["保存规则需要写明操作人（operator）"])
@@ -97,7 +97,7 @@ def try_and_save_rule(
 
 
 def select_type(section_id: int) -> Any:
-    """Return a query for a section's type."""
+    """Return the query for a section's type."""
     return section.select().with_only_columns(section.c.type).where(section.c.section_id == section_id)
 
 
@@ -148,7 +148,7 @@ save_comment_rule = person_job(
 
 
 class RetireConfig(LaunchpadConfig):
-    """A rule that is taken out of force."""
+    """Config of retiring a rule."""
 
     dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to retire it.")
     name: str = Field("", description="规则名 · Name of the rule.")
@@ -157,7 +157,7 @@ class RetireConfig(LaunchpadConfig):
 def take_rule_away(
     context: dg.OpExecutionContext, config: RetireConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Take a rule out of force; the next sweep orders without it."""
+    """Retire a rule; the next sweep ranks without it."""
     services.ready()
     with reading(services.engine) as connection:
         rules = policies.rules_in_force(connection)
@@ -198,7 +198,7 @@ retire_comment_rule = person_job(
 
 
 class RebuildConfig(LaunchpadConfig):
-    """A section that is scored anew."""
+    """Config of rescoring one section."""
 
     section: int = Field(0, description="评论区编号 · Id of the section.")
 
@@ -241,7 +241,7 @@ rebuild_comment_section = person_job(
 
 
 class ExplainConfig(LaunchpadConfig):
-    """Places that are explained."""
+    """Config of explaining the ranks of comments."""
 
     section: int = Field(0, description="评论区编号 · Id of the section.")
     places: list[int] = Field(default_factory=lambda: [1, 2, 3], description="名次，从 1 数起 · Places, from 1.")
@@ -250,7 +250,7 @@ class ExplainConfig(LaunchpadConfig):
 def explain_ranks(
     context: dg.OpExecutionContext, config: ExplainConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Say why comments stand where they stand."""
+    """Explain why comments have their ranks."""
     services.ready()
     found = explain_places(services, config.section, config.places)
     for place, sentences in found.items():

@@ -1,1 +1,1 @@
-"""Scores of sections: columns read from the tables, ranked by `heat`, stored in part and published whole."""
+"""Scoring of sections: reads columns from the tables, ranks by `heat`, stores changed scores and publishes lists."""

@@ -1,7 +1,7 @@
-"""The columns of a section's roots, read some ten thousand at a time.
+"""Reads the columns of a section's roots into arrays, in batches.
 
-MySQL and MariaDB pack a batch into one text: a driver that makes Python objects of single values would take five times
-as long as the database (1,000,000 roots: 4 to 5 s against 25 s).
+MySQL and MariaDB concatenate a batch into one text: a driver that creates a Python object per value would take five
+times as long as the database (1,000,000 roots: 4 to 5 s against 25 s).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from douban_pipeline.comments.types import Attribute, CommentStatus
 
 BATCH = 20_000
 _PACKED = 64_000_000
-"""Characters that a packed batch may have: far more than one has."""
+"""Maximum number of characters of a packed batch: far more than any batch has."""
 _UNIX = 62_167_219_200
-"""``TO_SECONDS`` of 1970."""
+"""``TO_SECONDS`` of 1970-01-01."""
 _C = comment.c
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 _WINDOWED = {
@@ -61,7 +61,7 @@ _FLAGS = {
 
 
 class ColumnsError(RuntimeError):
-    """The database gave less than a whole batch; nothing was computed from it."""
+    """The database returned an incomplete batch; nothing was computed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class SectionColumns:
     Attributes:
         ids: Their ids.
         shown: Whether their own status is NORMAL.
-        stored: Their heat as it is stored.
-        scored: Whether a heat was ever computed for them.
-        read: The columns of `heat.factors.READ` that were asked for.
+        stored: Their stored heat.
+        scored: Whether their heat was ever computed.
+        read: The requested columns of `heat.factors.READ`.
     """
 
     ids: Column
@@ -83,7 +83,7 @@ class SectionColumns:
     read: dict[str, Column]
 
     def __len__(self) -> int:
-        """Return how many roots there are."""
+        """Return the number of roots."""
         return len(self.ids)
 
 
@@ -91,13 +91,13 @@ def read_columns(connection: Connection, section_id: int, wanted: Collection[str
     """Return the roots of a section, shown or not, with the columns ``wanted``.
 
     Args:
-        connection: The database.
-        section_id: The section.
-        wanted: Names of columns, as `heat.ranking.columns_to_read` gives them.
-        now: What ages and windows are counted back from.
+        connection: Connection to the database.
+        section_id: Id of the section.
+        wanted: Names of columns, as `heat.ranking.columns_to_read` returns them.
+        now: Reference time of ages and windows.
 
     Raises:
-        ColumnsError: The database cut a batch short.
+        ColumnsError: The database truncated a batch.
     """
     if _packs(connection):
         connection.execute(text("SET SESSION group_concat_max_len = :most"), {"most": _PACKED})
@@ -127,14 +127,14 @@ def _batches(connection: Connection, section_id: int) -> Column:
     of_comment = (_C.comment_id, *_COUNTERS.values(), _C.status, _C.attributes, _C.publisher_id)
     wanted: list[ColumnElement[Any]] = [*of_comment, _seconds(connection, _C.created_at)]
     roots = (_C.section_id == section_id, _C.root_id == 0)
-    # The index of a section goes by status, and by id within it: only so is a batch found without sorting all.
+    # The section's index is ordered by status, then id: only per status is a batch found without sorting all rows.
     return np.concatenate(
         [_read(connection, wanted, _C.comment_id, (*roots, _C.status == status)) for status in CommentStatus]
     )
 
 
 def _seconds(connection: Connection, moment: ColumnElement[Any]) -> ColumnElement[int]:
-    """Return whole seconds since 1970 of a column of moments; not by a function that minds the session's time zone."""
+    """Return the whole seconds since 1970 of a timestamp column, independent of the session's time zone."""
     if _packs(connection):
         return func.to_seconds(moment, type_=BigInteger) - _UNIX
     return cast(func.strftime("%s", moment), Integer)
@@ -151,7 +151,7 @@ def _stored(connection: Connection, section_id: int, ids: Column) -> tuple[Colum
 
 
 def _windows(connection: Connection, section_id: int, ids: Column, now: datetime) -> dict[str, Column]:
-    """Return impressions of all time, of the last day and the last week, and likes of the latter two."""
+    """Return impressions in total, of the last day and of the last week, and likes of the last day and week."""
     day, week = (impression.c.hour > now - each for each in (_DAY, _WEEK))
     numbers = {
         "impressions": func.sum(impression.c.shown),
@@ -169,7 +169,7 @@ def _windows(connection: Connection, section_id: int, ids: Column, now: datetime
     rows = _of_ids(connection, query, impression.c.comment_id, ids)
     at, known = _places(ids, rows[:, 0])
     for position, name in enumerate(numbers, start=1):
-        # Likes that were taken back in a later hour than they were given in may make a window negative.
+        # Likes withdrawn in a later hour than they were given may make a window negative.
         found[name][at] = np.maximum(rows[known, position], 0)
     return found
 
@@ -189,7 +189,7 @@ def _texts(connection: Connection, section_id: int, ids: Column) -> Column:
 
 
 def _places(ids: Column, keys: Column, order: Column | None = None) -> tuple[Column, Column]:
-    """Return where in ``ids`` those of ``keys`` stand that are there, and which of ``keys`` they are."""
+    """Return the positions in ``ids`` of those ``keys`` that occur there, and the positions of these keys."""
     if not len(ids) or not len(keys):
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing
@@ -200,9 +200,9 @@ def _places(ids: Column, keys: Column, order: Column | None = None) -> tuple[Col
 
 
 def _of_ids(connection: Connection, query: Select[Any], key: ColumnElement[int], ids: Column) -> Column:
-    """Return the rows of a query of whole numbers, batch by batch from the least of ``ids`` to the greatest.
+    """Return the rows of an integer query, in batches of ascending ``ids``.
 
-    The database takes ids where a section is large, and the section's index where it is small.
+    The database looks ids up where a section is large, and uses the section's index where it is small.
     """
     rising = np.sort(ids)
     batches: list[Column] = []
@@ -228,7 +228,7 @@ def _read(
     key: ColumnElement[int],
     where: Sequence[ColumnElement[bool]],
 ) -> Column:
-    """Return whole numbers of all rows, batch by batch along ``key``."""
+    """Return integer columns of all rows, batch by batch along ``key``."""
     packs = _packs(connection)
     batches = list(_packed(connection, wanted, key, where) if packs else _plain(connection, wanted, where))
     return np.concatenate(batches) if batches else np.zeros((0, len(wanted)), dtype=np.int64)
@@ -254,7 +254,7 @@ def _packed(
 
 
 def _pack(wanted: Sequence[ColumnElement[Any]]) -> Select[tuple[int, str]]:
-    """Return a query for how many rows there are, and all their numbers as one text."""
+    """Return a query for the number of rows and for all their numbers as one text."""
     row = func.concat_ws(literal_column("' '"), *wanted)
     return select(func.count(), func.group_concat(row.op("SEPARATOR")(literal_column("' '"))))
 

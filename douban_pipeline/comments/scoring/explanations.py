@@ -1,4 +1,4 @@
-"""Why comments of a section stand where they stand in this moment; nothing is written."""
+"""Explains the current ranks of comments of a section; nothing is written."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from douban_pipeline.core.errors import ProblemsError
 
 _KEPT = timedelta(minutes=1)
 _MOST_ROWS = 1_000_000
-"""Roots of all kept sections together; a larger one is ranked for each question."""
+"""Maximum number of roots of all cached sections together; a larger section is ranked for each request."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A section as it was ranked.
+    """A ranked section.
 
     Attributes:
-        ranking: Its roots, the hottest first.
-        read: The columns that they were ranked by.
-        policy: What they were ranked by.
+        ranking: Its roots, hottest first.
+        read: The columns that the ranking was computed from.
+        policy: The policy of the ranking.
         version: Changes with every event and rule.
-        at: When it was read; ages and windows are as of then.
+        at: Time of reading; reference time of ages and windows.
     """
 
     ranking: Ranking
@@ -44,9 +44,9 @@ class _Ranked:
 
 
 class RankedSections:
-    """Sections as they were ranked a moment ago, for who asks about one comment after another; threads share it.
+    """Cache of ranked sections for successive requests about single comments; thread-safe.
 
-    A section is ranked again once something happened in it, a rule changed, or a minute is over.
+    A section is ranked again after an event in it, a change of a rule, or one minute.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class RankedSections:
         self._lock = threading.Lock()
 
     def get(self, connection: Connection, section_id: int, weights: Mapping[str, Any], now: datetime) -> _Ranked:
-        """Return a section as it is ranked now.
+        """Return a section's current ranking, cached or computed.
 
         Raises:
             ProblemsError: There is no such section, or a rule cannot be applied.
@@ -75,7 +75,7 @@ class RankedSections:
 
 
 def policy_of(connection: Connection, section_id: int, weights: Mapping[str, Any]) -> Policy:
-    """Return what a section is ordered by.
+    """Return the ranking policy of a section.
 
     Raises:
         ProblemsError: There is no such section, or a rule cannot be applied.
@@ -90,7 +90,7 @@ def policy_of(connection: Connection, section_id: int, weights: Mapping[str, Any
 def explain_places(
     connection: Connection, section_id: int, places: Sequence[int], weights: Mapping[str, Any], now: datetime
 ) -> dict[int, list[str]]:
-    """Return by place, counted from 1, why a comment stands there, in Chinese sentences.
+    """Return by place, counted from 1, the explanation of its comment's rank, in Chinese sentences.
 
     Raises:
         ProblemsError: There is no such section or place, or a rule cannot be applied.
@@ -111,7 +111,7 @@ def explain_comment(
     now: datetime,
     sections: RankedSections,
 ) -> list[str]:
-    """Return why a root stands where it stands, in Chinese sentences; none for a comment that is in no list.
+    """Return the explanation of a root's rank, in Chinese sentences; none for a comment that is in no list.
 
     Raises:
         ProblemsError: There is no such section, or a rule cannot be applied.
@@ -122,7 +122,7 @@ def explain_comment(
 
 
 def _rank(connection: Connection, section_id: int, policy: Policy, now: datetime) -> tuple[Ranking, Columns]:
-    """Return the roots of a section that are shown, ranked as they are now, and what they were ranked by."""
+    """Return the current ranking of a section's shown roots, and the columns it was computed from."""
     found = read_columns(connection, section_id, columns_to_read(policy), now)
     read = {name: column[found.shown] for name, column in found.read.items()}
     return rank(found.ids[found.shown], read, policy), read

@@ -1,11 +1,11 @@
-"""Sorted sets of sections in the order of heat: written whole, swapped in one step, in segments where they are long.
+"""Lists of sections by heat in Redis: sorted sets, written completely, swapped atomically, and segmented if long.
 
-    cmt:{12}:heat            what is current: version, segments with their last place, how many, when
+    cmt:{12}:heat            the current version: its name, segments with their last heat, count, time
     cmt:{12}:heat:<v>:<n>    segment n of version v: members are ids, scores are heat
 
-Members are ids of `_DIGITS` digits, so that Redis orders comments of equal heat as the tables do: the newest first. The
-braces keep all keys of a section on one node of a cluster. A version that was replaced lives on for `GRACE` seconds,
-for whoever is reading it; one that was never finished expires.
+Members are ids of `_DIGITS` digits, so that Redis orders comments of equal heat as the tables do: newest first. The
+braces keep all keys of a section on one node of a cluster. A replaced version expires after `GRACE` seconds, so that
+its current readers can finish; a version that was never completed expires too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from redis import Redis
 from douban_pipeline.comments.heat.graph import Column
 
 SEGMENT = 200_000
-"""Members of one sorted set: beyond that, operations on it get slow and its release blocks."""
+"""Maximum size of one sorted set: operations on larger ones are slow, and deleting them blocks Redis."""
 LIFE = 8 * 86_400
-"""Seconds that a list lives without being published anew; then lists are read from the tables."""
+"""Time to live of a list in seconds, unless it is published again; after that the tables are read."""
 GRACE = 600
 _BUILDING = 3600
 _COMMAND = 1000
-"""Members of one command: Redis serves nobody else meanwhile."""
+"""Members per command: Redis serves no other client during a command."""
 _PIPELINE = 10
 _DIGITS = 19
 
@@ -45,7 +45,7 @@ if old then
 end
 return 1
 """
-"""Makes a version current, and lets the one before expire."""
+"""Makes a version the current one, and sets the expiry of the previous one."""
 
 _BEHIND = """
 -- KEYS: a segment. ARGV: heat, member, how many. Those of equal heat are halved: there may be most of a section.
@@ -57,7 +57,7 @@ while low < high do
 end
 return redis.call('ZREVRANGE', KEYS[1], low, low + tonumber(ARGV[3]) - 1, 'WITHSCORES')
 """
-"""Comments of a segment behind a place, whether it is in it or not."""
+"""Returns the comments of a segment that follow a place, whether a comment is still at that place or not."""
 
 _PUT = """
 -- ARGV: seconds that it lives, whether those that are in it stay where they are, then heat and member in turns.
@@ -89,20 +89,20 @@ for i = 3, #ARGV, 2 do
 end
 return 1
 """
-"""Puts comments where their heat belongs, if the list is there; never makes a list of its own.
+"""Inserts comments by heat if the list exists; never creates a list.
 
-Where Redis dropped a segment for want of memory the whole list is given up, and read from the tables."""
+If Redis evicted a segment for lack of memory, the whole list is dropped and the tables are read instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatList:
-    """What is current of a section.
+    """The current version of a section's list.
 
     Attributes:
-        version: Names its sorted sets.
-        count: How many comments were published.
-        segments: How many sorted sets there are; one at least.
-        at: When it was published, in seconds since 1970.
+        version: Name of the version, part of the keys of its sorted sets.
+        count: Number of comments at the time of publishing.
+        segments: Number of sorted sets; at least one.
+        at: Time of publishing, in seconds since 1970.
     """
 
     version: str
@@ -112,11 +112,11 @@ class HeatList:
 
 
 class HeatLists:
-    """The sorted sets of all sections of a site.
+    """Lists by heat of all sections of a site.
 
     Args:
-        client: Redis.
-        prefix: What keys begin with; sites that share a Redis have different ones.
+        client: Redis client.
+        prefix: Prefix of keys; sites that share a Redis have different ones.
     """
 
     def __init__(self, client: Redis, prefix: str = "cmt:") -> None:
@@ -126,13 +126,13 @@ class HeatLists:
         self._put = client.register_script(_PUT)
 
     def publish(self, section_id: int, ids: Column, heat: Column, now: datetime) -> HeatList:
-        """Replace a section's list; readers see the old one until the new one is whole.
+        """Replace a section's list; readers see the old one until the new one is complete.
 
         Args:
-            section_id: The section.
-            ids: The comments that are shown, the hottest first.
-            heat: Their heat, falling.
-            now: When the scores were computed.
+            section_id: Id of the section.
+            ids: The comments shown, hottest first.
+            heat: Their heat, descending.
+            now: Time at which the scores were computed.
         """
         version = uuid.uuid4().hex[:12]
         starts = range(0, max(len(ids), 1), SEGMENT)
@@ -157,7 +157,7 @@ class HeatLists:
         pipeline.execute()
 
     def current(self, section_id: int) -> HeatList | None:
-        """Return what is current of a section; None if nothing is published."""
+        """Return the current version of a section's list; None if there is none."""
         stored: Any = self._client.get(self._current(section_id))
         if stored is None:
             return None
@@ -165,9 +165,9 @@ class HeatLists:
         return HeatList(known["version"], known["count"], known["segments"], known["at"])
 
     def page(self, section_id: int, offset: int, most: int) -> list[tuple[int, int]] | None:
-        """Return comments from the ``offset``-th on as heat and id; None where no list is published.
+        """Return comments starting at position ``offset`` as (heat, id); None where no list is published.
 
-        Their status has to be looked at before they are shown.
+        The caller has to check their status before showing them.
         """
         known = self.current(section_id)
         if known is None:
@@ -175,7 +175,7 @@ class HeatLists:
         found: list[tuple[int, int]] = []
         segments = self._lengths(section_id, known)
         if known.count and not all(length for _, length in segments):
-            return None  # Redis dropped a segment for want of memory
+            return None  # Redis evicted a segment for lack of memory
         for key, length in segments:
             if offset < length and len(found) < most:
                 found += self._range(key, offset, offset + most - len(found) - 1)
@@ -183,12 +183,12 @@ class HeatLists:
         return found
 
     def after(self, section_id: int, heat: int, comment_id: int, most: int) -> list[tuple[int, int]] | None:
-        """Return the comments behind one of that heat and id, whether it is still there or not, as `page` does."""
+        """Return the comments that follow a (heat, id), whether that comment is still listed or not; see `page`."""
         known = self.current(section_id)
         if known is None:
             return None
         if known.segments > 1 and not all(length for _, length in self._lengths(section_id, known)):
-            return None  # as in `page`: comments of that segment would be passed over
+            return None  # see `page`: comments of that segment would be skipped
         found: list[tuple[int, int]] = []
         for number in range(known.segments):
             key, wanted = self._segment(section_id, known.version, number), most - len(found)
@@ -198,12 +198,12 @@ class HeatLists:
         return found
 
     def put(self, section_id: int, places: Iterable[tuple[int, int]], *, only_new: bool = False) -> bool:
-        """Put comments where they belong, if the section's list is there; return whether it is.
+        """Insert comments by heat if the section's list exists; return whether it does.
 
         Args:
-            section_id: The section.
-            places: Heat and id of each comment.
-            only_new: Leave those that are in the list where they are.
+            section_id: Id of the section.
+            places: (heat, id) of each comment.
+            only_new: Keep the place of comments that are in the list already.
         """
         given = [part for heat, number in places for part in (heat, f"{number:0{_DIGITS}d}")]
         there = True
@@ -213,7 +213,7 @@ class HeatLists:
         return there
 
     def remove(self, section_id: int, ids: Iterable[int]) -> None:
-        """Take comments out of a section's list."""
+        """Remove comments from a section's list."""
         members = [f"{each:0{_DIGITS}d}" for each in ids]
         known = self.current(section_id) if members else None
         if known is None:
@@ -228,7 +228,7 @@ class HeatLists:
         self._client.close()
 
     def drop(self, section_id: int) -> None:
-        """Forget a section's list; it is read from the tables until it is published again."""
+        """Delete a section's list; the tables are read until it is published again."""
         self._client.delete(self._current(section_id))
 
     def ids(self, section_id: int) -> Column | None:

@@ -1,4 +1,4 @@
-"""Impressions: reports of clients become hours, hours of the past become one row a comment."""
+"""Impressions: counts clients' reports by hour, and aggregates old hours into one row per comment."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from douban_pipeline.comments.store.tables import comment, impression
 from douban_pipeline.core.database import chunks, run_transaction, upsert
 
 BEFORE = datetime(1970, 1, 1, tzinfo=UTC)
-"""The hour of the row that holds everything before the windows."""
+"""Value of ``hour`` of the row that holds everything before the windows."""
 KEPT = timedelta(days=8)
-"""Hours are kept for the longest window, and a day for whoever is late."""
+"""How long hours are kept: the longest window, plus a day for late reports."""
 _BATCH = 500
 
 
 def add_impressions(
     connection: Connection, seen: Mapping[int, int], now: datetime, liked: Mapping[int, int] | None = None
 ) -> int:
-    """Add how often comments were shown, and how many likes they gained, to this hour; return how many were known.
+    """Add impressions and gained likes of comments to the current hour; return how many of the comments exist.
 
-    One statement for some hundred comments: callers collect reports and write them together.
+    One statement per some hundred comments: callers collect reports and write them together.
     """
     liked = liked or {}
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -50,9 +50,9 @@ def _add(connection: Connection, rows: list[dict[str, object]]) -> None:
 
 
 def roll_up(engine: Engine, now: datetime) -> int:
-    """Add hours before `KEPT` to the row of a comment's past; return how many rows became one.
+    """Add hours older than `KEPT` to the row of a comment's past; return how many rows were aggregated.
 
-    Some hundred comments a transaction: whoever is interrupted goes on where it was.
+    Some hundred comments per transaction; after an interruption the next run continues.
     """
     bound = now.astimezone(UTC) - KEPT
     old = [impression.c.hour < bound, impression.c.hour > BEFORE]

@@ -1,6 +1,6 @@
-"""The heat of comments that are just being published: by the same factors, rules and experiments as a sweep's.
+"""Initial heat of new comments, computed with the same factors, rules and experiments as in a sweep.
 
-So a comment stands where it belongs at once, and one that a rule sinks is not on top until the next sweep.
+So a new comment gets its proper place at once, and one that a rule sinks is not on top until the next sweep.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from douban_pipeline.core.errors import ProblemsError
 
 _LOG = logging.getLogger(__name__)
 _FRESH = timedelta(seconds=30)
-"""How long rules and experiments are kept that were read."""
+"""How long rules and experiments are cached."""
 
 
 class NewcomerHeat:
-    """Gives new roots their heat.
+    """Computes the heat of new roots.
 
     Args:
         engine: The database, for rules and experiments.
-        weights: Those that differ from the usual ones.
+        weights: Weights that differ from the default ones.
     """
 
     def __init__(self, engine: Engine, weights: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class NewcomerHeat:
         self._policies: Policies | None = None
 
     def score(self, batch: BatchState) -> None:
-        """Put rows of scores for the new roots of a batch into it; without them their heat is 0 until a sweep."""
+        """Add score rows for the new roots to a batch; without them their heat is 0 until a sweep."""
         sections: dict[int, list[CommentState]] = {}
         for number in sorted(batch.new_comments):
             if batch.comments[number].is_root:
@@ -70,7 +70,7 @@ class NewcomerHeat:
 
 
 def _columns(roots: Sequence[CommentState], wanted: Collection[str], now: datetime) -> dict[str, Column]:
-    """Return the columns of roots that nobody has seen yet; those taken in from elsewhere bring likes with them."""
+    """Return the columns of new roots, which have no impressions yet; imported ones have likes."""
     columns = {
         "likes": [root.like_count for root in roots],
         "dislikes": [root.dislike_count for root in roots],

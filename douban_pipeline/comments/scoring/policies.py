@@ -1,4 +1,4 @@
-"""Rules and experiments as the tables keep them: read, tried, saved, retired."""
+"""Stores rules and experiments: reading, activating, retiring, starting and ending them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT_MOVES = 50
 
 
 def rules_in_force(connection: Connection) -> list[Rule]:
-    """Return the rules that are applied, by name.
+    """Return the active rules, by name.
 
     Raises:
         ProblemsError: A stored rule cannot be read.
@@ -31,29 +31,29 @@ def rules_in_force(connection: Connection) -> list[Rule]:
 
 
 def policies(connection: Connection, weights: Mapping[str, Any]) -> Policies:
-    """Return what every section is ordered by: rules in force and experiments that run.
+    """Return the ranking policies of sections: active rules and running experiments.
 
     Raises:
-        ProblemsError: A weight, a rule or an experiment has a fault; a sentence for each.
+        ProblemsError: A weight, a rule or an experiment has a fault; one sentence for each.
     """
     return Policies(weights, rules_in_force(connection), running(connection))
 
 
 def running(connection: Connection) -> list[Experiment]:
-    """Return the experiments that run, by name."""
+    """Return the running experiments, by name."""
     query = select(experiment).where(experiment.c.state == RUNNING).order_by(experiment.c.name)
     return [_experiment(row) for row in connection.execute(query).mappings()]
 
 
 def with_rule(rules: Sequence[Rule], changed: Rule) -> list[Rule]:
-    """Return ``rules`` with one of them put in place of its namesake, or added."""
+    """Return ``rules`` with ``changed`` added, or replacing the rule of the same name."""
     return [*(each for each in rules if each.name != changed.name), changed]
 
 
 def save_rule(connection: Connection, saved: Rule, found: WhatIf, author: str, now: datetime) -> int:
-    """Put a rule in force in place of the revision before, with what it was seen to move; return its revision.
+    """Activate a rule in place of its previous revision, and store its preview; return the new revision.
 
-    The rule has to be one that `heat.rules.rule_set` accepts beside the others.
+    The caller has to validate it with `heat.rules.rule_set` together with the others.
     """
     last = connection.execute(select(func.max(rule.c.revision)).where(rule.c.name == saved.name)).scalar()
     retire_rule(connection, saved.name, now)
@@ -83,13 +83,13 @@ def save_rule(connection: Connection, saved: Rule, found: WhatIf, author: str, n
 
 
 def retire_rule(connection: Connection, name: str, now: datetime) -> bool:
-    """Take a rule out of force; return whether it was in force."""
+    """Retire a rule; return whether it was active."""
     statement = update(rule).where(rule.c.name == name, rule.c.state == ACTIVE)
     return connection.execute(statement.values(state=RETIRED, retired_at=now)).rowcount > 0
 
 
 def save_experiment(connection: Connection, saved: Experiment, author: str, now: datetime) -> None:
-    """Start an experiment, or end one of that name and start it as it is now."""
+    """Start an experiment; a running one of that name is ended and restarted with the new values."""
     end_experiment(connection, saved.name, now)
     values: dict[str, Any] = {
         "salt": saved.salt,
@@ -109,13 +109,13 @@ def save_experiment(connection: Connection, saved: Experiment, author: str, now:
 
 
 def end_experiment(connection: Connection, name: str, now: datetime) -> bool:
-    """End an experiment; return whether it ran."""
+    """End an experiment; return whether it was running."""
     statement = update(experiment).where(experiment.c.name == name, experiment.c.state == RUNNING)
     return connection.execute(statement.values(state="ended", ended_at=now)).rowcount > 0
 
 
 def find_experiment(connection: Connection, name: str) -> tuple[Experiment, datetime, str] | None:
-    """Return an experiment by name with when it began and its state, running or ended; None where there is none."""
+    """Return an experiment by name with its start and its state, running or ended; None where there is none."""
     row = connection.execute(select(experiment).where(experiment.c.name == name)).mappings().one_or_none()
     return (_experiment(row), row["started_at"] or row["created_at"], row["state"]) if row is not None else None
 

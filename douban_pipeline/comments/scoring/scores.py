@@ -1,4 +1,4 @@
-"""What is stored of a ranking: the heat of every root, its parts, and what rules decided."""
+"""Stores rankings: the heat of every root, its parts, and the decisions of rules."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from douban_pipeline.comments.store.tables import score
 from douban_pipeline.core.database import run_transaction, upsert
 
 TOLERANCE = 1000
-"""Millionths by which a stored heat may be off. Lists use what is stored, so that a sweep does not write every row for
-a decay that nobody sees: a quarter of an hour moves comments of more than a day by less."""
+"""Maximum deviation of a stored heat, in millionths. Lists use the stored heat, so that a sweep does not rewrite every
+row for an invisible decay: within a quarter of an hour, comments older than a day change by less."""
 BATCH = 2000
 
 
 def settle(ranking: Ranking, columns: SectionColumns) -> Column:
-    """Return the heat of every root by its place in ``columns``: the stored one where it is near enough."""
+    """Return the heat of every root by its position in ``columns``; the stored one if it is within `TOLERANCE`."""
     heat = np.empty(len(columns), dtype=np.int64)
     heat[ranking.rows] = ranking.heat
     near = columns.scored & (np.abs(heat - columns.stored) < TOLERANCE)
@@ -41,9 +41,9 @@ def store_scores(
     variant: str,
     now: datetime,
 ) -> int:
-    """Write the scores that changed, some thousand a transaction; return how many they were.
+    """Write the scores that changed, some thousand per transaction; return their number.
 
-    Whoever is interrupted begins anew: what was written is not written again.
+    After an interruption the next run writes only what is still missing.
     """
     changed = np.flatnonzero(~columns.scored | (heat != columns.stored))
     for start in range(0, len(changed), BATCH):
@@ -63,11 +63,11 @@ def score_rows(
     """Yield rows of `cmt_score`.
 
     Args:
-        chosen: Which of the roots, by their places in the columns that were ranked.
-        section_id: Their section.
-        ranking: Of all of them.
+            chosen: Roots to yield, by their positions in the columns that were ranked.
+        section_id: Id of their section.
+        ranking: Ranking of all roots of the section.
         variant: Experiment and variant.
-        now: When it was computed.
+        now: Time of computation.
     """
     place = np.empty(len(ranking), dtype=np.int64)
     place[ranking.rows] = np.arange(len(ranking))

@@ -1,4 +1,4 @@
-"""One section, and all that are active: read, ranked, published, stored."""
+"""Scores sections, one or all active ones: reads, ranks, publishes and stores."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _MOVING = (
     EventKind.SET_STATUS,
     EventKind.UNDO_STATUS,
 )
-"""Events that make a comment enter or leave a list."""
+"""Events that add a comment to a list or remove it."""
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSection:
-    """What scoring one section came to.
+    """Result of scoring one section.
 
     Attributes:
-        section_id: Which.
-        comments: How many roots it has.
-        published: How many of them are in the list.
-        written: How many scores changed enough to be written.
-        moved: How many places of the first ten hold another comment than before.
+        section_id: Id of the section.
+        comments: Number of its roots.
+        published: Number of them in the list.
+        written: Number of scores that changed enough to be written.
+        moved: Number of places among the first ten that hold another comment than before.
         variant: Experiment and variant; empty outside of experiments.
-        hits: By rule, for how many roots it counted.
-        seconds: How long reading, ranking, publishing and storing took.
+        hits: Number of roots to which each rule applied.
+        seconds: Duration of reading, ranking, publishing and storing.
     """
 
     section_id: int
@@ -59,7 +59,7 @@ class ScoredSection:
 
 
 def rank_section(engine: Engine, section_id: int, policy: Policy, now: datetime) -> tuple[SectionColumns, Ranking]:
-    """Return the roots of a section as they are, and their order under ``policy``; nothing is written."""
+    """Return the current roots of a section and their order under ``policy``; nothing is written."""
     with reading(engine) as connection:
         columns = read_columns(connection, section_id, columns_to_read(policy), now)
     return columns, rank(columns.ids, columns.read, policy)
@@ -73,12 +73,12 @@ def score_section(
     now: datetime,
     clock: Callable[[], float] = time.perf_counter,
 ) -> ScoredSection:
-    """Score a section, publish its list where there is Redis, and store what changed.
+    """Score a section, publish its list where there is Redis, and store the changed scores.
 
-    Published before it is stored: readers have the new order at once, and the tables follow.
+    The list is published before the scores are stored, so that readers get the new order first.
     """
     begun = clock()
-    serial = _serial(engine, section_id)  # what is read after it is of that serial or later
+    serial = _serial(engine, section_id)  # data read after this is of this serial or later
     with reading(engine) as connection:
         columns = read_columns(connection, section_id, columns_to_read(policy), now)
     before = _top(columns)
@@ -96,7 +96,7 @@ def score_section(
     published = clock()
     written = store_scores(engine, section_id, ranking, columns, heat, policy.variant, now)
     if lists is not None:
-        _catch_up(engine, lists, section_id, serial)  # whoever was shown again meanwhile has its new heat now
+        _catch_up(engine, lists, section_id, serial)  # comments shown again since then get their new heat
     stored = clock()
     return ScoredSection(
         section_id,
@@ -116,7 +116,7 @@ def score_section(
 
 
 def _top(columns: SectionColumns) -> list[int]:
-    """Return the first ids by the heat that is stored; none before the first scoring."""
+    """Return the first ids by stored heat; none before the first scoring."""
     if not columns.scored.any():
         return []
     order = score_rules.ordered(columns.ids, columns.stored)
@@ -124,16 +124,16 @@ def _top(columns: SectionColumns) -> list[int]:
 
 
 def _serial(engine: Engine, section_id: int) -> int:
-    """Return the serial of the last event that was applied in a section; 0 for one that does not exist."""
+    """Return the serial of the last event applied in a section; 0 for a section that does not exist."""
     query = select(section.c.event_seq).where(section.c.section_id == section_id)
     with reading(engine) as connection:
         return connection.execute(query).scalar() or 0
 
 
 def _catch_up(engine: Engine, lists: HeatLists, section_id: int, serial: int) -> None:
-    """Have the list follow what was published, hidden or shown again since a serial, with the heat of the tables.
+    """Update the list with comments published, hidden or shown again since a serial, with the heat of the tables.
 
-    Workers tell the list of this themselves, but may have told the one that was replaced.
+    Workers update lists too, but may have updated the version that was replaced.
     """
     query = (
         select(event.c.seq, comment.c.comment_id, comment.c.status, score.c.heat)
@@ -150,12 +150,12 @@ def _catch_up(engine: Engine, lists: HeatLists, section_id: int, serial: int) ->
         shown = {row.comment_id: row.heat or 0 for row in rows if row.status == CommentStatus.NORMAL}
         lists.put(section_id, [(heat, number) for number, heat in shown.items()])
         lists.remove(section_id, {row.comment_id for row in rows} - set(shown))
-        # Once more: what was read may have changed before it was told.
+        # Repeat: the rows may have changed before the list was updated.
         serial = max(row.seq for row in rows)
 
 
 def active_sections(engine: Engine, now: datetime) -> list[tuple[int, int]]:
-    """Return ids and types of the sections in which something happened within `ACTIVE_FOR`, the latest first."""
+    """Return (id, type) of the sections with an event within `ACTIVE_FOR`, most recent first."""
     query = (
         select(section.c.section_id, section.c.type)
         .where(section.c.active_at > now - ACTIVE_FOR)
@@ -174,7 +174,7 @@ def score_active(
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[ScoredSection]:
-    """Score the active sections, the latest first, and begin none after ``seconds``."""
+    """Score the active sections, most recent first; start no section after ``seconds``."""
     end = clock() + seconds
     for section_id, section_type in active_sections(engine, now):
         if clock() >= end:

@@ -1,1 +1,1 @@
-"""The tables of the comment system, and what is read and written in them."""
+"""Tables of the comment system, and the queries that read and write them."""

@@ -1,8 +1,8 @@
-"""A batch of events between the database and memory: what they touch is loaded, and what they changed written back.
+"""Loads what a batch of events touches from the database, and writes back what the events changed.
 
-One transaction takes a batch: the rows, the counters and the marks that its events are applied are committed together,
-under the lock of the shard and only while its owner's token holds. So a worker that is killed anywhere leaves either
-all of a batch or nothing of it, and one that was thought dead changes nothing any more.
+A batch is one transaction: its rows, its counters and the marking of its events as applied are committed together,
+under the lock of the shard and only while the owner's fencing token is valid. So a worker that is killed at any point
+leaves all of a batch or nothing, and a worker that lost its lease can no longer change anything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from douban_pipeline.comments.types import (
 from douban_pipeline.core.database import chunks, upsert
 
 _AUTHORS = 32
-"""Whose last texts one statement asks for."""
+"""Number of authors whose last texts one statement reads."""
 _COMMENT_COLUMNS = tuple(tables.comment.c.keys())
 _CHANGING = (
     "child_total",
@@ -49,7 +49,7 @@ _CHANGING = (
     "updated_at",
     "meta",
 )
-"""Columns of a comment that change once it is written."""
+"""Columns of a comment that change after it is written."""
 _UNSCORED: dict[str, Any] = {
     "heat": 0,
     "score": 0.0,
@@ -75,7 +75,7 @@ _SECTION_CHANGING = (
 
 
 def select_pending(connection: Connection, shard: int, most: int) -> list[PendingEvent]:
-    """Return events of a shard that wait, in order; at most so many."""
+    """Return at most ``most`` pending events of a shard, in order."""
     query = (
         select(tables.event)
         .where(tables.event.c.shard == shard, tables.event.c.state == EventState.PENDING)
@@ -86,7 +86,7 @@ def select_pending(connection: Connection, shard: int, most: int) -> list[Pendin
 
 
 def still_pending(connection: Connection, events: Sequence[PendingEvent]) -> set[int]:
-    """Return which of some events nobody has applied, by id."""
+    """Return the ids of those events that are still pending."""
     found: set[int] = set()
     for part in chunks([event.event_id for event in events]):
         query = select(tables.event.c.event_id).where(
@@ -97,7 +97,7 @@ def still_pending(connection: Connection, events: Sequence[PendingEvent]) -> set
 
 
 def event_of(row: RowMapping) -> PendingEvent:
-    """Return an event as steps take it."""
+    """Return an event row as the input of the steps."""
     return PendingEvent(
         event_id=row["event_id"],
         section_id=row["section_id"],
@@ -114,7 +114,7 @@ def event_of(row: RowMapping) -> PendingEvent:
 def load_batch(
     connection: Connection, events: Sequence[PendingEvent], now: datetime, *, reports_to_review: int = 0
 ) -> BatchState:
-    """Return everything that events touch, as it is.
+    """Return the current state of everything that events touch.
 
     Raises:
         KeyError: An event names a section that does not exist.
@@ -176,7 +176,7 @@ def _rows(connection: Connection, table: Table, key: str, values: Sequence[int],
 
 
 def write_batch(connection: Connection, batch: BatchState, events: Sequence[PendingEvent]) -> None:
-    """Write what events changed, and mark them as applied."""
+    """Write what events changed, and mark the events as applied."""
     _write_comments(connection, batch)
     _write_opinions(connection, batch)
     _write_moderation(connection, batch)
@@ -264,7 +264,7 @@ def _write_moderation(connection: Connection, batch: BatchState) -> None:
 
 
 def _mark(connection: Connection, now: datetime, events: Sequence[PendingEvent]) -> None:
-    # In one statement: the values beside the id and what changes are never written, for the rows are there.
+    # One upsert for all events: the rows exist, so the placeholder values of the other columns are never written.
     unwritten = {
         "shard": 0,
         "section_id": 0,
@@ -289,19 +289,19 @@ def _mark(connection: Connection, now: datetime, events: Sequence[PendingEvent])
 
 
 def text_hash(text: str) -> str:
-    """Return a hash by which a text is recognised whatever its blanks and case."""
+    """Return a hash of a text that ignores whitespace and case."""
     return hashlib.sha1("".join(text.casefold().split()).encode(), usedforsecurity=False).hexdigest()
 
 
 def recent_hashes(
     connection: Connection, authors: Iterable[tuple[int, int]], most: int = 10
 ) -> dict[tuple[int, int], set[str]]:
-    """Return hashes of the last texts of users, by user and section: the same word may suit two films."""
+    """Return hashes of users' last texts, by user and section: the same words may be fine under two films."""
     found: dict[tuple[int, int], set[str]] = {author: set() for author in authors}
     rising = sorted(found)
     for start in range(0, len(rising), _AUTHORS):
         part = rising[start : start + _AUTHORS]
-        # As many parts as a power of two, so that few statements are ever made and each is made once.
+        # Padded to a power of two, so that there are only few different statements and each is compiled once.
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         for row in connection.execute(union_all(*(select(_last_texts(*author, most)) for author in part))):
             found[row.publisher_id, row.section_id].add(row.content_hash)

@@ -1,4 +1,4 @@
-"""Counting anew what the counters of a section should be, from its rows: whatever differs is a fault."""
+"""Recomputes the counters of a section from its rows; any difference is a fault."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _root = comment.alias("root")
 
 
 def count_differences(connection: Connection, section_id: int) -> Iterator[str]:
-    """Yield a sentence for each counter of a section or its comments that is not what its rows say."""
+    """Yield a sentence for each counter of a section or its comments that differs from its rows."""
     kept = connection.execute(select(section).where(section.c.section_id == section_id)).mappings().one()
     shown = and_(comment.c.status == _NORMAL, (comment.c.root_id == 0) | (_root.c.status == _NORMAL))
     query = (

@@ -1,4 +1,4 @@
-"""The queue of what is to happen in sections: a row is written in the request, and applied by a worker."""
+"""Event queue of sections: the request writes a row, a worker applies it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from douban_pipeline.core.database import chunks, insert_missing
 
 @dataclass(frozen=True, slots=True)
 class EventInput:
-    """An event that is to be.
+    """An event to be queued.
 
     Attributes:
-        section_id: Where it happens.
-        kind: What happens.
-        actor: Who does it.
-        request_key: The same key twice is one event; at most 64 characters.
-        comment_id: What it is about; 0 for the section.
-        payload: What else there is to know.
+        section_id: Section in which it happens.
+        kind: Kind of the event.
+        actor: Originator of the event.
+        request_key: Idempotency key: the same key twice is one event; at most 64 characters.
+        comment_id: Comment that it is about; 0 for the section.
+        payload: Further data, by kind.
     """
 
     section_id: int
@@ -36,7 +36,7 @@ class EventInput:
 
 
 def append(connection: Connection, given: Sequence[EventInput], now: datetime) -> None:
-    """Write events in this order, in the caller's transaction; a request that was written before stays as it is."""
+    """Queue events in this order, in the caller's transaction; events whose request key exists already are skipped."""
     insert_missing(connection, tables.event, [_row(item, now) for item in given], key="request_key")
 
 
@@ -56,7 +56,7 @@ def _row(item: EventInput, now: datetime) -> dict[str, Any]:
 
 
 def waiting_shards(connection: Connection, shards: Iterable[int]) -> list[int]:
-    """Return those of ``shards`` that have events to apply."""
+    """Return those of ``shards`` that have pending events."""
     query = (
         select(tables.event.c.shard)
         .where(tables.event.c.state == EventState.PENDING, tables.event.c.shard.in_(sorted(shards)))
@@ -66,7 +66,7 @@ def waiting_shards(connection: Connection, shards: Iterable[int]) -> list[int]:
 
 
 def unfinished(connection: Connection, shards: Iterable[int], most: int = 1000) -> list[RowMapping]:
-    """Return events whose rows are committed, but whose caches may not have followed, the oldest first."""
+    """Return events that are applied but may not have been passed to caches, oldest first."""
     query = (
         select(tables.event)
         .where(tables.event.c.state == EventState.APPLIED, tables.event.c.shard.in_(sorted(shards)))
@@ -77,7 +77,7 @@ def unfinished(connection: Connection, shards: Iterable[int], most: int = 1000) 
 
 
 def finish(connection: Connection, events: Sequence[int]) -> None:
-    """Note that caches have followed events."""
+    """Mark events as passed to caches."""
     for part in chunks(events):
         connection.execute(
             update(tables.event).where(tables.event.c.event_id.in_(part)), {"state": EventState.FINISHED}
@@ -85,7 +85,7 @@ def finish(connection: Connection, events: Sequence[int]) -> None:
 
 
 def comments_of_requests(connection: Connection, keys: Collection[str]) -> dict[str, int]:
-    """Return the comments that requests are about, by key; requests that nobody has written are missing."""
+    """Return the comment of each request, by request key; unknown keys are missing."""
     query = select(tables.event.c.request_key, tables.event.c.comment_id)
     return {
         row.request_key: row.comment_id
@@ -95,7 +95,7 @@ def comments_of_requests(connection: Connection, keys: Collection[str]) -> dict[
 
 
 def oldest_pending(connection: Connection) -> datetime | None:
-    """Return since when the oldest event waits; None where none does."""
+    """Return the creation time of the oldest pending event; None if none is pending."""
     query = (
         select(tables.event.c.created_at)
         .where(tables.event.c.state == EventState.PENDING)

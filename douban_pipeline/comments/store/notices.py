@@ -1,4 +1,4 @@
-"""What users are told: replies, mentions, likes, and what was decided of their comments."""
+"""Stores notices of users: replies, mentions, likes, and decisions on their comments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _C = notice.c
 def select_notices(
     connection: Connection, user_id: int, before: int | None, most: int, *, unread: bool
 ) -> list[RowMapping]:
-    """Return notices of a user, the newest first.
+    """Return notices of a user, newest first.
 
     Args:
-        connection: The database.
-        user_id: Whose.
-        before: Only older ones than this; None for all.
-        most: How many.
-        unread: Only those that were not marked as read.
+        connection: Connection to the database.
+        user_id: Id of the user.
+        before: Exclusive upper bound of notice ids; None for none.
+        most: Maximum number of notices.
+        unread: Whether only unread ones are returned.
     """
     query = select(notice).where(_C.user_id == user_id).order_by(_C.notice_id.desc()).limit(most)
     if before is not None:
@@ -33,7 +33,7 @@ def select_notices(
 
 
 def mark_read(connection: Connection, user_id: int, ids: Collection[int], upto: int) -> int:
-    """Mark notices of a user as read: some, or all up to a number; return how many were not before."""
+    """Mark notices of a user as read, by id or all up to an id; return how many were unread."""
     changed = 0
     unread = update(notice).where(_C.user_id == user_id, ~_C.seen)
     for part in chunks(sorted(ids)):

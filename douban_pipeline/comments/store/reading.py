@@ -1,4 +1,4 @@
-"""Lists and comments as they are read: every order is followed by its key, so that any page costs the same."""
+"""Reads lists and comments from the database with keyset pagination, so that every page costs the same."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _C = tables.comment.c
 
 
 class Order(StrEnum):
-    """In which order comments are listed."""
+    """Orders in which comments are listed."""
 
     NEW = "new"
-    """By time, the newest first."""
+    """By time, newest first."""
     FLOOR = "floor"
-    """By time, the oldest first."""
+    """By time, oldest first."""
     LIKES = "likes"
     HEAT = "heat"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a comment stands in an order: what it is sorted by, and its id where that is equal."""
+    """Position of a comment in an order: its sort key, and its id as tie-break."""
 
     key: int
     comment_id: int
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CommentView:
-    """One comment as it is read, whether it is shown or not."""
+    """One comment as read from the database, shown or not."""
 
     comment_id: int
     section_id: int
@@ -65,14 +65,14 @@ _VIEW_COLUMNS = tuple(_C[name] for name in CommentView.__dataclass_fields__ if n
 
 
 def list_roots(connection: Connection, section_id: int, order: Order, after: Place | None, most: int) -> list[Place]:
-    """Return the places of roots of a section that are shown, from after a place on.
+    """Return the places of the shown roots of a section that follow a place.
 
     Args:
-        connection: The database.
-        section_id: The section.
+        connection: Connection to the database.
+        section_id: Id of the section.
         order: The order.
-        after: The last place of the page before; None for the first page.
-        most: How many.
+        after: The last place of the previous page; None for the first page.
+        most: Maximum number of places.
     """
     if order == Order.HEAT:
         return _by_heat(connection, section_id, after, most)
@@ -87,7 +87,7 @@ def list_roots(connection: Connection, section_id: int, order: Order, after: Pla
 
 
 def list_replies(connection: Connection, root_id: int, section_id: int, after: Place | None, most: int) -> list[Place]:
-    """Return the places of replies to a root whose own status is NORMAL, the oldest first."""
+    """Return the places of replies to a root whose own status is NORMAL, oldest first."""
     query = select(_C.floor, _C.comment_id).where(
         _C.section_id == section_id, _C.root_id == root_id, _C.status == CommentStatus.NORMAL
     )
@@ -101,7 +101,7 @@ def _upwards(connection: Connection, query: Select[tuple[int, int]], after: Plac
 
 
 def list_dialog(connection: Connection, dialog_id: int, after: Place | None, most: int) -> list[Place]:
-    """Return the places of the replies of a dialog, the oldest first."""
+    """Return the places of the replies of a dialog, oldest first."""
     query = select(_C.comment_id.label("key"), _C.comment_id).where(
         _C.dialog_id == dialog_id, _C.status == CommentStatus.NORMAL
     )
@@ -124,7 +124,7 @@ def _by_key(
     after: Place | None,
     most: int,
 ) -> list[Place]:
-    """Follow a key downwards, ids where it is equal; an index serves those of equal key and those of less, not both."""
+    """Read by descending key, then id: two queries, because the index serves equal keys and lower keys separately."""
     found: list[Place] = []
     if after is not None:
         equal = query.where(key == after.key, number < after.comment_id).order_by(number.desc())
@@ -136,7 +136,7 @@ def _by_key(
 
 
 def _by_heat(connection: Connection, section_id: int, after: Place | None, most: int) -> list[Place]:
-    """Follow the scores, and leave out roots that are not shown: those are looked up page by page."""
+    """Read by heat, skipping roots that are not shown; their status is looked up page by page."""
     score = tables.score.c
     query = select(score.heat, score.comment_id).where(score.section_id == section_id)
     found: list[Place] = []
@@ -177,12 +177,12 @@ def _statuses(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int
 def get_comments(
     connection: Connection, ids: Collection[int], texts: Mapping[int, str] | None = None
 ) -> dict[int, CommentView]:
-    """Return comments by id, whatever their status; those that do not exist are missing.
+    """Return comments by id, whatever their status; ids that do not exist are missing.
 
     Args:
-        connection: The database.
-        ids: Which ones.
-        texts: Their texts, as far as they are known: they need not be read then.
+        connection: Connection to the database.
+        ids: Ids of the comments.
+        texts: Texts that are known already and are not read again.
     """
     known = texts or {}
     found: dict[int, CommentView] = {}
@@ -208,7 +208,7 @@ def _texts(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
 def preview_replies(
     connection: Connection, section_id: int, roots: Sequence[int], most: int = 3
 ) -> dict[int, list[int]]:
-    """Return the ids of the replies with most likes under each of ``roots``, at most so many each."""
+    """Return the ids of the most liked replies under each of ``roots``, at most ``most`` each."""
     found: dict[int, list[int]] = {}
     for part in chunks(roots, 50):
         each = []
@@ -227,7 +227,7 @@ def preview_replies(
 
 
 def liked_by(connection: Connection, ids: Collection[int], voters: Collection[str]) -> dict[int, list[str]]:
-    """Return by comment which of some voters like it; comments that none of them likes are missing."""
+    """Return by comment which of the voters like it; comments that none of them likes are missing."""
     c = tables.vote.c
     found: dict[int, list[str]] = {}
     for part in chunks(sorted(voters)):
@@ -238,7 +238,7 @@ def liked_by(connection: Connection, ids: Collection[int], voters: Collection[st
 
 
 def votes_of(connection: Connection, voter: str, ids: Collection[int]) -> dict[int, Vote]:
-    """Return what a person thinks of comments, by id; those without an opinion are missing."""
+    """Return a voter's votes by comment; comments without a vote are missing."""
     found: dict[int, Vote] = {}
     for part in chunks(sorted(ids)):
         query = select(tables.vote.c.comment_id, tables.vote.c.value).where(
@@ -249,7 +249,7 @@ def votes_of(connection: Connection, voter: str, ids: Collection[int]) -> dict[i
 
 
 def own_waiting(connection: Connection, section_id: int, user_id: int, most: int = 5) -> list[int]:
-    """Return ids of a user's newest comments in a section that wait for a person; only they themselves see them."""
+    """Return the ids of a user's newest comments in a section that wait for review; visible to their author only."""
     query = (
         select(_C.comment_id)
         .where(_C.publisher_id == user_id, _C.section_id == section_id, _C.status == CommentStatus.REVIEW)

@@ -1,8 +1,8 @@
-"""The index of texts by pairs of characters, in which words of two characters are found, as Chinese needs it.
+"""Bigram index of texts, which finds words of two characters as Chinese needs.
 
-A row says that a pair stands in a comment. That all pairs of a phrase stand in it does not yet mean that the phrase
-does, so what is found is compared with the text: rows too many do no harm. A text that is not in the index yet
-(``indexed`` is false) is read instead, so nothing has to wait for the index to be found.
+A row says that a bigram occurs in a comment. A text with all bigrams of a phrase need not contain the phrase, so
+candidates are compared with the text; surplus rows do no harm. A text that is not indexed yet (``indexed`` is false) is
+read instead, so search does not depend on the index being complete.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from douban_pipeline.comments.store.tables import bigram, comment, content
 from douban_pipeline.core.database import chunks, reading, run_transaction, upsert
 
 _PAIRS = 4
-"""Pairs of a phrase that are looked up, the rarest ones: more of them cost a lookup each, and find hardly less."""
+"""Maximum number of bigrams of a phrase that are looked up, rarest first: each costs a lookup, more exclude little."""
 _COUNTED = 1000
-"""A pair that is in more comments than this counts as common."""
+"""A bigram in more comments than this counts as common."""
 _ASKED = 40
-"""Pairs of a phrase of which it is asked how common they are."""
+"""Maximum number of bigrams of a phrase whose frequency is queried."""
 _TEXTS = 500
-"""Texts of one transaction."""
+"""Number of texts per transaction."""
 _LETTER = 21
-"""Bits that hold any character of Unicode."""
+"""Bits that hold any Unicode character."""
 
 
 def searched_form(text: str) -> str:
-    """Return a text as it is compared: without invisible characters, and without difference of width and case."""
+    """Return a text in the form used for comparison: without invisible characters, width and case folded."""
     return normalise(clean(text))
 
 
 def bigrams_of(form: str) -> set[int]:
-    """Return the pairs of neighbouring characters of a form as numbers; those with blanks are left out.
+    """Return the bigrams of a form as numbers; those with whitespace are left out.
 
-    Numbers, because no collation of a database then takes two of them for the same.
+    Numbers, because no collation of a database can treat two of them as equal.
     """
     return {
         ord(first) << _LETTER | ord(second)
@@ -47,7 +47,7 @@ def bigrams_of(form: str) -> set[int]:
 
 
 def rarest(connection: Connection, form: str) -> list[int]:
-    """Return the pairs of a form that are in the fewest comments, the rarest first; none where it has no pair."""
+    """Return the bigrams of a form that occur in the fewest comments, rarest first; empty if it has none."""
     pairs = sorted(bigrams_of(form))[:_ASKED]
     if len(pairs) < 2:
         return pairs
@@ -60,7 +60,7 @@ def rarest(connection: Connection, form: str) -> list[int]:
 
 
 def comments_with(pairs: Sequence[int]) -> Select[tuple[int]]:
-    """Return the query of comments that have each of ``pairs``, of which there is one at least, the rarest first."""
+    """Return the query of comments that contain each of ``pairs``; ``pairs`` is not empty and has the rarest first."""
     first = bigram.alias()
     query = select(first.c.comment_id).where(first.c.bigram == pairs[0])
     for pair in pairs[1:]:
@@ -75,10 +75,10 @@ def comments_waiting() -> Select[tuple[int]]:
 
 
 def fill(engine: Engine, most: int) -> int:
-    """Take up to ``most`` texts into the index that are not in it, the oldest first; return how many there were.
+    """Add up to ``most`` texts to the index, oldest first; return how many were added.
 
-    A transaction has some hundred of them with their rows, so that whoever is killed loses nothing; taking a text in
-    twice changes nothing.
+    Each transaction adds some hundred texts with their rows, so that an interruption loses nothing; adding a text twice
+    changes nothing.
     """
     done = 0
     while done < most:
@@ -103,7 +103,7 @@ def _take_in(connection: Connection, texts: dict[int, str]) -> None:
 
 
 def count_texts(connection: Connection, section_id: int) -> tuple[int, int]:
-    """Return how many comments a section has, or all of them where it is 0, and how many are not in the index."""
+    """Return the number of comments of a section, or of all if it is 0, and how many are not in the index."""
     query = select(func.count()).select_from(content)
     if section_id:
         query = query.join(comment, comment.c.comment_id == content.c.comment_id)
@@ -113,9 +113,9 @@ def count_texts(connection: Connection, section_id: int) -> tuple[int, int]:
 
 
 def forget(engine: Engine, section_id: int) -> int:
-    """Note that the texts of a section, or all of them where it is 0, are to be taken in anew; return how many.
+    """Mark the texts of a section, or all texts if it is 0, for reindexing; return how many.
 
-    Until they are, they are found by reading them.
+    Until they are reindexed, searches read them.
     """
     done = last = 0
     while True:

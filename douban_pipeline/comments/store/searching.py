@@ -1,4 +1,4 @@
-"""What operators look for among comments, whatever their status."""
+"""Search of comments for operators, whatever their status; moderation history and stored heat of a comment."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from douban_pipeline.comments.types import CommentStatus
 
 _C = tables.comment.c
 _MOST_READ = 5000
-"""Comments whose texts one page reads, about; the next page goes on from there."""
+"""Approximate maximum of texts that one page reads; the next page continues from there."""
 _READ_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is looked for; what is not given does not matter.
+    """Search criteria; those not given do not restrict the search.
 
     Attributes:
-        text: What the text holds.
-        user_id: Who wrote it.
-        section_id: Where.
+        text: Text that the comment contains.
+        user_id: Its author.
+        section_id: Its section.
         status: Its own status.
-        before: Ids below this one: the last of the page before.
+        before: Exclusive upper bound of ids: the ``before`` of the previous page.
     """
 
     text: str = ""
@@ -40,11 +40,11 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Comments that were found, as the database has them now.
+    """Comments found, with their current state in the database.
 
     Attributes:
-        comments: The newest first.
-        before: Where the next page begins; None where there is none. A page may hold fewer than were asked for, and
+        comments: The comments, newest first.
+        before: Where the next page begins; None if there is none. A page may hold fewer comments than requested and
             still be followed by another: see `_MOST_READ`.
     """
 
@@ -53,11 +53,11 @@ class SearchPage:
 
 
 def search_comments(connection: Connection, asked: SearchRequest, most: int) -> SearchPage:
-    """Return comments that fit, whatever their status, the newest first, at most so many.
+    """Return at most ``most`` matching comments, whatever their status, newest first.
 
-    A text is looked for without difference of width and case. The index says in which comments it may be, and each of
-    these is read: so are those that are not in the index yet and, where a text has no two characters side by side,
-    all that fit otherwise.
+    Width and case are ignored. The index yields candidates, whose texts are then read and compared. Texts not in the
+    index yet are read too and, where the searched text has no two adjacent characters, so are all comments that match
+    the other criteria.
     """
     form = searched_form(asked.text)
     queries = [select(_C.comment_id)]
@@ -84,11 +84,11 @@ def search_comments(connection: Connection, asked: SearchRequest, most: int) -> 
 def _newest(
     connection: Connection, queries: Sequence[Select[tuple[int]]], asked: SearchRequest, before: int, most: int
 ) -> list[int]:
-    """Return the greatest ids below ``before`` of what any of ``queries`` finds, as far as the rest of it fits."""
+    """Return the greatest ids below ``before`` that any of ``queries`` finds and that match the other criteria."""
     found: set[int] = set()
     for query in queries:
         [number] = query.selected_columns
-        # The text's author, place and status are those of this moment.
+        # Author, section and status are the current ones of the comment.
         given = query if number.table is tables.comment else query.join(tables.comment, _C.comment_id == number)
         if asked.user_id:
             given = given.where(_C.publisher_id == asked.user_id)
@@ -103,28 +103,28 @@ def _newest(
 
 
 def select_moderation(connection: Connection, comment_id: int) -> list[RowMapping]:
-    """Return what was decided of a comment, the oldest first."""
+    """Return the moderation entries of a comment, oldest first."""
     query = select(tables.moderation).where(tables.moderation.c.comment_id == comment_id)
     return list(connection.execute(query.order_by(tables.moderation.c.moderation_id)).mappings())
 
 
 def batch_comments(connection: Connection, batch: str) -> list[int]:
-    """Return the comments of a batch of decisions that can still be taken back."""
+    """Return the comments of a batch of decisions that can still be undone."""
     c = tables.moderation.c
     query = select(c.comment_id).where(c.batch == batch, c.undone.is_(False)).order_by(c.comment_id)
     return list(connection.execute(query).scalars())
 
 
 def sections_of(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """Return the sections of comments by the comments' ids."""
+    """Return the section of each comment, by comment id."""
     query = select(_C.comment_id, _C.section_id).where(_C.comment_id.in_(ids))
     return {row.comment_id: row.section_id for row in connection.execute(query)}
 
 
 def explain_heat(connection: Connection, comment_id: int) -> dict[str, Any] | None:
-    """Return why a root stands where it stands by heat; None for a comment without a score.
+    """Return the stored score of a root and its place by heat; None for a comment without a score.
 
-    Its place counts roots that are hidden too: it is how many have more heat, and one.
+    The place counts hidden roots too: it is the number of roots before it plus one.
     """
     score = tables.score.c
     own = connection.execute(select(tables.score).where(score.comment_id == comment_id)).mappings().one_or_none()

@@ -1,4 +1,4 @@
-"""Sections: found or made by what they belong to, and read."""
+"""Finds, creates and reads sections."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from douban_pipeline.core.database import chunks
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where something happens, and whose that is.
+    """Section, owner and author that an event is about.
 
     Attributes:
-        section_id: The section.
-        owner_id: Who owns it; 0 for nobody.
-        publisher_id: Who wrote the comment that it is about; 0 for a guest, and for the section itself.
-        status: Of the section.
+        section_id: Id of the section.
+        owner_id: Owner of the section; 0 for nobody.
+        publisher_id: Author of the comment; 0 for a guest, and for the section itself.
+        status: Status of the section.
     """
 
     section_id: int
@@ -33,13 +33,13 @@ class Whereabouts:
 
 
 def find_section(connection: Connection, kind: int, object_id: int) -> RowMapping | None:
-    """Return the section of an object, None where there is none."""
+    """Return the section of an object; None where there is none."""
     query = select(tables.section).where(tables.section.c.type == kind, tables.section.c.object_id == object_id)
     return connection.execute(query).mappings().one_or_none()
 
 
 def find_sections(connection: Connection, objects: Collection[tuple[int, int]]) -> dict[tuple[int, int], Whereabouts]:
-    """Return the sections of objects, by type and id; those that have none are missing."""
+    """Return the sections of objects, by (type, id); objects without one are missing."""
     found: dict[tuple[int, int], Whereabouts] = {}
     c = tables.section.c
     for part in chunks(sorted(objects)):
@@ -51,7 +51,7 @@ def find_sections(connection: Connection, objects: Collection[tuple[int, int]]) 
 
 
 def whereabouts(connection: Connection, comments: Collection[int]) -> dict[int, Whereabouts]:
-    """Return where comments are, by id, those among them that no worker has applied yet; unknown ones are missing."""
+    """Return the whereabouts of comments, by id, including comments not applied yet; unknown ones are missing."""
     found: dict[int, Whereabouts] = {}
     section, comment, event = tables.section.c, tables.comment.c, tables.event.c
     applied = select(comment.comment_id, comment.publisher_id.label("publisher"), *_WHERE).join(
@@ -74,7 +74,7 @@ _WHERE = (tables.section.c.section_id, tables.section.c.owner_id, tables.section
 
 
 def get_section(connection: Connection, section_id: int) -> RowMapping | None:
-    """Return a section, None where there is none."""
+    """Return a section; None where there is none."""
     query = select(tables.section).where(tables.section.c.section_id == section_id)
     return connection.execute(query).mappings().one_or_none()
 
@@ -89,7 +89,7 @@ def ensure_section(
     title: str = "",
     settings: Mapping[str, Any] | None = None,
 ) -> int:
-    """Return the id of an object's section; it is made where there is none."""
+    """Return the id of an object's section; create the section if there is none."""
     found = find_section(connection, kind, object_id)
     if found is not None:
         return int(found["section_id"])
@@ -108,5 +108,5 @@ def ensure_section(
             done = connection.execute(insert(tables.section), row)
             assert done.inserted_primary_key is not None
             return int(done.inserted_primary_key[0])
-    except IntegrityError:  # somebody made it in this moment
+    except IntegrityError:  # another process created it at the same time
         return ensure_section(connection, kind, object_id, now)

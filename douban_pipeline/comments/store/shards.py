@@ -1,4 +1,4 @@
-"""Who works on which shard, and which numbers processes put into ids: leases that every completion asks for."""
+"""Leases of shards and of node numbers, with fencing tokens that every write checks; heartbeats of workers."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.core.ui.language import said
 
 _RACES = 20
-"""How often a new number is tried while other processes take theirs."""
+"""Maximum number of attempts to take a new number while other processes take numbers."""
 
 
 class LostShardError(Exception):
-    """Another worker has the shard now: nothing may be written for it."""
+    """Another worker holds the shard now: nothing may be written for it."""
 
 
 def claim_shards(engine: Engine, owner: str, now: datetime, lease: timedelta, *, most: int = SHARDS) -> dict[int, int]:
-    """Lease shards that nobody holds, and renew those that ``owner`` holds.
+    """Lease free shards, and renew those that ``owner`` holds.
 
     Args:
         engine: The database.
-        owner: Who wants them, as `core.owner` names processes.
-        now: The time.
-        lease: How long they are theirs without renewal.
-        most: How many it may hold in all; it gives back what it holds beyond that.
+        owner: Owner of the leases; `core.owner` names processes.
+        now: The current time.
+        lease: Duration of the lease without renewal.
+        most: Maximum number of shards it may hold in all; it releases those beyond that.
 
     Returns:
-        Tokens by shard: those it holds now.
+        Fencing tokens of the shards held now, by shard.
     """
 
     def work(connection: Connection) -> dict[int, int]:
@@ -59,7 +59,7 @@ def claim_shards(engine: Engine, owner: str, now: datetime, lease: timedelta, *,
 
 
 def release_shards(engine: Engine, owner: str) -> None:
-    """Give back every shard that ``owner`` holds."""
+    """Release every shard that ``owner`` holds."""
 
     def work(connection: Connection) -> None:
         connection.execute(update(tables.shard).where(tables.shard.c.owner == owner), {"owner": ""})
@@ -68,10 +68,10 @@ def release_shards(engine: Engine, owner: str) -> None:
 
 
 def lock_shard(connection: Connection, shard: int, token: int) -> None:
-    """Lock a shard until the transaction ends.
+    """Lock a shard until the transaction ends, checking its fencing token.
 
     Raises:
-        LostShardError: Its token is another one.
+        LostShardError: The shard has another token.
     """
     query = select(tables.shard.c.token).where(tables.shard.c.shard == shard).with_for_update()
     if connection.execute(query).scalar() != token:
@@ -79,7 +79,7 @@ def lock_shard(connection: Connection, shard: int, token: int) -> None:
 
 
 def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> int:
-    """Lease a number for `ids.IdGenerator`, or renew the one that ``owner`` holds.
+    """Lease a node number for `ids.IdGenerator`, or renew the one that ``owner`` holds.
 
     Raises:
         DatabaseError: All numbers are taken.
@@ -106,22 +106,22 @@ def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> i
     for _ in range(_RACES):
         try:
             return run_transaction(engine, work)
-        except IntegrityError:  # another process took the same new number in this moment
+        except IntegrityError:  # another process took the same new number at the same time
             continue
     return run_transaction(engine, work)
 
 
 def beat(connection: Connection, name: str, now: datetime) -> None:
-    """Note that a worker writes: how old the note is at a copy of the database is how far that is behind."""
+    """Record a worker's heartbeat; its age in a replica of the database is the replication lag."""
     upsert(connection, tables.beat, [{"name": name, "beat_at": now}], keys=["name"], changes=["beat_at"])
 
 
 def last_beat(connection: Connection) -> datetime | None:
-    """Return when a worker last wrote, as far as this database knows; None for never."""
+    """Return the last heartbeat of any worker in this database; None for none."""
     query = select(tables.beat.c.beat_at).order_by(tables.beat.c.beat_at.desc()).limit(1)
     return connection.execute(query).scalar()
 
 
 def working(connection: Connection, since: datetime) -> int:
-    """Return how many workers have written a note since a moment."""
+    """Return the number of workers with a heartbeat since a moment."""
     return connection.execute(select(func.count()).where(tables.beat.c.beat_at >= since)).scalar_one()

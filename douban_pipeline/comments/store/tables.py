@@ -1,4 +1,4 @@
-"""The tables of the comment system. Their names are fixed; moments are UTC; ids of comments are `comments.ids`."""
+"""Tables of the comment system. Their names are fixed; times are in UTC; comment ids come from `comments.ids`."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ section = Table(
     "cmt_section",
     metadata,
     key("section_id"),
-    # As `types.SectionType`, and the id of what it belongs to.
+    # See `types.SectionType`; with the id of the object that the section belongs to.
     Column("type", Integer, nullable=False),
     big("object_id"),
-    # Who made what is commented on; 0 for nobody.
+    # User who made the object; 0 for nobody.
     link("owner_id"),
     words("title", 300),
     small("status"),
     count("attributes"),
     Column("settings", JsonText, nullable=False),
-    # Ids of the comments on top, the first one first.
+    # Ids of the pinned comments, topmost first.
     Column("pinned", JsonText, nullable=False),
-    # Comments that were ever applied; roots that are shown; comments that are shown; comments that are not.
+    # Comments ever applied; roots shown; comments shown; comments not shown.
     count("total_count"),
     count("root_count"),
     count("visible_count"),
     count("hidden_count"),
-    # The last floor and the last event's serial that were given.
+    # The last floor number and the last event serial assigned.
     count("floor_seq"),
     link("event_seq"),
     moment("created_at", nullable=False),
-    # When something last happened in it.
+    # When the last event happened in the section.
     moment("active_at", nullable=False),
-    # The Douban subject that the title is of, and since when; 0 where the site gave it, or there is none.
+    # The Douban subject whose title this is, and since when; 0 where the site set the title, or there is none.
     link("title_douban_id"),
     moment("titled_at"),
     UniqueConstraint("type", "object_id", name="uq_cmt_section_object"),
@@ -65,11 +65,11 @@ comment = Table(
     big("section_id"),
     # 0 for a guest, whose name is in `meta`.
     link("publisher_id"),
-    # 0 for a root; the dialog is the first reply to the root of those that lead here.
+    # 0 for a root; the dialog is the first reply to the root in the chain of replies that leads to this comment.
     link("parent_id"),
     link("root_id"),
     link("dialog_id"),
-    # Of a root: replies of any depth, and those of them whose own status is NORMAL, whatever the root's is.
+    # Of a root: replies at any depth, and those whose own status is NORMAL, regardless of the root's status.
     count("child_total"),
     count("child_visible"),
     count("like_count"),
@@ -80,13 +80,13 @@ comment = Table(
     words("status_actor", 40),
     count("attributes"),
     Column("floor", Integer, nullable=False),
-    # Of the text, and of its author when it was written.
+    # Length of the text; level of the author at the time of writing.
     count("length"),
     small("level"),
     moment("created_at", nullable=False),
     moment("updated_at", nullable=False),
     Column("meta", JsonText, nullable=False),
-    # Where it was taken from, such as mac_comment:17.
+    # Origin of an imported comment, such as mac_comment:17.
     Column("source_key", String(64)),
     UniqueConstraint("source_key", name="uq_cmt_comment_source"),
     UniqueConstraint("section_id", "floor", name="uq_cmt_comment_floor"),
@@ -104,9 +104,9 @@ content = Table(
     metadata,
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     Column("content", Text, nullable=False),
-    # sha1 of the text without blanks and case, by which doubles are found.
+    # sha1 of the text without whitespace and case; used to find duplicates.
     words("content_hash", 40),
-    # Whether its pairs of characters are in `cmt_bigram`.
+    # Whether its character bigrams are in `cmt_bigram`.
     Column("indexed", Boolean, nullable=False, server_default=false()),
     # Whether a model has judged it, see `comments.model_review`.
     Column("judged", Boolean, nullable=False, server_default=false()),
@@ -117,7 +117,7 @@ content = Table(
 bigram = Table(
     "cmt_bigram",
     metadata,
-    # Two neighbouring characters of a text as a number, see `store.search_index`.
+    # Two adjacent characters of a text encoded as a number, see `store.search_index`.
     Column("bigram", BigInteger, primary_key=True, autoincrement=False),
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     **MYSQL_OPTIONS,
@@ -128,7 +128,7 @@ vote = Table(
     metadata,
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     Column("voter", String(40), primary_key=True),
-    # 1 like, -1 dislike, 0 taken back.
+    # 1 like, -1 dislike, 0 withdrawn.
     small("value"),
     moment("updated_at", nullable=False),
     Index("ix_cmt_vote_voter", "voter", "updated_at"),
@@ -151,11 +151,11 @@ report = Table(
 event = Table(
     "cmt_event",
     metadata,
-    # Given by the database, so that what was asked for after another's answer comes after it.
+    # Assigned by the database, so that an event requested after another's response has a greater id.
     key("event_id"),
     Column("shard", SmallInteger, nullable=False),
     big("section_id"),
-    # Serial in the section, given when it is applied.
+    # Serial number in the section, assigned when the event is applied.
     Column("seq", BigInteger),
     Column("kind", String(16), nullable=False),
     link("comment_id"),
@@ -163,10 +163,10 @@ event = Table(
     link("user_id"),
     small("actor_rank"),
     Column("payload", JsonText, nullable=False),
-    # The same request twice is one event.
+    # Idempotency key: the same request twice is one event.
     Column("request_key", String(64), nullable=False),
     small("state"),
-    # Why it changed nothing; empty where it did.
+    # Reason why it changed nothing; empty where it did.
     words("refusal", 200),
     moment("created_at", nullable=False),
     moment("applied_at"),
@@ -193,9 +193,9 @@ moderation = Table(
     Column("actor", String(40), nullable=False),
     words("reason", 300),
     words("batch", 64),
-    # By how much the count of shown comments changed.
+    # Change of the number of shown comments.
     count("visible_change"),
-    # Whether a later entry took it back.
+    # Whether a later entry reverted it.
     Column("undone", Boolean, nullable=False, server_default=false()),
     moment("created_at", nullable=False),
     UniqueConstraint("event_id", "comment_id", name="uq_cmt_moderation_event"),
@@ -209,7 +209,7 @@ notice = Table(
     metadata,
     key("notice_id"),
     big("user_id"),
-    # reply, mention, like (one a comment, of who liked it last), status or refused.
+    # reply, mention, like (one per comment, with the last user who liked it), status or refused.
     Column("kind", String(16), nullable=False),
     big("comment_id"),
     big("section_id"),
@@ -225,10 +225,10 @@ impression = Table(
     "cmt_impression",
     metadata,
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
-    # Beginning of the hour.
+    # Start of the hour.
     Column("hour", UtcDateTime, primary_key=True),
     big("section_id"),
-    # How often it was shown, and how many likes it gained (those taken back subtracted).
+    # Number of times it was shown, and likes gained (withdrawn likes subtracted).
     count("shown"),
     count("liked"),
     Index("ix_cmt_impression_section", "section_id", "hour"),
@@ -238,18 +238,18 @@ impression = Table(
 score = Table(
     "cmt_score",
     metadata,
-    # Of every root that was applied, shown or not.
+    # One row per applied root, shown or not.
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
     big("section_id"),
-    # A million times the score, rounded: lists are in this order, so that equal is equal everywhere.
+    # The score in millionths, rounded: lists sort by it, so that ties are the same everywhere.
     link("heat"),
     Column("score", Double, nullable=False, server_default=ZERO),
-    # Part by part what the score is made of, and which rules decided what.
+    # The parts of the score, and the rules that decided something.
     Column("parts", JsonText, nullable=False),
     Column("decisions", JsonText, nullable=False),
     words("variant", 64),
     words("version", 64),
-    # NULL until it was computed.
+    # NULL until the score was computed.
     moment("score_at"),
     Index("ix_cmt_score_heat", "section_id", "heat", "comment_id"),
     Index("ix_cmt_score_age", "score_at"),
@@ -262,19 +262,19 @@ rule = Table(
     key("rule_id"),
     Column("name", String(100), nullable=False),
     Column("revision", Integer, nullable=False),
-    # A condition over factors, and what follows: boost, sink, pin or exempt.
+    # A condition over factors, and its decision: boost, sink, pin or exempt.
     Column("expression", Text, nullable=False),
     Column("decision", String(16), nullable=False),
     Column("amount", Double, nullable=False, server_default=ZERO),
     count("priority"),
     Column("stacks", Boolean, nullable=False, server_default=false()),
-    # Names of rules, or kinds of decisions, that an exemption switches off.
+    # Names of rules, or kinds of decisions, that an exemption disables.
     Column("exempts", JsonText, nullable=False),
-    # Where it holds: types or ids of sections; empty for everywhere.
+    # Where it applies: types or ids of sections; empty for everywhere.
     Column("scope", JsonText, nullable=False),
     # draft, active or retired.
     Column("state", String(16), nullable=False),
-    # What it would have moved when it was saved.
+    # Preview, at the time of saving, of what the rule would move.
     Column("what_if", JsonText, nullable=False),
     words("author", 64),
     words("reason", 300),
@@ -292,7 +292,7 @@ experiment = Table(
     key("experiment_id"),
     Column("name", String(100), nullable=False),
     Column("salt", String(64), nullable=False),
-    # Names of variants with their weights and what differs in them.
+    # Names of variants with their weights and their differences.
     Column("variants", JsonText, nullable=False),
     Column("scope", JsonText, nullable=False),
     # draft, running or ended.
@@ -310,10 +310,10 @@ export = Table(
     metadata,
     key("export_id"),
     Column("batch", String(64), nullable=False),
-    # Of the CMS's comment, and of ours.
+    # Id of the CMS's comment, and of ours.
     big("number"),
     big("comment_id"),
-    # Columns of the CMS that differ, before and after.
+    # Values of the CMS's columns that differ, before and after.
     Column("old_values", JsonText, nullable=False),
     Column("new_values", JsonText, nullable=False),
     # prepared, applied, skipped or undone.
@@ -329,7 +329,7 @@ export = Table(
 node = Table(
     "cmt_node",
     metadata,
-    # Number of a process in the ids that it hands out.
+    # Node number of a process, part of the ids that it generates.
     Column("node", SmallInteger, primary_key=True, autoincrement=False),
     words("owner", 160),
     moment("lease_until", nullable=False),
@@ -341,7 +341,7 @@ shard = Table(
     metadata,
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),
     words("owner", 160),
-    # Grows with every owner: what an earlier one still wants to write is refused.
+    # Fencing token, increased with every owner: writes of an earlier owner are refused.
     link("token"),
     moment("lease_until", nullable=False),
     **MYSQL_OPTIONS,
@@ -350,7 +350,7 @@ shard = Table(
 beat = Table(
     "cmt_beat",
     metadata,
-    # Written by workers every second: its age at a read site is how far that site is behind.
+    # Written by workers every second: its age at a read site is that site's replication lag.
     Column("name", String(32), primary_key=True),
     moment("beat_at", nullable=False),
     **MYSQL_OPTIONS,
@@ -359,7 +359,7 @@ beat = Table(
 mark = Table(
     "cmt_mark",
     metadata,
-    # How far something has come that goes on at each run: a moment, a number, or both; see `comments.titling`.
+    # Progress of a job that continues at each run: a moment, a number, or both; see `comments.titling`.
     Column("name", String(32), primary_key=True),
     moment("at"),
     link("number"),

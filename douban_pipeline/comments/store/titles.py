@@ -1,4 +1,4 @@
-"""Titles of sections as they are stored: read in order, changed where they are still the same; marks of progress."""
+"""Stores titles of sections, with optimistic locking, and marks of progress."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from douban_pipeline.core.database import upsert
 
 @dataclass(frozen=True, slots=True)
 class TitledSection:
-    """A section with its title.
+    """A section and its title.
 
     Attributes:
-        section_id: The section.
-        type: As `SectionType`.
-        object_id: What it belongs to.
-        title: Its title, empty for none.
-        douban_id: The Douban subject that the title is of; 0 where the site gave it, or there is none.
+        section_id: Id of the section.
+        type: Its type, see `SectionType`.
+        object_id: Id of the object that it belongs to.
+        title: Its title; empty for none.
+        douban_id: The Douban subject whose title it is; 0 where the site set the title, or there is none.
     """
 
     section_id: int
@@ -33,13 +33,13 @@ class TitledSection:
 
     @property
     def given_by_site(self) -> bool:
-        """Whether the site gave the title."""
+        """Whether the site set the title."""
         return bool(self.title) and not self.douban_id
 
 
 @dataclass(frozen=True, slots=True)
 class TitleChange:
-    """A title that a section is to have: of a Douban subject, or an empty one of none."""
+    """A new title of a section: that of a Douban subject, or an empty one without a subject."""
 
     section: TitledSection
     title: str
@@ -48,7 +48,7 @@ class TitleChange:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far something has come: up to this number at this moment."""
+    """Progress of a job: up to this number at this moment."""
 
     name: str
     number: int = 0
@@ -56,32 +56,32 @@ class Mark:
 
 
 def read_mark(connection: Connection, name: str) -> Mark | None:
-    """Return a mark; None before it was first stored."""
+    """Return a mark; None before it is first stored."""
     row = connection.execute(select(tables.mark).where(tables.mark.c.name == name)).one_or_none()
     return None if row is None else Mark(name, row.number, row.at)
 
 
 def sections_after(connection: Connection, section_id: int, most: int) -> list[TitledSection]:
-    """Return the sections with greater ids, of any type, in the order of their ids."""
+    """Return the sections with greater ids, of any type, by id."""
     query = _sections().where(tables.section.c.section_id > section_id).order_by(tables.section.c.section_id)
     return [TitledSection(*row) for row in connection.execute(query.limit(most)).tuples()]
 
 
 def sections_of_videos(connection: Connection, vod_ids: Collection[int]) -> list[TitledSection]:
-    """Return the sections of those of the videos that have one."""
+    """Return the sections of the given videos."""
     section = tables.section.c
     query = _sections().where(section.type == SectionType.VIDEO, section.object_id.in_(sorted(vod_ids)))
     return [TitledSection(*row) for row in connection.execute(query).tuples()]
 
 
 def count_after(connection: Connection, section_id: int) -> int:
-    """Return how many sections have greater ids."""
+    """Return the number of sections with greater ids."""
     query = select(func.count()).select_from(tables.section).where(tables.section.c.section_id > section_id)
     return connection.execute(query).scalar_one()
 
 
 def store_titles(connection: Connection, changes: Sequence[TitleChange], mark: Mark, now: datetime) -> None:
-    """Change the titles of those sections that still have the one that was read, and store how far this is."""
+    """Change the titles of sections that still have the title that was read, and store the mark."""
     section = tables.section.c
     if changes:
         statement = (

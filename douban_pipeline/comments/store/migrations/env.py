@@ -1,4 +1,4 @@
-"""How Alembic runs our migrations, or tells them as SQL; called by `douban_pipeline.core.migrations` only."""
+"""Alembic environment: runs the migrations, or prints them as SQL; called by `douban_pipeline.core.migrations` only."""
 
 from douban_pipeline.core.migrations import run_migrations
 

@@ -1,4 +1,4 @@
-"""The index in which comments are searched: pairs of characters, and which texts are in it."""
+"""Bigram index of the comment search: the bigram table, and a flag for texts that are indexed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add what is missing; texts that are there are taken into the index by the asset `comment_search_index`."""
+    """Add what is missing; existing texts are added to the index by the asset `comment_search_index`."""
     create_table(
         "cmt_bigram",
         sa.Column("bigram", sa.BigInteger, primary_key=True, autoincrement=False),

@@ -1,4 +1,4 @@
-"""Which texts a model has judged."""
+"""A flag for texts that a model has judged."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Add the mark; texts of before are older than what is sent to a model."""
+    """Add the flag; existing texts are too old to be sent to a model."""
     add_columns("cmt_content", sa.Column("judged", sa.Boolean, nullable=False, server_default=sa.false()))

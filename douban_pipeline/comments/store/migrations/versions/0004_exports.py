@@ -1,4 +1,4 @@
-"""What was written back into the CMS's own table of comments."""
+"""Log of what was written back into the CMS's own table of comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Titles that sections have from Douban, and how far those were looked for."""
+"""Titles of sections from Douban, and the progress of updating them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add what is missing; titles of before are the site's own."""
+    """Add what is missing; existing titles are the site's own."""
     add_columns(
         "cmt_section",
         sa.Column("title_douban_id", sa.BigInteger, nullable=False, server_default=sa.text("0")),
