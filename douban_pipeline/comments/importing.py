@@ -1,8 +1,9 @@
 """Imports the CMS's own comments (`mac_comment`) as events, each once; the CMS's table is only read.
 
 The source key of a comment, `source_of` its number in the CMS, is the request key of its event and is stored with the
-comment: importing again changes nothing, and the greatest key tells where to continue. The CMS does not record who
-liked, disliked or reported; these counts become votes and reports of anonymous voters, at most `MOST_VOTES` of each.
+comment: importing again changes nothing. A mark says where to continue, as comments without text have no event; where
+there is none yet, the greatest key does. The CMS does not record who liked, disliked or reported; these counts become
+votes and reports of anonymous voters, at most `MOST_VOTES` of each.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from sqlalchemy import (
 from douban_pipeline.cms.values import unescape
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.events import EventInput, append
+from douban_pipeline.comments.store.marks import Mark, read_mark, store_mark
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.tables import comment, event
 from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, Actor, CommentStatus, EventKind, Rank, SectionType
@@ -39,6 +41,7 @@ from douban_pipeline.core.settings_base import BASE_PREFIX
 BATCH = 500
 MOST_VOTES = IMPORTED_VOTES
 _DIGITS = 12
+_MARK = "imported"
 _NUMBERS = ("comment_id", "comment_mid", "comment_rid", "comment_pid", "user_id", "comment_status", "comment_ip")
 _COUNTS = ("comment_time", "comment_up", "comment_down", "comment_report")
 _TEXTS = ("comment_name", "comment_content")
@@ -53,7 +56,7 @@ class ImportReport:
         skipped: Comments without text; comments of types without sections are not read.
         orphans: Replies whose parent does not exist; they are imported as roots.
         last: Number of the last comment read in the CMS.
-        left: Number of comments after it.
+        left: Number of comments after it, of the types that are read.
     """
 
     taken: int = 0
@@ -92,10 +95,11 @@ def _table(prefix: str) -> Table:
 def _take_in(services: CommentsServices, library: Engine, table: Table, most: int) -> ImportReport:
     with reading(services.engine) as connection:
         last = last_taken(connection)
+    of_sections = table.c.comment_mid.in_(SectionType)
     taken = skipped = orphans = 0
     while most > 0:
         with reading(library) as connection:
-            query = select(table).where(table.c.comment_id > last, table.c.comment_mid.in_(SectionType))
+            query = select(table).where(table.c.comment_id > last, of_sections)
             query = query.order_by(table.c.comment_id)
             rows = list(connection.execute(query.limit(min(BATCH, most))).mappings())
         if not rows:
@@ -106,13 +110,17 @@ def _take_in(services: CommentsServices, library: Engine, table: Table, most: in
         done = run_transaction(services.engine, work)
         taken, skipped, orphans = taken + done[0], skipped + done[1], orphans + done[2]
         last, most = rows[-1]["comment_id"], most - len(rows)
+    remaining = select(func.count()).select_from(table).where(table.c.comment_id > last, of_sections)
     with reading(library) as connection:
-        left = connection.execute(select(func.count()).select_from(table).where(table.c.comment_id > last)).scalar_one()
+        left = connection.execute(remaining).scalar_one()
     return ImportReport(taken, skipped, orphans, last, left)
 
 
 def last_taken(connection: Connection) -> int:
-    """Return the greatest number of the CMS that was imported; 0 before the first."""
+    """Return the greatest number of the CMS that was read; 0 before the first."""
+    known = read_mark(connection, _MARK)
+    if known is not None:
+        return known.number
     found = []
     for column in (event.c.request_key, comment.c.source_key):
         within = column.between(source_of(0), source_of(10**_DIGITS - 1))
@@ -141,6 +149,7 @@ def _store(
         known[row["comment_id"]] = number
         given += _events(row, text, sections[place], number, parent)
     append(connection, given, now)
+    store_mark(connection, Mark(_MARK, rows[-1]["comment_id"], now))
     return len(rows) - skipped, skipped, orphans
 
 

@@ -110,6 +110,7 @@ def decide_many(
             if config.words.strip():
                 ids += moderating.find_comments(connection, config.section, config.words.strip())
             planned = moderating.plan_status(connection, ids, _ACTIONS[config.action], actor.rank)
+        planned = moderating.refuse_repeated(connection, planned, batch, undo=config.action == "undo")
     written = 0
     if not config.dry_run:
         now = services.clock.now()

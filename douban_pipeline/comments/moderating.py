@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection, select
 
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal, undo_refusal
-from douban_pipeline.comments.store.events import EventInput, append
+from douban_pipeline.comments.store.events import EventInput, append, comments_of_requests
 from douban_pipeline.comments.store.tables import comment, content, moderation
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
 from douban_pipeline.core.database import chunks
@@ -98,6 +98,21 @@ def plan_undo(connection: Connection, batch: str, actor: str, rank: Rank) -> lis
     return planned
 
 
+def refuse_repeated(
+    connection: Connection, planned: Sequence[PlannedChange], batch: str, *, undo: bool
+) -> list[PlannedChange]:
+    """Return planned changes, of which those that the batch has already requested are refused.
+
+    A batch requests a change of a comment once, whether or not it was undone since, and undoes it once.
+    """
+    keys = {_key(_requests(batch, undo), each.comment_id): each.comment_id for each in planned}
+    repeated = comments_of_requests(connection, keys.keys()).keys()
+    known = {keys[key] for key in repeated}
+    told = f"批次「{batch}」已{'撤销过' if undo else '处理过'}这条评论"
+    told += "" if undo else "；要再处理请换一个批次名"
+    return [replace(each, refusal=told) if each.comment_id in known and not each.refusal else each for each in planned]
+
+
 def apply_status(
     connection: Connection,
     planned: Sequence[PlannedChange],
@@ -112,14 +127,15 @@ def apply_status(
     Idempotent: batch and comment identify an event, so the same batch requested twice is applied once.
     """
     payload = {"status": int(wanted), "reason": reason, "batch": batch}
-    return _append(connection, planned, EventKind.SET_STATUS, actor, batch, payload, now)
+    return _append(connection, planned, EventKind.SET_STATUS, actor, _requests(batch, undo=False), payload, now)
 
 
 def apply_undo(
     connection: Connection, planned: Sequence[PlannedChange], actor: Actor, batch: str, reason: str, now: datetime
 ) -> int:
     """Queue events that undo the planned decisions; return the number of events."""
-    return _append(connection, planned, EventKind.UNDO_STATUS, actor, f"undo {batch}", {"reason": reason}, now)
+    requests = _requests(batch, undo=True)
+    return _append(connection, planned, EventKind.UNDO_STATUS, actor, requests, {"reason": reason}, now)
 
 
 def _append(
@@ -127,12 +143,12 @@ def _append(
     planned: Sequence[PlannedChange],
     kind: EventKind,
     actor: Actor,
-    batch: str,
+    requests: str,
     payload: dict[str, object],
     now: datetime,
 ) -> int:
     events = [
-        EventInput(each.section_id, kind, actor, _key(batch, each.comment_id), each.comment_id, payload)
+        EventInput(each.section_id, kind, actor, _key(requests, each.comment_id), each.comment_id, payload)
         for each in planned
         if not each.refusal
     ]
@@ -140,8 +156,12 @@ def _append(
     return len(events)
 
 
-def _key(batch: str, comment_id: int) -> str:
-    return hashlib.sha256(f"{batch}\n{comment_id}".encode()).hexdigest()
+def _requests(batch: str, undo: bool) -> str:
+    return f"undo {batch}" if undo else batch
+
+
+def _key(requests: str, comment_id: int) -> str:
+    return hashlib.sha256(f"{requests}\n{comment_id}".encode()).hexdigest()
 
 
 def waiting_comments(connection: Connection, most: int = 200) -> list[PlannedChange]:

@@ -112,11 +112,6 @@ class SitePlugs:
         """Whether there is a service for badges."""
         return bool(self._decorations)
 
-    @property
-    def has_review(self) -> bool:
-        """Whether there is a service that reviews texts."""
-        return bool(self._review)
-
     def friends(self, user_id: int) -> list[int]:
         """Return the friends of a user, at most `MOST_FRIENDS`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,7 +17,7 @@ from douban_pipeline.comments.caching.following import ListFollower
 from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.language_review import LanguageReviewer
-from douban_pipeline.comments.model_review import ModelReviewer, TextModel
+from douban_pipeline.comments.model_review import ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from douban_pipeline.comments.caching.binlog import BinlogReader
 
 _NODE_LEASE = timedelta(minutes=10)
+_PUBLISH_SECONDS = 30.0
+"""Maximum duration of a command of a sweep to Redis: it sends many at once, and nobody waits for its answer."""
 
 
 class Numbers:
@@ -75,6 +78,7 @@ class CommentsServices:
     lists: RedisLists | None
     """None where no Redis is configured."""
     numbers: Numbers = field(init=False)
+    _opened: ExitStack = field(init=False, default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", Numbers(self.engine, self.clock, self.owner))
@@ -83,7 +87,10 @@ class CommentsServices:
     def heat_lists(self) -> HeatLists | None:
         """Lists of whole sections by heat; None where no Redis is configured."""
         url = self.settings.redis_url.get_secret_value()
-        return HeatLists(Redis.from_url(url), self.settings.redis_prefix) if url else None
+        if not url:
+            return None
+        client = Redis.from_url(url, socket_timeout=_PUBLISH_SECONDS, socket_connect_timeout=_PUBLISH_SECONDS)
+        return HeatLists(client, self.settings.redis_prefix)
 
     @cached_property
     def others(self) -> OtherDatabases:
@@ -125,7 +132,7 @@ class CommentsServices:
     def model_reviewer(self) -> ModelReviewer | None:
         """Return the reviewer that runs a model beside a worker of the same owner; None where none is configured."""
         settings = self.settings
-        model: TextModel
+        model: SitePlugs | LanguageReviewer
         if settings.review_url:
             model = SitePlugs(
                 review_url=settings.review_url,
@@ -136,6 +143,7 @@ class CommentsServices:
             model = LanguageReviewer(settings, self.clock)
         else:
             return None
+        self._opened.callback(model.close)
         return ModelReviewer(self.engine, self.clock, self.owner, model, settings.review_minutes)
 
     def worker(self) -> Worker:
@@ -173,6 +181,7 @@ class CommentsServices:
 
     def close(self) -> None:
         """Close what was opened."""
+        self._opened.close()
         self.engine.dispose()
         if "others" in self.__dict__:
             self.others.close()

@@ -92,7 +92,10 @@ class Sites:
             self._down[site.name] = self._clock.now() + _LEAVE_ALONE
 
     def _lag(self, site: Site) -> timedelta:
-        """Return a replica's lag, the age of its newest heartbeat; queried at most once a second."""
+        """Return a replica's lag, the age of its newest heartbeat; queried at most once a second.
+
+        Without a heartbeat the lag is unknown, which counts as the greatest: the replica may be empty.
+        """
         if self._max_lag is None:
             return timedelta(0)
         now = self._clock.now()
@@ -100,7 +103,7 @@ class Sites:
         if known is None or now - known[0] >= _LOOK_EVERY:
             with reading(site.engine) as connection:
                 beat = shards.last_beat(connection)
-            known = (now, now - beat if beat is not None else timedelta(0))
+            known = (now, now - beat if beat is not None else timedelta.max)
             self._behind[site.name] = known
         return known[1]
 
@@ -110,13 +113,17 @@ class Sites:
             site.engine.dispose()
 
     def states(self) -> list[dict[str, object]]:
-        """Return each replica's name, whether it failed recently, and its lag in seconds when last queried."""
+        """Return each replica's name, whether it failed recently, and its lag in seconds; None if unknown."""
         now = self._clock.now()
         return [
             {
                 "name": site.name,
                 "down": self._down.get(site.name, now) > now,
-                "behind": self._behind[site.name][1].total_seconds() if site.name in self._behind else None,
+                "behind": _seconds(self._behind.get(site.name)),
             }
             for site in self._sites
         ]
+
+
+def _seconds(known: tuple[datetime, timedelta] | None) -> float | None:
+    return None if known is None or known[1] == timedelta.max else known[1].total_seconds()

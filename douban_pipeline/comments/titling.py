@@ -18,12 +18,11 @@ from sqlalchemy import BigInteger, Engine, Select, String, TableClause, and_, co
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.marks import Mark, read_mark
 from douban_pipeline.comments.store.titles import (
-    Mark,
     TitleChange,
     TitledSection,
     count_after,
-    read_mark,
     sections_after,
     sections_of_videos,
     store_titles,

@@ -30,7 +30,7 @@ class SectionStatus(IntEnum):
 
     ACTIVE = 0
     CLOSED = 1
-    """Readable; adding, liking and reporting are refused."""
+    """Readable; adding and liking are refused. Reporting is not: what is shown can be reported."""
     HIDDEN = 2
     """Nothing of the section is shown."""
 
@@ -110,11 +110,6 @@ class Actor:
     name: str = ""
     level: int = 0
     rank: Rank = Rank.USER
-
-    @property
-    def is_guest(self) -> bool:
-        """Whether this is a guest: rank USER without a user id."""
-        return self.user_id == 0 and self.rank == Rank.USER
 
 
 def shard_of(section_id: int) -> int:

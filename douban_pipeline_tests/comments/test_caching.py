@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -152,6 +153,19 @@ def test_between_sweeps_the_list_by_heat_is_true_and_pages_are_read_from_it(serv
     assert by_heat() == before, "the list is read"
     lists.heat.drop(place.section_id)
     assert by_heat() == [*before[1:], before[0]], "where there is none, the tables are"
+
+
+def test_a_list_that_redis_evicted_does_not_seem_to_end(served):
+    place, lists, _ = served
+    roots = [place.publish(user(number), f"根 {number}") for number in range(2, 6)]
+    place.work()
+    score_section(place.engine, lists.heat, place.section_id, Policy(), place.clock.now())
+    site = Site("here", place.engine, lists)
+    first = read_roots(site, Target(1, 7), Order.HEAT, None, 2)
+    [segment] = [key for key in lists._client.scan_iter() if re.search(r":heat:\w+:0$", key)]
+    lists._client.delete(segment)
+    rest = read_roots(site, Target(1, 7), Order.HEAT, place_of(first["next"]), 9)
+    assert {int(item["id"]) for item in [*first["items"], *rest["items"]]} == {*roots}
 
 
 def test_lists_that_missed_something_while_redis_was_away_are_dropped(served):

@@ -292,6 +292,12 @@ def test_many_comments_are_decided_at_once_and_taken_back(services, instance):
     assert statuses(services, ids) == [CommentStatus.NORMAL] * 3
     again = run(services, instance, "moderate_comments", decide_many=undo)
     assert "没有可撤销的批次「广告」" in problem(again)
+    repeated = shown(run(services, instance, "moderate_comments", decide_many=real))
+    assert (repeated["refused"], repeated["events"]) == (2, 0)
+    assert "批次「广告」已处理过这条评论；要再处理请换一个批次名" in repeated["comments"]
+    while worker.turn():
+        pass
+    assert statuses(services, ids) == [CommentStatus.NORMAL] * 3
     assert outcome(run(services, instance, "score_comments"))["counters_agree"]
 
 

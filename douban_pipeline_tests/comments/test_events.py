@@ -166,8 +166,10 @@ def test_pins_features_and_a_closed_section(alone):
     alone.send(OWNER, EventKind.SET_SECTION, status=SectionStatus.CLOSED)
     late = alone.publish(user(9), "关了吗")
     alone.vote(user(9), roots[0], 1)
+    alone.send(user(9), EventKind.REPORT, roots[0], reason="spam")
     alone.work()
     assert not alone.exists(late)
+    assert alone.comment(roots[0]).report_count == 1, "what is shown can be reported"
     assert alone.refusals() == ["最多置顶 3 条", "没有权限", "评论区已关闭", "评论区已关闭"]
 
 

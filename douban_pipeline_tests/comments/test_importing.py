@@ -16,7 +16,7 @@ from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.migrations import TREE
-from douban_pipeline.comments.store.tables import comment, content, event, section
+from douban_pipeline.comments.store.tables import comment, content, event, mark, section
 from douban_pipeline.comments.types import CommentStatus
 from douban_pipeline.core.database import reading
 
@@ -97,9 +97,9 @@ def taken(services: CommentsServices) -> dict[int, Any]:
 
 
 def test_comments_of_the_cms_are_taken_in_once_with_all_that_they_have(services):
-    assert take_in(services, 3) == ImportReport(taken=3, last=6, left=4)
+    assert take_in(services, 3) == ImportReport(taken=3, last=6, left=3)
     assert take_in(services, 100) == ImportReport(taken=2, skipped=1, orphans=1, last=11)
-    assert take_in(services, 100) == ImportReport(last=11, skipped=1)
+    assert take_in(services, 100) == ImportReport(last=11), "what has no text is not read again"
     work(services)
     found = taken(services)
     assert sorted(found) == [3, 5, 6, 8, 9]
@@ -117,6 +117,23 @@ def test_comments_of_the_cms_are_taken_in_once_with_all_that_they_have(services)
         for section_id in {row.section_id for row in found.values()}:
             assert list(count_differences(connection, section_id)) == []
         assert connection.execute(text("SELECT COUNT(*) FROM mac_comment")).scalar_one() == len(ROWS)
+
+
+def test_comments_without_text_or_section_do_not_hold_up_those_after_them(services):
+    take_in(services, 100)
+    plant(services, [{"id": number, "rid": 7, "text": ""} for number in range(21, 26)])
+    plant(services, [{"id": 26, "rid": 7, "text": "后来的"}, {"id": 27, "rid": 7, "mid": 4, "text": "不知道是什么"}])
+    reports = [take_in(services, 2) for _ in range(3)]
+    assert [report.skipped for report in reports] == [2, 2, 1]
+    assert (reports[-1].taken, reports[-1].last, reports[-1].left) == (1, 26, 0)
+
+
+def test_an_import_of_an_earlier_release_is_continued(services):
+    take_in(services, 3)
+    with services.engine.begin() as connection:
+        connection.execute(delete(mark))
+        assert last_taken(connection) == 6
+    assert take_in(services, 100).taken == 2
 
 
 def test_taking_in_goes_on_where_events_were_cleared_away(services):

@@ -170,6 +170,18 @@ def test_one_that_is_behind_is_passed_over_and_both_behind_say_so(tmp_path):
         assert sites.page(film) == ([second, first], LATE), "the one that is less behind answers"
 
 
+def test_one_that_was_never_filled_is_passed_over(tmp_path):
+    with pair(tmp_path, "near") as sites:
+        place = sites.place
+        film = place.section()
+        root = place.publish(2, film, "根")
+        place.work()
+        assert sites.page(film) == ([root], None)
+        behind = {site["name"]: site["behind"] for site in place.call("GET", "/admin/state", ADMIN).json()["sites"]}
+        assert behind["near"] is None
+        assert behind["far"] is not None
+
+
 def test_lists_of_a_site_that_lie_are_not_believed_and_a_silent_redis_is_done_without(tmp_path):
     with pair(tmp_path, "near") as sites:
         place = sites.place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -201,7 +201,3 @@ class BatchState:
     def change(self, *comments: CommentState) -> None:
         """Record that the rows of comments have to be written."""
         self.changed_comments.update(comment.comment_id for comment in comments)
-
-    def touched(self, events: Iterable[PendingEvent]) -> set[int]:
-        """Return the sections changed by events."""
-        return {event.section_id for event in events if not event.refusal}

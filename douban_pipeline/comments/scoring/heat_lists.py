@@ -187,14 +187,16 @@ class HeatLists:
         known = self.current(section_id)
         if known is None:
             return None
-        if known.segments > 1 and not all(length for _, length in self._lengths(section_id, known)):
-            return None  # see `page`: comments of that segment would be skipped
         found: list[tuple[int, int]] = []
         for number in range(known.segments):
             key, wanted = self._segment(section_id, known.version, number), most - len(found)
             given = (heat, f"{comment_id:0{_DIGITS}d}", wanted)
             page: Any = self._client.eval(_BEHIND, 1, key, *given) if wanted else []
             found += [(int(float(score)), int(member)) for member, score in zip(page[::2], page[1::2], strict=True)]
+        # See `page`: comments of an evicted segment would be skipped, or the list would seem to end before them.
+        complete = known.segments == 1 and len(found) == most
+        if not complete and known.count and not all(length for _, length in self._lengths(section_id, known)):
+            return None
         return found
 
     def put(self, section_id: int, places: Iterable[tuple[int, int]], *, only_new: bool = False) -> bool:

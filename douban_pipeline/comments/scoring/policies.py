@@ -15,7 +15,7 @@ from douban_pipeline.comments.heat.what_if import WhatIf
 from douban_pipeline.comments.store.tables import experiment, rule
 from douban_pipeline.core.errors import ProblemsError
 
-ACTIVE, DRAFT, RETIRED = "active", "draft", "retired"
+ACTIVE, RETIRED = "active", "retired"
 RUNNING = "running"
 _KEPT_MOVES = 50
 

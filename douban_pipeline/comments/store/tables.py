@@ -359,7 +359,7 @@ beat = Table(
 mark = Table(
     "cmt_mark",
     metadata,
-    # Progress of a job that continues at each run: a moment, a number, or both; see `comments.titling`.
+    # Progress of a job that continues at each run: a moment, a number, or both; see `store.marks`.
     Column("name", String(32), primary_key=True),
     moment("at"),
     link("number"),

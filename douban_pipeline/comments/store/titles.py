@@ -1,4 +1,4 @@
-"""Stores titles of sections, with optimistic locking, and marks of progress."""
+"""Stores titles of sections, with optimistic locking."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection, Select, bindparam, func, select, update
 
 from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store.marks import Mark, store_mark
 from douban_pipeline.comments.types import SectionType
-from douban_pipeline.core.database import upsert
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,6 @@ class TitleChange:
     section: TitledSection
     title: str
     douban_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Progress of a job: up to this number at this moment."""
-
-    name: str
-    number: int = 0
-    at: datetime | None = None
-
-
-def read_mark(connection: Connection, name: str) -> Mark | None:
-    """Return a mark; None before it is first stored."""
-    row = connection.execute(select(tables.mark).where(tables.mark.c.name == name)).one_or_none()
-    return None if row is None else Mark(name, row.number, row.at)
 
 
 def sections_after(connection: Connection, section_id: int, most: int) -> list[TitledSection]:
@@ -101,8 +86,7 @@ def store_titles(connection: Connection, changes: Sequence[TitleChange], mark: M
             for change in changes
         ]
         connection.execute(statement, rows)
-    row = {"name": mark.name, "number": mark.number, "at": mark.at}
-    upsert(connection, tables.mark, [row], keys=("name",), changes=("number", "at"))
+    store_mark(connection, mark)
 
 
 def _sections() -> Select[tuple[int, int, int, str, int]]:
