@@ -1,4 +1,4 @@
-"""The core system: keeps a video library's metadata true to Douban.
+"""The core system: keeps a video library's metadata in sync with Douban.
 
-Schedules are in ``schedules``, sensors in ``sensors``; the chain's assets are in ``chain``, a package for each step.
+Schedules are in ``schedules``, sensors in ``sensors``; the chain's assets are in ``chain``, with a package per step.
 """

@@ -1,4 +1,4 @@
-"""The front page and the reports over HTTP: the files directly under HOME/reports."""
+"""HTTP API of the home page and the reports: the files directly under HOME/reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from douban_pipeline.douban.links import LOCATION
 
 FRONT_PAGE = "index.html"
 RETRY_SECONDS = 30
-"""After this time a browser asks again for a front page that is not written yet."""
+"""Seconds after which a browser reloads a home page that is not written yet."""
 _TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 _HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
@@ -27,20 +27,21 @@ _ROWS, _FOLDER, _PIECE = (
     re.compile(r"\w[\w-]*", re.ASCII),
     re.compile(r"\w+\.js", re.ASCII),
 )
-"""Pages of lists load their rows from files beside them, see `core.ui.lists.list_files`."""
+"""Patterns of the files from which pages of lists load their rows, see `core.ui.lists.list_files`."""
 _HEAD = 4096
-"""Bytes at the beginning of a page in which its own policy stands."""
+"""Number of bytes at the beginning of a page that are searched for its own policy."""
 
 
 def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, ui_url: str = "") -> APIRouter:
-    """Return the router.
+    """Return the router of the home page and the reports.
 
-    No name of a file is taken from a request: only what lies in the folder is looked up by it.
+    The name of a report in a request is only looked up among the files in the folder. Paths of list rows must match
+    fixed patterns.
 
     Args:
         reports: The folder of all reports.
-        instead: Addresses of pages that the service has itself, by the names of the files that they are better than.
-        ui_url: Address of Dagster's UI, for links where the front page is not written yet.
+        instead: Addresses of the service's own pages, by the names of the files that they replace.
+        ui_url: Address of Dagster's UI, for links while the home page is not written yet.
     """
     better = instead or {}
     router = APIRouter()
@@ -56,7 +57,7 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
         if path is not None:
             return _page(path)
         if (reports / "digest" / FRONT_PAGE).is_file():
-            return RedirectResponse("digest/", 303)  # where the digest alone is installed
+            return RedirectResponse("digest/", 303)  # if only the digest is installed
         return _not_written(reports, ui_url)
 
     @router.get("/{name}")
@@ -79,7 +80,7 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
 
 
 def _not_written(reports: Path, ui_url: str) -> Response:
-    """Return the page that says who writes the front page, and how to have it written now."""
+    """Return the page that says what writes the home page, and how to write it now."""
     page = render(
         "douban_pipeline.douban.reports.pages",
         "not_written.html.j2",
@@ -98,7 +99,7 @@ def _not_written(reports: Path, ui_url: str) -> Response:
 
 
 def _page(path: Path) -> Response:
-    """Return a file; its scripts may run that its own policy names by their hash, and its pictures be shown."""
+    """Return a file as a response that allows the scripts (by hash) and the pictures that its own policy names."""
     answer = FileResponse(path, media_type=_TYPES[path.suffix])
     with path.open("rb") as file:
         policy = _POLICY.search(file.read(_HEAD).decode(errors="replace"))

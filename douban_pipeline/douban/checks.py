@@ -1,4 +1,4 @@
-"""Every asset check of the system, and which of them a run of the chain must pass."""
+"""All asset checks of the system, and those that a run of the chain must pass."""
 
 from douban_pipeline.dagster_kit.runs import blocking_checks
 from douban_pipeline.douban.chain.deciding import checks as deciding

@@ -1,4 +1,4 @@
-"""The chain as one job, the pools its steps wait in, and the shards its runs are at work on or paused."""
+"""The jobs of the chain and of people's decisions, their pools, and the shards that have active runs or are paused."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +21,12 @@ CHAIN = "douban_chain"
 CHAIN_ASSETS = (due_videos, search_candidates, scored_matches, synced_fields, ai_intros)
 SYNC_TAGS = tags_of("sync")
 DECISION_TAGS = {"dagster/priority": "20", **tags_of("decisions")}
-"""Of the lane of people's decisions: before all other runs, jobs that people launch included."""
+"""Tags of the lane of people's decisions: its runs come before all others, including jobs that people launch."""
 
 POOL_LIMITS = {SEARCH_POOL: 3, DOUBAN_POOL: 3, LLM_POOL: 3, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
-"""Every pool of the code location: how many runs may be busy with one source at once. The gate paces their requests.
+"""Every pool of the code location: how many runs may use one source at once. The gate paces their requests.
 
-Three of the chain: while one begins and another writes, a third still asks.
+Three for the chain: while one run begins and another writes, a third still makes requests.
 """
 
 chain_job = dg.define_asset_job(
@@ -74,11 +74,11 @@ def shard_range_tags(first: int, last: int) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ChainRuns:
-    """Runs of the chain that are queued or at work, whoever launched them.
+    """Runs of the chain that are queued or active, whoever launched them.
 
     Attributes:
-        shards: The shards of each that covers some.
-        backfills: How many of these belong to a backfill.
+        shards: The shards of each run that covers any.
+        backfills: Number of these runs that belong to a backfill.
     """
 
     shards: list[list[int]]
@@ -86,7 +86,7 @@ class ChainRuns:
 
 
 def chain_runs_under_way(instance: dg.DagsterInstance, location: str | None = None) -> ChainRuns:
-    """Return the runs of the chain that are queued or at work."""
+    """Return the runs of the chain that are queued or active."""
     runs = [(run, covered) for run in _chain_runs(instance, location).under_way() if (covered := _shards_of(run))]
     return ChainRuns([covered for _, covered in runs], sum(_of_backfill(run) for run, _ in runs))
 

@@ -1,6 +1,6 @@
-"""Links of the Douban system: launchpads filled in to decide, to revert or to ask what happened, runs, Douban's search.
+"""Links of the Douban system: filled-in launchpads for decisions, reverts and histories; runs; Douban's search.
 
-Nothing happens until a person signs and launches. What a link holds is ours, never outside text.
+Nothing happens until a person adds a name and launches. A link's config is our own text, never outside text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import clean_title
 
 LOCATION = "__repository__@douban_pipeline"
-"""Repository and code location as `workspace.yaml` names them; where a run names another one, that is taken."""
+"""Repository and code location as named in `workspace.yaml`; if a run names another one, that is used."""
 
 BATCH = 100
-"""Videos that `record_batch_decisions` takes at once unless it is given another number, and that fit into a link."""
+"""Default number of videos of `record_batch_decisions`, and most ids that fit into a link."""
 
 IGNORED_DAYS = 180
-"""Proposed where a video is ignored because nothing was found: Douban may well know it by then."""
+"""Days proposed for ignoring a video for which nothing was found: Douban may have it by then."""
 
 
 _SAID = {
@@ -40,18 +40,18 @@ _SAID = {
     "decision_ids": "这几条决定写入的一切",
     "batch_id": "一个批次",
 }
-"""What is said behind fields in links, in a few words: a link holds 7,500 characters, and a Chinese one takes nine."""
+"""Short comments on fields in links: a link holds 7,500 characters, and a Chinese character takes nine."""
 
 
 def decide(vod_id: int, action: DecisionAction, *, dry_run: bool, title: str = "", **given: Any) -> Launchpad:
-    """Return `record_decisions` with one decision; ``given`` is what else its row says, ``title`` its comment."""
+    """Return `record_decisions` with one decision; ``given`` are further fields of its row, ``title`` its comment."""
     decisions = [titled(row(vod_id=vod_id, action=action.value, **given), title)]
     config = {"reviewer": "", "note": "", "dry_run": dry_run, "decisions": decisions}
     return Launchpad("record_decisions", op_config("store_decisions", config, _SAID))
 
 
 def clear_others(douban_id: int, keeper: int) -> Launchpad:
-    """Return the batch that clears a subject's id from all its videos but ``keeper``; a dry run first."""
+    """Return the batch that clears a subject's id from all its videos except ``keeper``; a dry run first."""
     return _batch(keeper, action=DecisionAction.clear_id.value, duplicates_of=douban_id, except_vod_ids=[keeper])
 
 
@@ -66,7 +66,7 @@ def _batch(keeper: int, **given: Any) -> Launchpad:
 
 
 def batch(action: DecisionAction, vod_ids: Sequence[int], **given: Any) -> Launchpad:
-    """Return the batch that decides the same about videos; a dry run first."""
+    """Return the batch that records one decision about videos; a dry run first."""
     config = {"reviewer": "", "note": "", "dry_run": True, "action": action.value, **given, "vod_ids": list(vod_ids)}
     return Launchpad("record_batch_decisions", op_config("select_and_record", config, _SAID))
 
@@ -90,11 +90,11 @@ def rewrite_intros(vod_ids: Sequence[int]) -> Launchpad:
 
 
 UNDONE = "看错了，撤销"
-"""Reason that links fill in where a person's own decision is reverted."""
+"""Reason that links fill in for reverting a person's own decision."""
 
 
 def revert(**chosen: Any) -> Launchpad:
-    """Return `revert_changes` for what is ``chosen``; a dry run unless that says otherwise."""
+    """Return `revert_changes` for the selection ``chosen``; a dry run unless it says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
     return Launchpad("revert_changes", op_config("take_back", config, _SAID))
 
@@ -110,15 +110,15 @@ def run_path(run_id: str) -> str:
 
 
 def searched(title: str) -> str:
-    """Return what the pipeline searches for a title."""
+    """Return the words that the pipeline searches for a title."""
     return clean_title(title)
 
 
 def douban_search(title: str) -> str:
-    """Return the address of Douban's own search for a title, as the pipeline searches it."""
+    """Return the address of Douban's own search for a title, with the words that the pipeline searches."""
     return douban_search_of(quote(searched(title), safe=""))
 
 
 def douban_search_of(words: str) -> str:
-    """Return the address of Douban's own search for words that are escaped already."""
+    """Return the address of Douban's own search for words that are already escaped."""
     return f"https://search.douban.com/movie/subject_search?search_text={words}&cat=1002"

@@ -1,4 +1,4 @@
-"""What the matcher compares with the site's videos: facts from Douban's answers; and the profile in force."""
+"""Inputs of the matcher: facts from Douban's answers and from searches, and the current profile."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SITE_TAIL = re.compile(r"\s*[-–—_|·(（\[]\s*(?:电影|电视剧|综艺|�
 
 
 def subject_facts(record: SubjectRecord, search_kind: str = "") -> Subject:
-    """Return an answer of Douban as the matcher sees it.
+    """Return an answer of Douban as a subject for the matcher.
 
     Args:
         record: The answer.
-        search_kind: ``tv`` where the search said that it has episodes; Douban's answer has no field for that.
+        search_kind: ``tv`` if the search said that it has episodes; Douban's answer has no field for that.
     """
     title, original = rejoin(record.title, record.original_title)
     years = dict.fromkeys(year for date in record.release_dates if (year := year_of(date)) is not None)
@@ -47,7 +47,7 @@ def subject_facts(record: SubjectRecord, search_kind: str = "") -> Subject:
 
 
 def glimpsed_facts(hit: Hit) -> Subject:
-    """Return what a search said of a subject nobody asked Douban about."""
+    """Return a search hit whose details were not fetched as a subject for the matcher."""
     title, original = rejoin(_SITE_TAIL.sub("", hit.title).strip(), hit.original_title)
     return Subject(
         douban_id=hit.douban_id,
@@ -76,13 +76,13 @@ def _kind_of_subject(record: SubjectRecord, search_kind: str) -> Kind | None:
     if "短片" in genres:
         return Kind.SHORT
     if search_kind == "tv":
-        # Episodes may be as long as films.
+        # Before the duration, since episodes may be as long as films.
         return Kind.SERIES
     return Kind.FILM if record.duration_minutes is not None and record.duration_minutes >= 60 else None
 
 
 def profile_of(settings: Settings) -> Profile:
-    """Return the profile in force, with its weights and thresholds."""
+    """Return the current profile, with its weights and thresholds."""
     thresholds = Thresholds(
         confirm=settings.confirm_score,
         review=settings.review_score,

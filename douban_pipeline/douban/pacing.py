@@ -1,6 +1,7 @@
-"""When work comes up again, and how much of it is under way at once. Pure functions.
+"""Intervals and concurrency of work. Pure functions.
 
-How often a video is visited, by its age; how long a failure waits; how many requests and videos a rate needs at once.
+How often a video is visited, by its age; how long it waits after a failure; how many concurrent requests and videos a
+rate needs.
 """
 
 from __future__ import annotations
@@ -15,43 +16,43 @@ from typing import Any
 from douban_pipeline.cms.numbers import year_of
 
 JITTER = 0.1
-"""Share of the interval by which visits are spread, so that what came in together does not come due together."""
+"""Share of the interval by which visits are spread, so that videos added together are not due together."""
 
 SLOW_ANSWER = 1.5
-"""Seconds that an answer may take without costing its source's allowance anything."""
+"""Seconds that an answer may take while the source's allowance is still fully used."""
 
 MOST_AT_ONCE = 32
-"""Requests under way at once of a source whose concurrency is derived: each is a thread in some run."""
+"""Most concurrent requests to a source whose concurrency is derived: each is a thread in some run."""
 
 RUN_MINUTES = 2
-"""How long a run of the due sensor has work, if it is the only one and its shards have."""
+"""Minutes of work of a run of the due sensor, if it is the only one and its shards have enough work."""
 
 
 def requests_at_once(per_minute: float, *, least: int = 1) -> int:
-    """Return how many requests have to be under way at once to make ``per_minute`` of `SLOW_ANSWER` each."""
+    """Return how many concurrent requests reach ``per_minute`` if each takes `SLOW_ANSWER`."""
     return min(max(math.ceil(per_minute / 60 * SLOW_ANSWER), least), MOST_AT_ONCE)
 
 
 def videos_at_once(search: int, douban: int) -> int:
-    """Return how many videos a run has in work at once for so many requests at once to both sources.
+    """Return how many videos a run processes at once, for the given concurrent requests to the two sources.
 
-    A video waits at one source or the other, so those that may be under way at one are not enough: while they wait for
-    Douban nobody would search. Two more are in line when a turn comes.
+    A video waits for one source at a time, so the number for one source is not enough: while these videos wait for
+    Douban, nothing would be searched. Two more are ready for the next free slot.
     """
     return search + douban + 2
 
 
 def shards_at_once(per_minute: float, batch_size: int, most: int) -> int:
-    """Return how many shards of ``batch_size`` videos are work for `RUN_MINUTES` at so many requests a minute.
+    """Return how many shards of ``batch_size`` videos are work for `RUN_MINUTES` at ``per_minute`` requests.
 
-    A run takes seconds to begin and to end, in which it asks nobody: one that is over in no time wastes its allowance.
+    A run takes seconds to begin and to end, in which it makes no requests: very short runs waste the allowance.
     """
     return min(max(int(per_minute * RUN_MINUTES / batch_size), 1), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Videos of one age: how old at most, how often they are looked at, and how they rank in the queue."""
+    """Videos of one age group: their greatest age, the interval of visits, and their priority in the queue."""
 
     name: str
     max_age: timedelta
@@ -61,7 +62,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """The tiers of a library, the youngest first; the last has no greatest age."""
+    """The tiers of a library, the youngest first; the last has no age limit."""
 
     members: tuple[Tier, ...]
 
@@ -70,8 +71,8 @@ class Tiers:
         """Return tiers from days.
 
         Args:
-            intervals: Days between visits of the videos up to so many days old.
-            older: Days between visits of all others.
+            intervals: Days between visits, by the greatest age of the videos in days.
+            older: Days between visits of all older videos.
         """
         count = len(intervals) + 1
         ages = sorted(intervals)
@@ -83,7 +84,7 @@ class Tiers:
         return cls((*members, Tier(name, timedelta.max, timedelta(days=older), 10)))
 
     def index(self, vod_time: int, year: int | None, now: datetime) -> int:
-        """Return the position of a video's tier; one without any date belongs to the last."""
+        """Return the position of a video's tier; a video without any date belongs to the last."""
         moment = updated_at(vod_time, year)
         if moment is None:
             return len(self.members) - 1
@@ -99,7 +100,7 @@ class Tiers:
         return self.tier(row["vod_time"], year_of(row["vod_year"]), now)
 
     def next_visit_of(self, row: Mapping[Any, Any], now: datetime) -> datetime:
-        """Return when to look again at the video of a CMS row that was looked at ``now``."""
+        """Return the next visit of the video of a CMS row that was visited ``now``."""
         return next_visit(row["vod_id"], self.tier_of_row(row, now), now)
 
 
@@ -115,9 +116,9 @@ def updated_at(vod_time: int, year: int | None) -> datetime | None:
 
 
 def next_visit(vod_id: int, tier: Tier, now: datetime) -> datetime:
-    """Return when to look at a video again: its tier's interval from ``now``, give or take `JITTER` of it.
+    """Return the next visit of a video: its tier's interval after ``now``, plus or minus `JITTER` of it.
 
-    The jitter follows from the video and the day, so that the same question has the same answer.
+    The jitter is derived from the video and the day, so that the result is deterministic.
     """
     return now + tier.interval * (1 + JITTER * (_lot(f"{vod_id}:{now:%Y%m%d}") * 2 - 1))
 
@@ -127,8 +128,8 @@ class BackOff:
     """How long to wait after failures in a row.
 
     Attributes:
-        steps: After the first, second … failure; the last is kept for all later ones.
-        jitter: Share of a wait by which it is lengthened at most, so that what failed together is not tried together.
+        steps: Waits after the first, second … failure; the last applies to all later ones.
+        jitter: Share by which a wait is extended at most, so that videos that failed together are not tried together.
     """
 
     steps: tuple[timedelta, ...]
@@ -137,12 +138,12 @@ class BackOff:
     def wait(self, failures: int, vod_id: int) -> timedelta:
         """Return how long video ``vod_id`` waits after ``failures`` (1 or more) failures in a row.
 
-        Never less than the step; what is added follows from the video and the number of failures.
+        Never less than the step; the extension is derived from the video and the number of failures.
         """
         step = self.steps[min(failures, len(self.steps)) - 1]
         return step * (1 + self.jitter * _lot(f"{vod_id}:{failures}"))
 
 
 def _lot(text: str) -> float:
-    """Return a number from 0 to 1 that looks drawn, and is always the same for ``text``."""
+    """Return a pseudo-random number from 0 to 1 that is always the same for ``text``."""
     return zlib.crc32(text.encode()) / 0xFFFFFFFF

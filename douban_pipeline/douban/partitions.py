@@ -1,4 +1,4 @@
-"""The 64 shards into which the library is divided, and how runs share them out."""
+"""The 64 shards into which the library is partitioned, and how many a run covers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ shards = dg.StaticPartitionsDefinition([f"{shard:02d}" for shard in range(SHARDS
 """``vod_id % 64``: always evenly filled, no new partitions as the library grows, readable in the UI."""
 
 SHARDS_PER_RUN = 8
-"""A backfill over all shards is 8 runs: a run a shard would cost twice the time in process starts alone."""
+"""A backfill over all shards has 8 runs: one run per shard would double the time through process starts alone."""
 
 shard_backfill = dg.BackfillPolicy.multi_run(max_partitions_per_run=SHARDS_PER_RUN)
-"""One policy for the whole chain: Dagster wants the assets of a job to share it."""
+"""The policy of the whole chain: Dagster requires the assets of a job to share it."""
 
 
 def shard_numbers(keys: Sequence[str]) -> list[int]:
-    """Return the shards that partition keys name."""
+    """Return the shards of partition keys."""
     return [int(key) for key in keys]
 
 
@@ -36,4 +36,4 @@ BREACHES: BreachTable[Breach] = BreachTable(
     partition_of=lambda breach: partition_key(breach.shard),
     row=lambda breach: {"vod_id": breach.vod_id, "shard": partition_key(breach.shard), "what": breach.what},
 )
-"""How the guards show videos that break a rule."""
+"""The table in which guards show videos that break a rule."""

@@ -1,4 +1,4 @@
-"""What every Dagster face of this system has: the tags of its runs, and the resource ``services``."""
+"""What all Dagster definitions of this system share: the tags of runs, and the resource ``services``."""
 
 from functools import partial
 
@@ -16,14 +16,14 @@ SYSTEM = "douban"
 """Value of the tag ``system`` in all runs of this system."""
 
 tags_of = partial(run_tags, SYSTEM)
-"""Returns the tags of a job by the kind of its runs."""
+"""Function that returns the tags of a job by the kind of its runs."""
 
 PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
 
 OVERRIDE = (
     "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the site locked the row; refused otherwise."
 )
-"""Description of the field that all jobs have in which people decide what is written."""
+"""Description of a field that all jobs share in which people decide what is written."""
 
 
 def services_resource(settings: Settings) -> dg.ConfigurableResource[Services]:

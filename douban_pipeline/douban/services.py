@@ -1,4 +1,4 @@
-"""What a run of this system works with, put together once from the settings. Knows nothing of Dagster."""
+"""The services that a run of this system uses, built once from the settings. Does not depend on Dagster."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ _LLM_TOKENS = 1200
 
 @dataclass(frozen=True)
 class Services(Platform):
-    """The platform with the CMS, our tables and our sources, as one process uses it; see `open_services`."""
+    """The platform with the CMS, our tables and our sources, for one process; see `open_services`."""
 
     settings: Settings
     tables: OwnTables
     location: str = LOCATION
-    """Repository and code location of the run, as links into Dagster's UI address them."""
+    """Repository and code location of the run, for links into Dagster's UI."""
 
     @cached_property
     def cms(self) -> Cms:
-        """The CMS's tables, looked at when first needed.
+        """The CMS's tables, inspected on first use.
 
         Raises:
-            DatabaseError: They cannot be reached, or are not a maccms10's.
+            DatabaseError: They cannot be reached, or are not those of maccms10.
         """
         return inspect_cms(self.engine, self.settings.table_prefix)
 
@@ -93,7 +93,7 @@ class Services(Platform):
 
     @property
     def longest_call(self) -> timedelta:
-        """The longest that a call of any source may take."""
+        """The longest time that a call of any source may take."""
         return timedelta(seconds=max(LLM_SECONDS, self.settings.request_timeout_seconds))
 
     @property
@@ -103,11 +103,11 @@ class Services(Platform):
 
     @property
     def empty_limit(self) -> int:
-        """How many empty answers in a row put a search in doubt."""
+        """Number of consecutive empty answers after which a search is in doubt."""
         return self.settings.empty_answers_in_row
 
     def source_limits(self) -> dict[str, SourceLimits]:
-        """Return the limits of Douban and the searches; the language model's are set when it is first used."""
+        """Return the limits of Douban and the searches; those of the language model are set on its first use."""
         settings, quotas = self.settings, self.settings.daily_quotas
         limits = {
             source: SourceLimits(settings.search_requests_per_minute, settings.search_at_once, quotas.get(source))
@@ -118,13 +118,13 @@ class Services(Platform):
 
     @property
     def sources_in_use(self) -> frozenset[str]:
-        """The sources that the settings have asked; gates of others stay as they were left."""
+        """The sources that are used according to the settings; gates of other sources keep their last state."""
         settings = self.settings
         further = {LLM: settings.ai_intros, "posters": settings.evidence_from_posters}
         return frozenset({DOUBAN, *settings.search_urls, *(source for source, wanted in further.items() if wanted)})
 
     def vocabulary(self, type_id: int) -> SiteVocabulary:
-        """Return the area and language words that a category's filter bar knows."""
+        """Return the area and language words of a category's filter bar."""
         return self._vocabularies.get(type_id, SiteVocabulary())
 
     @cached_property
@@ -134,32 +134,32 @@ class Services(Platform):
 
     @cached_property
     def douban(self) -> DoubanClient:
-        """Subjects by id."""
+        """The client for Douban's subjects by id."""
         return DoubanClient(self.source_fetcher(DOUBAN), self.settings.douban_url)
 
     @cached_property
     def search(self) -> SearchProvider:
-        """Who finds candidates."""
+        """The search provider that finds candidates."""
         known = KnownTitles(self.engine, self.tables, self.archive)
         urls, age = self.settings.search_urls, self.settings.miss_cache_age
         return search_from(urls, self.source_fetcher, miss_max_age=age, known=known.choose)
 
     @cached_property
     def known_subjects(self) -> KnownSubjects | None:
-        """Subjects that are found without a request; None where there is no index, or the settings want none."""
+        """Subjects that are found without a request; None if there is no index, or if they are disabled."""
         home = self.settings.home
         return open_known_subjects(loaded_index(home), archived_index(home)) if self.settings.known_subjects else None
 
     @cached_property
     def other_databases(self) -> OtherDatabases:
-        """Where other systems keep their tables; closed together with these services."""
+        """The databases with other systems' tables; closed together with these services."""
         others = OtherDatabases(self.engine, self.settings.library_url)
         self._opened.callback(others.close)
         return others
 
     @cached_property
     def tmdb_titles(self) -> TmdbTitles | None:
-        """What TMDB says of the library's videos; None where the settings do not want it."""
+        """TMDB's titles of the library's videos; None if the settings disable them."""
         if not self.settings.evidence_from_tmdb:
             return None
         url = self.settings.tmdb_database_url.get_secret_value()
@@ -169,7 +169,7 @@ class Services(Platform):
 
     @cached_property
     def posters(self) -> Posters | None:
-        """Who compares posters; None where the settings do not want it."""
+        """The comparison of posters; None if the settings disable it."""
         settings = self.settings
         if not settings.evidence_from_posters:
             return None
@@ -200,13 +200,13 @@ class Services(Platform):
             settings.llm_url,
             model=settings.llm_model,
             fallbacks=settings.llm_fallback_models,
-            # A Chinese character is at most two tokens or so; the answer is little else.
+            # A Chinese character is at most about two tokens; the answer contains little else.
             max_tokens=max(_LLM_TOKENS, 3 * settings.intro_max_han),
         )
 
     @cached_property
     def people(self) -> People:
-        """Names of people that texts are asked for."""
+        """The known names of people, which the fact guard searches in texts."""
         return People(self.engine, self.tables.person, self.clock)
 
     def source_fetcher(self, source: str) -> Fetcher:
@@ -225,7 +225,7 @@ class Services(Platform):
         """Return self if the database is set up for this release.
 
         Raises:
-            DatabaseError: Our tables are missing or of another version; the message says what to run.
+            DatabaseError: Our tables are missing or have another version; the message says what to run.
         """
         prefix = self.settings.table_prefix
         found, wanted = migrations.current(self.engine, prefix), migrations.head(prefix)
@@ -249,11 +249,11 @@ class Services(Platform):
         return self
 
     def queue(self, run_id: str) -> TaskQueue:
-        """Return the task queue as run ``run_id`` sees it."""
+        """Return the task queue for run ``run_id``."""
         return TaskQueue(self.engine, self.tables, self.clock, owner=owner_name(run_id), lease=self.settings.lease)
 
     def change_log(self, run_id: str, *, batch_id: str | None = None) -> ChangeLog:
-        """Return the change log as run ``run_id`` writes it."""
+        """Return the change log for writes of run ``run_id``."""
         return ChangeLog(
             self.engine,
             self.tables,
@@ -271,8 +271,8 @@ def open_services(settings: Settings, clock: Clock | None = None, location: str 
     """Return the services for ``settings``; nothing is connected until it is used.
 
     Args:
-        settings: From the environment.
-        clock: The system's, if not given.
+        settings: The settings.
+        clock: Source of the current time; the system's clock by default.
         location: Repository and code location of the run, for links into Dagster's UI.
     """
     return Services(

@@ -1,4 +1,4 @@
-"""What the values of settings may be: defaults, how lists and pairs are read, words for what is allowed. Pure."""
+"""Values of settings: defaults, parsing of lists and pairs, and texts on what is allowed. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ SEARCH_PROVIDERS = {
     "douban_suggest": "https://movie.douban.com/j/subject_suggest",
     "bocha": "https://api.bochaai.com/v1/web-search",
 }
-"""Every search provider, and its address where none is given."""
+"""Every search provider with its default address."""
 WEB_SEARCHES = frozenset({"searxng", "bocha"})
-"""Those of them that search the web; the others ask Douban's own index of titles."""
+"""The providers that search the web; the others query Douban's own index of titles."""
 CHAIN = "chain"
-"""The provider that asks others, one after another."""
+"""The provider that queries others, one after another."""
 SOURCES = ("douban", *SEARCH_PROVIDERS, "openrouter", "posters")
-"""Everything that is paced by the gate."""
+"""All sources that are paced by the gate."""
 
 FieldPolicy = Literal["never", "fill", "overwrite"]
 
 DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     # The collector's duplicate keys (name, type, year, area, lang, actor, director, Douban id): a rewritten key
-    # makes the next collection insert a second row. Gaps may be filled; what has a value is left alone.
+    # makes the next collection insert a second row. Empty values may be filled; others are not changed.
     "vod_name": "never",
     "vod_year": "fill",
     "vod_area": "fill",
     "vod_lang": "fill",
     "vod_actor": "fill",
     "vod_director": "fill",
-    # Facts no collector compares.
+    # Facts that no collector compares.
     "vod_sub": "fill",
     "vod_writer": "fill",
     "vod_class": "fill",
@@ -48,13 +48,13 @@ DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
     "vod_content": "fill",
     "vod_blurb": "fill",
     "vod_douban_score": "overwrite",
-    # Themes show and sort by vod_score, which the CMS fills with random numbers; a site may choose to mirror.
+    # Themes show vod_score and sort by it. The CMS fills it with random numbers; a site may choose to mirror Douban's.
     "vod_score": "never",
-    # The site's own votes: with each, the CMS makes vod_score anew from their sum and number. Written from Douban, the
-    # two must agree, and a subject of 2 million votes has a sum that the column cannot hold.
+    # The site's own votes: with each, the CMS computes vod_score from their sum and number. Written from Douban, the
+    # two must agree, and for a subject with 2 million votes the sum exceeds the column.
     "vod_score_num": "never",
     "vod_score_all": "never",
-    # 正片, 预告片 or 花絮, by which the site filters exactly: douban.php says 正片 of everything, trailers included.
+    # 正片, 预告片 or 花絮, which the site's filters match exactly: douban.php says 正片 for everything, even trailers.
     "vod_state": "never",
     # The site's editor, and where a row was collected from: the site's own account, which no sync may replace.
     "vod_author": "never",
@@ -62,13 +62,13 @@ DEFAULT_FIELD_POLICIES: dict[str, FieldPolicy] = {
 }
 
 OLDER = "older"
-"""The tier of the videos that are older than all others."""
+"""Name of the tier of videos that are older than all other tiers."""
 
 _MOST_MINUTES = 30 * 24 * 60.0
 _MOST_DAYS = 3650.0
 
 SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
-"""Items of the score whose points may be changed."""
+"""Score items whose points may be changed."""
 
 _RANGE = said(
     "两个分钟数，以逗号分隔，小的在前，例如 10,30",
@@ -158,7 +158,7 @@ ALLOWED = {
 
 
 def systems(value: Any) -> tuple[str, ...]:
-    """Read the names of systems, each once."""
+    """Return the names of systems in ``value``, each once."""
     names = tuple(dict.fromkeys(split_list(value)))
     refuse_unknown("system", names, ("douban", *SYSTEMS))
     if not names:
@@ -167,7 +167,7 @@ def systems(value: Any) -> tuple[str, ...]:
 
 
 def category_ids(value: Any) -> Any:
-    """Read a list of category ids."""
+    """Return the category ids in ``value``."""
     if not isinstance(value, str):
         return value
     parts = split_list(value)
@@ -177,7 +177,7 @@ def category_ids(value: Any) -> Any:
 
 
 def score_weights(value: Any) -> dict[str, float]:
-    """Read points of score items."""
+    """Return the points of score items in ``value``."""
     value = split_pairs(value)
     refuse_unknown("item", value, SCORE_ITEMS)
     try:
@@ -190,7 +190,7 @@ def score_weights(value: Any) -> dict[str, float]:
 
 
 def daily_quotas(value: Any) -> dict[str, int]:
-    """Read how many calls a day each source is allowed."""
+    """Return the allowed calls a day in ``value``, by source."""
     value = split_pairs(value)
     refuse_unknown("source", value, SOURCES)
     try:
@@ -203,7 +203,7 @@ def daily_quotas(value: Any) -> dict[str, int]:
 
 
 def search_chain(value: Any) -> dict[str, str]:
-    """Read the providers of a chain with their addresses, in order."""
+    """Return the providers of a chain in ``value`` with their addresses, in order."""
     if not isinstance(value, str):
         return dict(value)
     parts = split_list(value)
@@ -220,7 +220,7 @@ def search_chain(value: Any) -> dict[str, str]:
 
 
 def minutes(value: Any) -> Any:
-    """Read a list of waits in minutes, none shorter than the one before."""
+    """Return the waits in minutes in ``value``, none shorter than the one before."""
     steps = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if not steps:
         raise ValueError(said("没有写分钟数", "no minutes"))
@@ -230,7 +230,7 @@ def minutes(value: Any) -> Any:
 
 
 def range_of_minutes(value: Any) -> Any:
-    """Read the least and the most of a wait in minutes."""
+    """Return the shortest and the longest wait in minutes in ``value``."""
     found = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if len(found) != 2 or found[0] > found[1]:
         raise ValueError(said("不是等待的最小值和最大值", "not the shortest and the longest wait"))
@@ -253,7 +253,7 @@ def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:
 
 
 def visit_tiers(value: Any) -> dict[str, float]:
-    """Read the days between visits by age; `OLDER` stands for all that are older than the others."""
+    """Return the days between visits in ``value``, by age; `OLDER` stands for all older videos."""
     value = split_pairs(value)
     if OLDER not in value:
         raise ValueError(said(f"缺少 {OLDER} 一项", f"nothing for what is {OLDER}"))
@@ -264,7 +264,7 @@ def visit_tiers(value: Any) -> dict[str, float]:
 
 
 def hours_of_day(value: Any) -> Any:
-    """Read hours of the day: the ones that begin in the given ranges."""
+    """Return the hours of the day in ``value``: those that begin in the given ranges."""
     if not isinstance(value, str):
         return value
     hours: set[int] = set()

@@ -1,6 +1,6 @@
-"""Every setting of the system once: its name, default, unit and bounds. Where they are read: `core.settings_base`.
+"""All settings of the system: name, default, unit and bounds. They are loaded by `core.settings_base`.
 
-Those of the library and its sources are in `source_settings`, which comes first.
+Settings of the library and its sources are in `source_settings`, the base class.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from douban_pipeline.matching.profiles import DEFAULT_PROFILE
 from douban_pipeline.matching.scoring import Weights
 
 LLM_SECONDS = 90.0
-"""Wall-clock limit of one call of the language model, which takes its time."""
+"""Wall-clock limit of one call of the language model, in seconds."""
 RETRY_SECONDS = 60.0
-"""How long a request that failed may be tried again, see ``total_time`` of `core.http.Fetcher`."""
+"""How long a failed request may be retried, in seconds; see ``total_time`` of `core.http.Fetcher`."""
 
 
 class Settings(SourceSettings):
-    """All settings; build it with `load_settings`, which explains what is wrong."""
+    """All settings; use `load_settings` to create them, which explains errors."""
 
     excluded_type_ids: Annotated[frozenset[int], NoDecode] = Field(
         frozenset(), description="Categories that are left alone (their children are not implied)."
@@ -227,12 +227,12 @@ class Settings(SourceSettings):
         return self
 
     def works_on(self, type_id: int) -> bool:
-        """Return whether videos of a category are worked on."""
+        """Return whether a category is in scope."""
         included = not self.included_type_ids or type_id in self.included_type_ids
         return included and type_id not in self.excluded_type_ids
 
     def works_at(self, moment: datetime) -> bool:
-        """Return whether automation works at ``moment``; what a person orders is done at any time."""
+        """Return whether automation works at ``moment``; requests of people are processed at any time."""
         return not self.active_hours or moment.astimezone(self.zone).hour in self.active_hours
 
     @cached_property
@@ -254,25 +254,25 @@ class Settings(SourceSettings):
 
     @property
     def lease(self) -> timedelta:
-        """How long a task stays a silent run's."""
+        """How long a run keeps a task without renewing its lease."""
         return timedelta(seconds=self.lease_seconds)
 
     @property
     def longest_step(self) -> timedelta:
-        """How long a step may keep its tasks without renewing their leases.
+        """The longest time that a step may keep its tasks without renewing their leases.
 
-        It takes videos on for `run_seconds`. Then at most one request of a video still needs its whole time and its
-        retries, for one that is not answered ends the work on that video.
+        A step starts videos for `run_seconds`. After that, at most one request per video still needs its whole time and
+        its retries, because an unanswered request ends the work on that video.
         """
         last = max(self.request_timeout_seconds, LLM_SECONDS if self.ai_intros else 0.0)
         return timedelta(seconds=math.ceil(self.run_seconds + RETRY_SECONDS + last))
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from ``overrides``, the environment and ``.env``, in this order.
+    """Return the settings from ``overrides``, the environment and ``.env``, in this order of precedence.
 
     Raises:
-        SettingsError: Something is wrong; see `SystemSettings.load`.
+        SettingsError: A setting is invalid; see `SystemSettings.load`.
     """
     return Settings.load(**overrides)
 

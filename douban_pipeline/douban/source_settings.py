@@ -1,4 +1,4 @@
-"""Settings of where the library is, and of what is asked of sources: addresses, keys, pace, caches, intros."""
+"""Settings of the library's databases and of the sources: addresses, keys, rates, caches, intros."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ from douban_pipeline.douban.setting_values import (
 
 PREFIX = "DOUBAN_PIPELINE_"
 LIBRARY_BACKENDS = ("mysql", "mariadb", "sqlite")
-"""Databases that a CMS's library may lie in."""
+"""Supported databases of a CMS's library."""
 PUBLIC_REQUESTS_PER_MINUTE = 60
-"""The most that any public source is known to allow; more is allowed only for a source on this machine."""
+"""The highest rate that any public source is known to allow; higher ones are accepted only for a source on this
+machine."""
 
 
 class SourceSettings(SystemSettings):
-    """The first part of the settings, see `settings.Settings`."""
+    """The base class of the settings, see `settings.Settings`."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed = ALLOWED
@@ -280,24 +281,24 @@ class SourceSettings(SystemSettings):
 
     @cached_property
     def library_url(self) -> str:
-        """The database's URL with its password; for opening it, never for showing."""
+        """The database's URL with its password, for connecting only; never show it."""
         return self.database_url.get_secret_value() or f"sqlite:///{self.home.absolute() / 'demo' / 'library.sqlite'}"
 
     @property
     def feeds_tables_url(self) -> str:
-        """Where the feeds' tables are, by the rule of the system feeds; with its password."""
+        """URL of the database with the feeds' tables, by the rule of the feeds system; with its password."""
         given = self.feeds_url.get_secret_value() or self.database_url.get_secret_value()
         return given or f"sqlite:///{self.home / 'feeds.sqlite'}"
 
     @property
     def comments_tables_url(self) -> str:
-        """Where the comments' tables are, by the rule of the system comments; with its password."""
+        """URL of the database with the comments' tables, by the rule of the comments system; with its password."""
         given = self.comments_url.get_secret_value() or self.database_url.get_secret_value()
         return given or f"sqlite:///{self.home / 'comments.sqlite'}"
 
     @property
     def shown_library_url(self) -> str:
-        """The database's URL as people may see it."""
+        """The database's URL without its password."""
         return make_url(self.library_url).render_as_string(hide_password=True)
 
     @property
@@ -307,7 +308,7 @@ class SourceSettings(SystemSettings):
 
     @property
     def search_urls(self) -> dict[str, str]:
-        """The search providers in use with their addresses, in the order they are asked."""
+        """The search providers in use with their addresses, in the order in which they are queried."""
         if self.search_provider == CHAIN:
             return self.search_chain
         own = self.search_url if self.search_url != DEMO_SEARCH_URL else SEARCH_PROVIDERS[self.search_provider]
@@ -315,32 +316,32 @@ class SourceSettings(SystemSettings):
 
     @property
     def douban_at_once(self) -> int:
-        """Requests to Douban that may be under way at once, over all processes."""
+        """Most concurrent requests to Douban, over all processes."""
         return self.douban_concurrency or requests_at_once(self.douban_requests_per_minute, least=2)
 
     @property
     def search_at_once(self) -> int:
-        """Requests to a search that may be under way at once, over all processes."""
+        """Most concurrent requests to a search, over all processes."""
         return self.search_concurrency or requests_at_once(self.search_requests_per_minute)
 
     @property
     def videos_in_work(self) -> int:
-        """Videos that a run has in work at once."""
+        """Number of videos that a run processes at once."""
         return self.videos_at_once or videos_at_once(self.search_at_once, self.douban_at_once)
 
     @property
     def miss_cache_age(self) -> timedelta:
-        """Age at which "nothing found" is asked again."""
+        """Age from which an answer without results is requested again."""
         return timedelta(hours=self.miss_cache_hours)
 
     @property
     def search_cache_age(self) -> timedelta:
-        """Age at which a search answer is asked again."""
+        """Age from which a search answer is requested again."""
         return timedelta(days=self.search_cache_days)
 
     @property
     def subject_cache_age(self) -> timedelta:
-        """Age at which a subject's answer is asked again."""
+        """Age from which a subject's answer is requested again."""
         return timedelta(hours=self.subject_cache_hours)
 
     @cached_property

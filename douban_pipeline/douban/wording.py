@@ -1,4 +1,4 @@
-"""What people read for the states, kinds and origins of our rows, in Chinese. Once for the whole system."""
+"""Chinese words for the states, kinds and origins of our rows, for the whole system."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACTIONS: Mapping[DecisionAction, str] = {
     DecisionAction.redo_intro: "重写简介",
     DecisionAction.sync_now: "立即同步",
 }
-"""What reviewers read for an action."""
+"""Words for actions, for reviewers."""
 
 CHANGES: Mapping[str, str] = {
     "link": "关联条目",
@@ -67,7 +67,7 @@ REVIEW_STATUSES: Mapping[str, str] = {
     ShownStatus.IGNORED: "已忽略",
 }
 NEVER_SEARCHED = "尚未查找"
-"""The reason of a video that has none yet."""
+"""Shown as the reason of a video that has none yet."""
 
 VERDICTS: Mapping[str, str] = {
     "CONFIRMED": "自动确认",
@@ -75,7 +75,7 @@ VERDICTS: Mapping[str, str] = {
     "NOT_FOUND": "未找到",
     "UNDECIDED": "暂不判断",
 }
-"""What the machine made of a video; see `matching.Status`."""
+"""Statuses of verdicts; see `matching.Status`."""
 
 VERDICT_STATES: Mapping[str, str] = {
     VerdictState.PENDING: "待写入",
@@ -115,7 +115,7 @@ RECHECK_REASONS: Mapping[str, str] = {
     "rules": "规则已更新",
     "age": "久未复查",
 }
-"""Why a link is judged again by itself; see `chain.linking.due_rechecks`."""
+"""Why a link is judged again automatically; see `chain.linking.due_rechecks`."""
 
 VIOLATIONS: Mapping[str, str] = {
     "length": "字数不符",
@@ -133,7 +133,7 @@ VIOLATIONS: Mapping[str, str] = {
     "copy": "照抄原简介",
     "near_copy": "与他片雷同",
 }
-"""Kinds of what the fact guard refuses; see `intros.factguard`."""
+"""Kinds of violations of the fact guard; see `intros.factguard`."""
 
 ID_SOURCES: Mapping[str, str] = {
     IdSource.PERSON: "人工指定",
@@ -143,10 +143,10 @@ ID_SOURCES: Mapping[str, str] = {
     IdSource.CMS: "CMS 原有",
     "": "无",
 }
-"""Whose an id is."""
+"""Sources of ids."""
 
 OPERATORS: Mapping[str, str] = {PIPELINE: "自动", "cms": "CMS 变动"}
-"""Who wrote a change; people are called by their names."""
+"""Operators of changes; people are shown by their names."""
 
 
 DRIFT_KINDS: Mapping[str, str] = {
@@ -155,14 +155,14 @@ DRIFT_KINDS: Mapping[str, str] = {
     "put_back": "被改回写入之前的值",
     "edited": "之后的普通改动",
 }
-"""How grave a difference is; see `drift.DriftKind`."""
+"""Kinds of differences by severity; see `drift.DriftKind`."""
 
 DRIFT_LOOKS: Mapping[str, str] = {
     "stale_form": "过期的后台表单",
     "saved": "CMS 保存或采集更新",
     "program": "其他程序直接改库或批量编辑",
 }
-"""Who it looks like that changed a value; see `drift.DriftCause`."""
+"""Likely causes of a changed value; see `drift.DriftCause`."""
 
 SOURCE_NAMES: Mapping[str, str] = {
     "douban": "豆瓣",
@@ -172,10 +172,10 @@ SOURCE_NAMES: Mapping[str, str] = {
     "openrouter": "语言模型",
     "posters": "海报图片",
 }
-"""What is asked over the network; see `upkeep.gates`."""
+"""Sources that are called over the network; see `upkeep.gates`."""
 
 PROFILES: Mapping[str, str] = {"plan": "plan（逐项相加）", "calibrated": "calibrated（按可比部分的占比）"}
-"""How scores come about; see `matching.profiles`."""
+"""Score profiles; see `matching.profiles`."""
 
 ALERT_KINDS: Mapping[str, str] = {
     "breaker": "数据源熔断",
@@ -184,9 +184,9 @@ ALERT_KINDS: Mapping[str, str] = {
     "guard": "守卫未通过",
     "run": "运行失败",
 }
-"""What people are alerted of; see `reports.health.causes`."""
+"""Kinds of alerts; see `reports.health.causes`."""
 
 
 def word_for(words: Mapping[str, str], key: str) -> str:
-    """Return the word for ``key``, and ``key`` itself where there is none."""
+    """Return the word for ``key``, or ``key`` itself if there is none."""
     return words.get(key, key)

@@ -1,1 +1,1 @@
-"""What another of this project's databases knows of the library's videos, as further evidence for the matcher."""
+"""Further evidence about the library's videos for the matcher: facts from TMDB's database, and posters."""

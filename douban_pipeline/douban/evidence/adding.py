@@ -1,7 +1,8 @@
-"""What TMDB's title of a video adds to what the site says of it, and the bounds of that. Pure.
+"""Adds facts of TMDB's title to a video's own facts, within limits. Pure functions.
 
-The site's word stands: nothing that it says is replaced, and nothing that it says against a subject is outweighed. What
-is added is stored with the verdict, so that it can be explained and judged again without TMDB's database.
+The site's facts take precedence: none is replaced, and a conflict of the site's facts with a subject is never
+outweighed. Added facts are stored with the verdict, so that it can be explained and judged again without TMDB's
+database.
 """
 
 from __future__ import annotations
@@ -18,30 +19,31 @@ from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import ParsedTitle, lone_mark, readings
 
 MOST_ALIASES = 6
-"""Names that are added to one video: every one is compared with every name of every candidate."""
+"""Most names that are added to one video: each is compared with every name of every candidate."""
 MOST_ACTORS = 10
-"""Leading actors that are added."""
+"""Most leading actors that are added."""
 EVIDENCE = "evidence"
-"""Under this name what was added stands among a verdict's stored facts."""
+"""Key of the added facts among a verdict's stored facts."""
 
 POSTERS = "posters"
-"""Under this name the candidates whose poster is the video's do."""
+"""Key of the candidates that have the video's poster, among a verdict's stored facts."""
 
 _SHORTEST = {"han": 2, "latin": 4}
-"""Fewest letters of a name that is added. Names in other scripts are not: one in common speaks against numbers."""
+"""Least number of characters of an added name, by script. Names in other scripts are not added: one in common would
+count against numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TitleFacts:
-    """What TMDB says of the title that a video is linked to.
+    """TMDB's facts about the title that a video is linked to.
 
     Attributes:
-        key: Which title: ``movie/603`` or ``tv/1399``.
-        names: What it is called, those first that Douban is likeliest to have.
-        year: Of its first release or broadcast.
-        directors: Of a film; of a series TMDB names creators, who may be writers.
-        actors: The leading ones first.
-        imdb_id: Its key at IMDb, empty where it has none.
+        key: The title: ``movie/603`` or ``tv/1399``.
+        names: Its names, those first that Douban is most likely to have.
+        year: Year of its first release or broadcast.
+        directors: Directors of a film. Empty for a series: TMDB names its creators, who may be writers.
+        actors: Its actors, the leading ones first.
+        imdb_id: Its id at IMDb, empty if it has none.
         seasons: The years of a series' seasons by number, None where unknown.
     """
 
@@ -61,7 +63,7 @@ class TitleFacts:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was added to a video; empty fields stayed as the site has them. See `TitleFacts`."""
+    """Facts that were added to a video; empty fields add nothing. See `TitleFacts`."""
 
     key: str
     imdb_id: str = ""
@@ -72,7 +74,7 @@ class Added:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any] | None) -> Self | None:
-        """Return what was added, as a verdict's facts tell; None if nothing was."""
+        """Return the added facts among a verdict's stored facts; None if there are none."""
         stored = (facts or {}).get(EVIDENCE)
         if not stored:
             return None
@@ -83,7 +85,7 @@ class Added:
 
     @property
     def sentence(self) -> str:
-        """What was added and whence, in Chinese, for reviewers."""
+        """The added facts and their source as a Chinese sentence for reviewers."""
         parts = [
             f"{name} {'、'.join(map(str, values))}"
             for name, values in (
@@ -99,12 +101,11 @@ class Added:
 
 
 def add_evidence(video: Video, facts: TitleFacts) -> tuple[Video, Added | None]:
-    """Return a video with what TMDB adds to it, and what that is; None if nothing may be added.
+    """Return a video with the facts that TMDB adds, and these facts; None if nothing may be added.
 
-    Nothing is added where no name of the site's is one of TMDB's, however the two were linked, nor where the site says
-    otherwise: another year than a film has, or that it is no series. Names are those with the video's own number and
-    editions, and without a year of their own; people come only where the site names nobody, a year only where it states
-    none.
+    Nothing is added if the site and TMDB share no name, however the two were linked, or if they conflict: in the year
+    of a film, or in whether it is a series. Only names with the video's own number and editions and without a year are
+    added; people only if the site names nobody, a year only if the site has none.
     """
     if _contradicts(video, facts) or not _share_a_name(video, facts):
         return video, None
@@ -123,7 +124,7 @@ def add_evidence(video: Video, facts: TitleFacts) -> tuple[Video, Added | None]:
 
 
 def with_added(video: Video, added: Added) -> Video:
-    """Return a video with what was added to it before, as far as the site says nothing by now."""
+    """Return a video with facts that were added to it before, where the site still has none."""
     nobody = not (video.directors or video.actors)
     return replace(
         video,
@@ -135,7 +136,7 @@ def with_added(video: Video, added: Added) -> Video:
 
 
 def without_added(video: Video, added: Added) -> Video:
-    """Return a video as the site alone describes it."""
+    """Return a video with the site's facts only."""
     return replace(
         video,
         aliases=tuple(alias for alias in video.aliases if alias not in added.aliases),
@@ -146,15 +147,15 @@ def without_added(video: Video, added: Added) -> Video:
 
 
 def respect_site(verdict: Verdict, video: Video, added: Added | None, profile: Profile) -> Verdict:
-    """Return a verdict on a video with evidence, not confirmed where the site alone speaks against the subject.
+    """Return a verdict on a video with added facts; not confirmed if the site's own facts conflict with the subject.
 
-    That the site's names are too far from the subject's is no such word: to bridge that is what names are added for.
+    Names of the site that are too far from the subject's do not count as a conflict: added names exist to bridge that.
 
     Args:
-        verdict: On the video with what was added.
-        video: The video with it.
-        added: What was added, None for nothing.
-        profile: The profile in force.
+        verdict: The verdict on the video with the added facts.
+        video: The video with the added facts.
+        added: The added facts, None for none.
+        profile: The current profile.
     """
     best = verdict.best
     if added is None or best is None or verdict.status is not Status.CONFIRMED:
@@ -170,7 +171,7 @@ def respect_site(verdict: Verdict, video: Video, added: Added | None, profile: P
 
 
 def against(comparison: Comparison) -> list[Finding]:
-    """Return what speaks against a subject, but for names that are too far apart, which further names may bridge."""
+    """Return the findings against a subject, except names that are too far apart, which further names may bridge."""
     return [each for each in comparison.findings if each.code != Code.TITLE_TOO_FAR]
 
 
@@ -200,14 +201,14 @@ def _new_names(video: Video, facts: TitleFacts) -> list[str]:
 
 
 def _names(own: ParsedTitle, facts: TitleFacts) -> Iterator[str]:
-    """Yield the title's names; of a video that is one of several seasons, those of the season."""
+    """Yield the title's names; for a video that is one of several seasons, those of the season."""
     of_season = len(facts.seasons) > 1 and own.number_kind == "season" and own.number in facts.seasons
     for name in facts.names:
         yield f"{name} 第{own.number}季" if of_season else name
 
 
 def _is_like(own: ParsedTitle, name: str) -> bool:
-    """Say whether a name says of number, edition and year what the video's title says, so that it hides nothing."""
+    """Return whether a name agrees with the video's title in number, edition and year, so that it hides no conflict."""
     read = readings(name)
     first = read[0]
     if lone_mark(name) is not None or any(each.year is not None or each.number_kind == "year" for each in read):
@@ -218,7 +219,7 @@ def _is_like(own: ParsedTitle, name: str) -> bool:
 
 
 def _year(video: Video, facts: TitleFacts) -> int | None:
-    """Return the year to add; that of a season where the video is one of several."""
+    """Return the year to add; the season's year if the video is one of several seasons."""
     if video.year is not None or any(each.year is not None for name in _said(video) for each in readings(name)):
         return None
     if len(facts.seasons) <= 1:
@@ -232,12 +233,12 @@ def _said(video: Video) -> tuple[str, ...]:
 
 
 def stored_facts(video: Video, added: Added | None, posters: Collection[int] = ()) -> dict[str, Any]:
-    """Return the facts that are stored with a verdict: the video as it was judged, what of that was added, and the
-    candidates whose poster is the video's."""
+    """Return the facts that are stored with a verdict: the video as it was judged, the added facts, and the candidates
+    that have the video's poster."""
     evidence = {EVIDENCE: asdict(added)} if added is not None else {}
     return {**asdict(video), **evidence, **({POSTERS: list(posters)} if posters else {})}
 
 
 def posters_of(facts: Mapping[str, Any] | None) -> tuple[int, ...]:
-    """Return the candidates whose poster was the video's, as a verdict's facts tell."""
+    """Return the candidates that had the video's poster, from a verdict's stored facts."""
     return tuple((facts or {}).get(POSTERS, ()))

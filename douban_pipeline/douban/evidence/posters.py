@@ -1,9 +1,9 @@
-"""Whether a candidate's poster is the one on the site: resource sites copy Douban's own.
+"""Compares a candidate's poster with the one on the site: resource sites copy Douban's posters.
 
-It agrees or is unknown; that two pictures differ says nothing, since sites choose others. Only hashes are kept, by
-whose poster they are, so that a picture which many videos or several subjects bear is known for what it is: no
-evidence. Addresses are outside text: pictures are asked for through the gate, from public addresses and the site's own
-alone.
+The result is equal or unknown: different pictures prove nothing, since sites choose other ones. Only hashes are stored,
+by owner (a video or a subject), so that a picture of many videos or several subjects is recognised and not used as
+evidence. Addresses are untrusted: pictures are fetched through the gate, only from public addresses and the site's own
+host.
 """
 
 from __future__ import annotations
@@ -30,26 +30,29 @@ SOURCE = "posters"
 """The gate's name for all servers of pictures."""
 
 MOST_BYTES = 3_000_000
-"""Largest file that is taken."""
+"""Size limit of a picture's file, in bytes."""
 
 SECONDS = 10.0
-"""Wall-clock limit of one picture."""
+"""Time limit for fetching one picture, in seconds of wall-clock time."""
 
 MOST_SHARED = 3
-"""Videos that may bear one picture before it counts as a placeholder: copies in other languages and qualities do."""
+"""Most videos that may share a picture before it counts as a placeholder: versions in other languages and qualities
+share one."""
 
 KEPT, KEPT_NOTHING = timedelta(days=90), timedelta(days=7)
-"""After this long a picture is asked for anew, and one that was not there or is none."""
+"""How long a picture's hashes are kept before it is fetched again, and how long a missing or unreadable picture is."""
 
 _PLACEHOLDERS = ("movie_default", "tv_default", "subject_default", "nopic", "no_pic", "nocover", "loading")
-"""Parts of the addresses of pictures that say that there is none."""
+"""Parts of the addresses of placeholder pictures."""
 
 RULES = AnswerRules(wall_statuses=frozenset(), read_statuses=frozenset(range(400, 500)) - {408, 425, 429})
-"""A server that refuses a picture says nothing of the others, whose gate this is too."""
+"""A server's refusal does not count against the gate, which all servers of pictures share."""
 
 
 def open_fetcher(gate: BaseGate, clock: Clock, site: str) -> Fetcher:
-    """Return the client of `SOURCE`: no address of this machine or a private network but the site's own host."""
+    """Return the client of `SOURCE`. It refuses addresses of this machine or a private network, except the site's
+    host.
+    """
     own, guard = urlsplit(site).netloc, admission(SOURCE, allow_private=False)
 
     def admit(url: httpx.URL, peer: str | None) -> None:
@@ -78,7 +81,7 @@ class Posters:
         fetcher: The client of `SOURCE`, with the guard against private addresses.
         engine: The database of the hashes.
         tables: Our tables in it.
-        clock: What ages are counted by.
+        clock: Source of the current time, for ages.
         site: The site's address, for posters whose address has no host.
     """
 
@@ -90,19 +93,19 @@ class Posters:
         self._site = site
 
     def same(self, vod_id: int, picture: str, candidates: Sequence[tuple[int, str]]) -> tuple[int, ...]:
-        """Return the candidate whose poster is the video's, as a tuple; empty where none is, or where it is unknown.
+        """Return the candidate that has the video's poster, as a tuple; empty if there is none or it is unknown.
 
-        A picture that is more than one candidate's tells them not apart, so that it is nobody's.
+        A picture that several candidates share does not distinguish them, so it counts for none.
 
         Args:
             vod_id: The video.
-            picture: Its poster's address, as the CMS has it.
+            picture: The address of its poster in the CMS.
             candidates: Ids and posters of subjects.
         """
         own = self._print(f"video:{vod_id}", picture_address(picture, self._site))
         if own is None or self._bearers("video:", own) > MOST_SHARED:
             return ()
-        # All of them are known before any is counted.
+        # All pictures are hashed and stored before any is counted.
         prints = [(each, self._print(f"subject:{each}", picture_address(named, ""))) for each, named in candidates]
         alike = [(douban_id, other) for douban_id, other in prints if other is not None and own.is_copy(other)]
         if len(alike) != 1 or self._bearers("subject:", alike[0][1]) > 1:
@@ -110,7 +113,7 @@ class Posters:
         return (alike[0][0],)
 
     def _print(self, owner: str, address: str) -> Print | None:
-        """Return the hashes of whose poster it is, from the table or from its server; None where there are none."""
+        """Return the hashes of an owner's poster, from the table or the server; None if there are none."""
         if not address or any(word in address for word in _PLACEHOLDERS):
             return None
         poster, now = self._tables.poster, self._clock.now()
@@ -121,7 +124,7 @@ class Posters:
             try:
                 found = self._fetch(address)
             except SourceError:
-                # The server, the guard or the gate: nothing is known of the picture.
+                # The server, the guard or the gate refused: the picture is unknown.
                 return None
             text = found.text if found is not None else ""
             row = {
@@ -144,7 +147,7 @@ class Posters:
         return answer.value
 
     def _bearers(self, kind: str, found: Print) -> int:
-        """Return how many videos, or subjects, are known to bear a picture."""
+        """Return how many videos, or subjects, are known to have a picture."""
         poster = self._tables.poster
         query = select(func.count()).where(poster.c.first_hash == found.first_text, poster.c.owner.startswith(kind))
         with reading(self._engine) as connection:

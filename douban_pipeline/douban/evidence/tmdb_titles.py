@@ -1,7 +1,7 @@
-"""Reading TMDB's titles of the library's videos from the tables of the TMDB system; nothing is written there.
+"""Reads TMDB's titles of the library's videos from the tables of the TMDB system; writes nothing there.
 
-The tables are the interface: the schema ``tmdb`` as that system's migrations make it. Only links that were confirmed
-count, by its gate or by a person.
+The tables are the interface: the schema ``tmdb`` as that system's migrations create it. Only confirmed links are used,
+whether its gate or a person confirmed them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from douban_pipeline.douban.evidence.adding import MOST_ACTORS, TitleFacts
 _CHINESE = ("CN", "SG", "TW", "HK")
 """Regions whose alternative titles come first, in this order."""
 _SPOKEN = ("zh", "en")
-"""Languages of the translations that are read: Douban has hardly any other."""
+"""Languages of the translations that are read: Douban has few others."""
 _MOST_DIRECTORS = 5
 
 
@@ -44,7 +44,7 @@ class TmdbUnreachableError(Exception):
     """TMDB's database cannot be read; the message says why, without its password.
 
     Attributes:
-        again: Whether that was known, so that it was not tried.
+        again: Whether an earlier attempt had failed, so that no new one was made.
     """
 
     def __init__(self, why: str, *, again: bool = False) -> None:
@@ -55,12 +55,12 @@ class TmdbUnreachableError(Exception):
 class TmdbTitles:
     """TMDB's titles of the library's videos.
 
-    Once its database could not be read it is not asked again: the runs of a shard are short, and every attempt may
-    take as long as a connection's time limit.
+    After a failure the database is not queried again: the runs of a shard are short, and every attempt may take as long
+    as the connection timeout.
 
     Args:
         url: The PostgreSQL that holds the schema ``tmdb``.
-        setting: The variable that says so, for messages.
+        setting: Name of the environment variable that holds ``url``, for messages.
     """
 
     def __init__(self, url: str, *, setting: str) -> None:
@@ -70,10 +70,10 @@ class TmdbTitles:
         self.problem = ""
 
     def of(self, vod_ids: Sequence[int]) -> dict[int, TitleFacts]:
-        """Return the titles of those of the videos that are linked to one.
+        """Return the TMDB titles of ``vod_ids``, by video; videos without a link are left out.
 
         Raises:
-            TmdbUnreachableError: The database cannot be read, now or earlier.
+            TmdbUnreachableError: The database cannot be read, or could not be read earlier.
         """
         if self.problem:
             raise TmdbUnreachableError(self.problem, again=True)
@@ -145,7 +145,7 @@ def _query(tables: _Tables, vod_ids: Sequence[int]) -> Select[Any]:
 
 
 def title_facts(media_type: str, row: Mapping[Any, Any]) -> TitleFacts:
-    """Return what a row of the query says; what is missing or of another form than TMDB's is unknown."""
+    """Return the facts of a row of the query; missing or malformed values are unknown."""
     serial = media_type == "tv"
     seasons = {
         item["season_number"]: _year(item.get("air_date"))
@@ -164,7 +164,7 @@ def title_facts(media_type: str, row: Mapping[Any, Any]) -> TitleFacts:
 
 
 def _names(row: Mapping[Any, Any], name: str) -> Iterator[str]:
-    """Yield what a title is called: in the base language, elsewhere in Chinese, in the original, then in English."""
+    """Yield the names of a title: in the base language, other Chinese names, the original, then English."""
     alternative = _items(row["alternative"])
     regions = [item.get("iso_3166_1") for item in alternative]
     titles = [item.get("title") for item in alternative]
@@ -185,7 +185,7 @@ def _names(row: Mapping[Any, Any], name: str) -> Iterator[str]:
 
 
 def _people(items: object) -> list[str]:
-    """Return names from credits, with what people are called in their own language."""
+    """Return the names of people in credits, with their names in their own language."""
     names = [item.get(key) for item in _items(items) for key in ("name", "original_name")]
     return list(dict.fromkeys(name.strip() for name in names if isinstance(name, str) and name.strip()))
 

@@ -1,1 +1,1 @@
-"""Introductions: a fact sheet, a text written from it by a language model, and the guard it has to pass."""
+"""Introductions: a fact sheet, a text that a language model writes from it, and the guard that checks the text."""

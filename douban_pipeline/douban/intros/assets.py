@@ -1,4 +1,4 @@
-"""The last link of the chain: synced videos get an intro. Assets that ask the language model belong here."""
+"""The last step of the chain: synced videos get an intro. Assets that call the language model belong here."""
 
 from collections import Counter
 from typing import Any
@@ -40,22 +40,22 @@ _SHOWN = 60
     ),
 )
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Has a language model rewrite the synopses of linked videos, and locks what it wrote.
+    """Rewrites the synopses of linked videos with a language model, and locks the new texts.
 
-    What reviewers ordered comes first, over locks too; then videos synced in this run, then those not tried for
-    `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model is given a fact sheet and nothing else, and is not asked where
-    Douban's synopsis is shorter than `DOUBAN_PIPELINE_INTRO_MIN_SOURCE_HAN`: it would invent a plot. What it answers
-    must pass a guard without a model (length, names, numbers, titles, links, claims, copies), is tried once more if
-    not, and is then written to `vod_content` and `vod_blurb` through the change log. An intro whose video has
-    another subject by now is reverted. Every call and its price is in `mac_douban_intro`; the budget of the day
-    (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) ends it.
-    Asks nobody unless `DOUBAN_PIPELINE_AI_INTROS=true`; with `DOUBAN_PIPELINE_DRY_RUN=true` nobody is asked either,
+    Intros that reviewers requested come first, even for locked ones; then videos synced in this run, then those not
+    tried for `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model gets only a fact sheet, and is not called if Douban's
+    synopsis is shorter than `DOUBAN_PIPELINE_INTRO_MIN_SOURCE_HAN`: it would invent a plot. Its text must pass a guard
+    without a model (length, names, numbers, titles, links, claims, copies), with a second try if it fails, and is then
+    written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another subject by now is
+    reverted. Every call and its price is in `mac_douban_intro`; no calls are made after the day's budget
+    (`DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY`) is spent.
+    Makes no calls unless `DOUBAN_PIPELINE_AI_INTROS=true`. With `DOUBAN_PIPELINE_DRY_RUN=true` it makes none either,
     and the table shows which videos are due.
     """
     session = begin_step(context, services)
     due = DueIntros(services)
     if not services.settings.ai_intros:
-        # What waits from before would look like work that nobody does.
+        # Tasks from before would look like work that nobody does.
         dropped = due.drop(session.queue, session.shards, SWITCHED_OFF)
         context.log.info("AI intros are switched off (DOUBAN_PIPELINE_AI_INTROS)")
         withdrawn = 0 if services.settings.dry_run else _withdrawn(session)
@@ -92,10 +92,10 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     ),
 )
 def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Writes the intros that people ordered (`redo_intro`), over all shards, whatever else runs.
+    """Writes the intros that people requested (`redo_intro`), over all shards, independent of other runs.
 
-    As `ai_intros` does, in the lane of people's decisions: launched by `decisions_sensor` within seconds, in a pool of
-    its own. The budget of the day and the model's limits hold for it too.
+    It works like `ai_intros`, in the lane of people's decisions: launched by `decisions_sensor` within seconds, in a
+    pool of its own. The day's budget and the model's limits apply to it too.
     """
     session = open_lane(context, services)
     if not services.settings.ai_intros or services.settings.dry_run:
@@ -133,7 +133,7 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
         "skipped": kinds["skipped"],
         "without_source": sum(result.reason.startswith(NO_SOURCE) for result in results),
         "ordered": sum(bool(result.reviewer) for result in results),
-        # Last, so that a link which changed while the model wrote is seen too.
+        # Last, so that links that changed while the model wrote are included.
         "withdrawn": _withdrawn(session),
         "cost_usd": round(taken.cost_usd, 6),
         "tokens": taken.tokens,
@@ -160,7 +160,7 @@ _ORDER = tuple(_RESULTS)
 
 
 def _refused_first(result: IntroResult) -> tuple[int, int]:
-    """Sort what the guard refused first."""
+    """Return a sort key that puts refused texts first."""
     return _ORDER.index(result.result), result.vod_id
 
 

@@ -1,6 +1,6 @@
-"""What becomes of a video whose call of the language model failed, by the kind of failure.
+"""Requeueing of videos whose call of the language model failed, by the kind of failure.
 
-The rhythm of its visits to Douban is not touched: an intro is an extra, and nothing waits for it.
+The schedule of their visits to Douban does not change: an intro is optional, and nothing waits for it.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
 
 @dataclass
 class IntroAttempts(Attempts):
-    """The calls for intros of one run, and what became of those that failed.
+    """The calls for intros of one run, and the handling of failed ones.
 
     Attributes:
-        rng: Draws how long to wait.
+        rng: Random source for waiting times.
     """
 
     rng: Random = field(default_factory=Random)
 
     def _blame(self, task: Task, error: SourceError) -> None:
-        """Count a failure of ``task`` itself; what may be tried again is, sooner."""
+        """Count a failure of ``task`` itself; a retryable one is tried again sooner."""
         if isinstance(error, SourceUnavailable) and error.retryable:
             self._count(task, str(error), self.services.settings.intro_unavailable_minutes)
         else:
             super()._blame(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
-        """Count a failure of ``task`` for which no source is to blame, and defer it."""
+        """Count a failure of ``task`` that no source caused, and defer it."""
         self._count(task, reason, self.services.settings.intro_other_minutes)
 
     def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:
-        """Leave the visits to Douban alone."""
+        """Do not change the visits to Douban."""
 
     def _retry_at(self, error: SourceError) -> datetime:
         now = self.services.clock.now()
@@ -70,7 +70,7 @@ class IntroAttempts(Attempts):
         def count(connection: Connection) -> RequeuedTask | None:
             before = connection.execute(select(video.c.intro_ai_fail_count).where(this_video)).scalar()
             failures = (before or 0) + 1
-            # What fails again and again is not paid for every hour.
+            # Repeated failures back off, so that they are not paid for every hour.
             again = self.services.settings.back_off.wait(failures, task.vod_id)
             until = now + (drawn if failures < FAILURES_FOR_A_PERSON else again)
             if not self.queue.requeue(connection, task.task_id, until, reason, failed=True):

@@ -1,4 +1,4 @@
-"""Having an intro written: the facts, the model, the guard, a second reading, a second try that names faults."""
+"""Writes an intro: facts, model, guard, second reading, and a second try that names the violations."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from douban_pipeline.douban.writes.intro_changes import INTRO
 from douban_pipeline.matching.site_videos import video_facts
 
 FACTS_AGE = timedelta(days=30)
-"""Oldest answer of Douban's that facts are taken from; a synced video's is nearly always younger."""
+"""Greatest age of Douban's answer for facts; that of a synced video is nearly always younger."""
 
 TRIES = 2
-"""A text that the guard refused is written once more, its faults named."""
+"""Number of tries: a text that the guard refused is written once more, with its violations named."""
 
 _BLURB_WIDTH = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text that the model wrote, and what the guard said of it.
+    """A text that the model wrote, with the guard's result.
 
     Attributes:
         intro_id: Its row in the ledger.
         text: The text as it is read back from the CMS.
-        violations: What the guard has against it; empty if it passed.
+        violations: The guard's violations; empty if it passed.
         sheet: The facts it was written from.
         model: The model that wrote it.
         snapshot_id: The archived answer.
@@ -64,13 +64,13 @@ class Draft:
 
 
 NO_SOURCE = "原简介太短，没有可改写的内容"
-"""Begins the reason of every video without an intro for want of a source."""
+"""Beginning of the reason of every video that got no intro because its source text is too short."""
 
 
 def sheet_refusal(sheet: FactSheet, settings: Settings) -> str:
-    """Return why no intro is written from a fact sheet, in Chinese; "" if one may be.
+    """Return why no intro is written from a fact sheet, in Chinese; "" if one may be written.
 
-    A model that is given a title and a cast, and no plot, invents one.
+    A model that gets a title and a cast but no plot invents one.
     """
     if not sheet.enough:
         return "资料不足：至少需要片名和类型"
@@ -81,22 +81,22 @@ def sheet_refusal(sheet: FactSheet, settings: Settings) -> str:
 
 
 def limits_of(settings: Settings) -> LengthLimits:
-    """Return how long an intro may be."""
+    """Return the length limits of an intro."""
     return LengthLimits(settings.intro_min_han, settings.intro_max_han)
 
 
 def ledger_of(services: Services, queue: TaskQueue | None = None) -> IntroLedger:
-    """Return the ledger of this site; ``queue`` is the run's view of the tasks, where intros are written for tasks."""
+    """Return the ledger of this site; ``queue`` is the run's view of the tasks, if intros are written for tasks."""
     return IntroLedger(services.engine, services.tables, services.clock, services.settings.zone, queue)
 
 
 @dataclass(slots=True)
 class Author:
-    """Has intros written, and asks the guard. Safe to share between threads.
+    """Gets intros from the model and checks them with the guard. Safe to share between threads.
 
     Attributes:
         services: Database, sources and settings.
-        ledger: Where every answer is noted.
+        ledger: Records every answer.
     """
 
     services: Services
@@ -105,10 +105,10 @@ class Author:
     _lock: Lock = field(default_factory=Lock)
 
     def facts(self, row: RowMapping, douban_id: int) -> FactSheet:
-        """Return the fact sheet of a linked video, and have its people remembered.
+        """Return the fact sheet of a linked video, and store its people as known.
 
         Raises:
-            SourceError: Douban's answer is not in the archive any more, and asking again failed.
+            SourceError: Douban's answer is not in the archive any more, and a new request failed.
         """
         services = self.services
         answer = services.douban.subject(douban_id, max_age=FACTS_AGE)
@@ -117,16 +117,17 @@ class Author:
         return sheet
 
     def write(self, occasion: Occasion, sheet: FactSheet, *, max_age: timedelta | None) -> Draft:
-        """Ask for an intro, and once more if the guard refuses it.
+        """Request an intro, and once more if the guard refuses it; return the last draft.
 
         Args:
             occasion: What it is for.
             sheet: The facts.
-            max_age: Oldest archived answer on this occasion to accept, so that a killed run does not pay twice.
+            max_age: Greatest age of an archived answer for this occasion, so that after a killed run nothing is paid
+                for twice.
 
         Raises:
             QuotaSpent: The day's budget is spent.
-            SourceError: No usable answer came; what it cost is noted.
+            SourceError: There was no usable answer; its cost is recorded.
         """
         key = f"intro:{occasion.vod_id}:{occasion.task_id or occasion.run_id}:{sheet.hash}:{PROMPT_VERSION}"
         violations: tuple[Violation, ...] = ()
@@ -142,14 +143,14 @@ class Author:
             ours = self.ledger.judge(intro_id, text, violations, task_id=occasion.task_id)
             draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
             if not violations or not ours:
-                # A second try is for the run that has the task.
+                # Without the task, the second try is left to the run that has it.
                 break
         return draft
 
     def check(self, vod_id: int, sheet: FactSheet, text: str) -> tuple[str, tuple[Violation, ...]]:
-        """Return a text as the CMS would hold it, and what the guard has against it, as it is and as it would be."""
+        """Return a text as the CMS would store it, and the guard's violations in the original and the stored form."""
         stored = as_stored(text, self.services.cms)
-        # One at a time: of two texts that are much alike the second must see the first.
+        # One at a time: of two similar texts the second must be compared with the first.
         with self._lock:
             for form in dict.fromkeys((text.strip(), stored)):
                 violations = self._violations(vod_id, sheet, form)
@@ -161,9 +162,9 @@ class Author:
     def _read_again(
         self, occasion: Occasion, intro_id: int, sheet: FactSheet, text: str, key: str, max_age: timedelta | None
     ) -> tuple[Violation, ...]:
-        """Return what the second reading has against a text that the guard passed; its answer and cost are noted.
+        """Return the second reading's violations of a text that passed the guard; its answer and cost are recorded.
 
-        A text that was paid for is read whatever the day's budget, which new texts wait for.
+        A text that was paid for is read even if the day's budget is spent, which only new texts wait for.
         """
         asked = second_reading.messages(text, sheet)
         key = f"{key}:{second_reading.READING_VERSION}"
@@ -188,7 +189,7 @@ class Author:
         return violations
 
     def _forget(self, vod_id: int) -> None:
-        """Let a text that passed the guard, and is not written after all, stand in no other's way."""
+        """Remove a text that passed the guard but will not be written, so that others are not compared with it."""
         with self._lock:
             self._accepted.pop(vod_id, None)
 
@@ -226,7 +227,7 @@ class Author:
         max_age: timedelta | None,
         problem_of: Callable[[dict[str, Any]], str] | None = None,
     ) -> Completion:
-        """Ask the model; the cost of an unusable answer is noted."""
+        """Call the model; the cost of an unusable answer is recorded."""
         try:
             return self.services.llm.complete(asked, schema, name=name, key=key, max_age=max_age, problem_of=problem_of)
         except ModelAnswerUnusable as error:
@@ -235,19 +236,19 @@ class Author:
 
 
 def as_stored(text: str, cms: Cms) -> str:
-    """Return a text as it is read back from ``vod_content`` of this site."""
+    """Return a text as it would be read back from ``vod_content`` of this site."""
     return content_text(content_html(_storable(text, cms)))
 
 
 def intro_change(row: RowMapping, draft: Draft, cms: Cms, now: datetime, **given: Any) -> Change:
-    """Return the change that writes a draft over what ``row`` holds, and locks it.
+    """Return the change that replaces the texts of ``row`` by a draft, and locks it.
 
     Args:
         row: The CMS row as it was read before the draft was written.
-        draft: A draft that passed.
+        draft: A draft that passed the guard.
         cms: Character sets and widths of this site.
         now: When it is written and locked.
-        given: Further fields of the change; ``reason`` is put before what is said of the model.
+        given: Further fields of the change; ``reason`` is put before the text about the model.
     """
     new = {
         "vod_content": content_html(_storable(draft.text, cms)),

@@ -1,4 +1,4 @@
-"""Guards on intros. Add one here when it reads back what a language model wrote."""
+"""Guards on intros. Add one here when it reads back texts of a language model."""
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks

@@ -1,4 +1,4 @@
-"""Which videos shall get an intro, and putting them into the queue. Every look goes by a shard's index."""
+"""Selects the videos that are due for an intro and queues them. Every query uses an index by shard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from douban_pipeline.douban.store.tasks import OPEN, NewTask
 
 @dataclass(frozen=True, slots=True)
 class DueIntro:
-    """A video that shall get an intro, and when its fields were last synced."""
+    """A video that is due for an intro, and when its fields were last synced."""
 
     vod_id: int
     shard: int
@@ -27,7 +27,7 @@ class DueIntro:
 
 
 class DueIntros:
-    """The videos whose intro is due, as the state table knows them."""
+    """The videos whose intro is due, according to the state table."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
@@ -35,11 +35,11 @@ class DueIntros:
         self.tables = services.tables
 
     def find(self, shard: int, *, limit: int) -> list[DueIntro]:
-        """Return up to ``limit`` videos of a shard, those synced last first, so that this run's come first.
+        """Return up to ``limit`` due videos of a shard, the last synced first, so that this run's come first.
 
-        Due is a video with a confirmed subject that was synced at least once, whose intro is not locked, in a
-        category in scope, not tried for `Settings.intro_interval_days`, without a pending decision and without an
-        open task for it.
+        A video is due if it has a confirmed subject, was synced at least once, its intro is not locked, its category
+        is in scope, it was not tried for `Settings.intro_interval_days`, and it has neither a pending decision nor an
+        open task for an intro.
         """
         video = self.tables.video
         query = (
@@ -49,7 +49,7 @@ class DueIntros:
                 video.c.douban_review_status == ReviewStatus.CONFIRMED,
                 video.c.vod_douban_id > 0,
                 video.c.douban_last_sync_at.is_not(None),
-                # Not due for any visit: deleted from the CMS.
+                # Null means that it was deleted from the CMS.
                 video.c.douban_next_sync_at.is_not(None),
                 video.c.intro_locked.is_(False),
                 *in_scope(self.tables, self.services.settings),
@@ -64,7 +64,7 @@ class DueIntros:
             return [DueIntro(*row) for row in connection.execute(query)]
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, limit: int, run_id: str) -> list[DueIntro]:
-        """Put up to ``limit`` videos a shard into the queue; runs that overlap queue none twice."""
+        """Queue up to ``limit`` videos per shard and return them; overlapping runs queue none twice."""
         taken: list[DueIntro] = []
         for shard in sorted(shards):
             found = self.find(shard, limit=limit)
@@ -74,7 +74,7 @@ class DueIntros:
         return taken
 
     def drop(self, queue: TaskQueue, shards: Collection[int], reason: str) -> int:
-        """Close the open tasks of ``shards`` that no other run is at work on; return how many."""
+        """Close the open tasks of ``shards`` that no other run works on; return how many."""
         task, now = self.tables.task, self.services.clock.now()
         query = select(task.c.task_id).where(
             task.c.shard.in_(shards),
@@ -103,6 +103,6 @@ class DueIntros:
 
 
 def _task_for(item: DueIntro) -> NewTask:
-    # The queue hands out the highest first: whoever was synced last, however long others have waited.
+    # The queue returns the highest priority first: the video synced last, however long others have waited.
     minutes = int(item.synced_at.timestamp()) // 60
     return NewTask(item.vod_id, TaskType.AI_INTRO, TaskStage.INTRO, priority=minutes)

@@ -1,4 +1,4 @@
-"""The fact sheet of a video: everything an introduction may use, and nothing else."""
+"""The fact sheet of a video: all facts that an introduction may use."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from douban_pipeline.matching.people import overlap
 
 @dataclass(frozen=True, slots=True)
 class FactSheet:
-    """What is known of a video, as plain values.
+    """The known facts of a video, as plain values.
 
-    Missing is None, 0, "" or (). The synopsis is Douban's, never a text that was written here: a model that is fed
-    its own words takes them for facts.
+    Missing values are None, 0, "" or (). The synopsis is Douban's, never a text that was written here: a model takes
+    its own words for facts.
 
     Attributes:
-        title: Douban's title, else the site's without its dirt.
+        title: Douban's title, else the site's cleaned title.
         year: The year of the first release, or of this season.
-        douban_id: Douban's key, 0 without a link.
+        douban_id: Douban's id, 0 without a link.
         url: The subject's page, "" without a link.
-        original_title: The title in the original language where it is another one.
+        original_title: The title in the original language if it differs.
         aliases: Other titles.
         genres: Genre words.
         regions: Region words.
-        directors: Names; Douban's first, then the site's own.
+        directors: Names; Douban's first, then the site's.
         writers: Names.
         actors: Names, the leading ones first.
         kind: A value of `matching.Kind`, or "".
-        episodes: Episodes in all, None for a single piece.
+        episodes: Number of episodes, None for a single one.
         duration_minutes: Length of the film or of one episode.
         synopsis: Douban's summary.
     """
@@ -58,7 +58,7 @@ class FactSheet:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Everybody, each once."""
+        """All people, each once."""
         return tuple(dict.fromkeys((*self.directors, *self.writers, *self.actors)))
 
     @property
@@ -68,11 +68,11 @@ class FactSheet:
 
     @property
     def enough(self) -> bool:
-        """Whether there is something to write about: a title and a genre at least."""
+        """Whether there is enough to write about: at least a title and a genre."""
         return bool(normalise(self.title) and self.genres)
 
     def to_payload(self) -> dict[str, Any]:
-        """Return what is known, as JSON holds it; fields nobody knows are left out."""
+        """Return the facts as a JSON object; missing values are left out."""
         named = ((item.name, getattr(self, item.name)) for item in fields(self))
         return {name: list(value) if isinstance(value, tuple) else value for name, value in named if value}
 
@@ -98,8 +98,8 @@ class FactSheet:
 def fact_sheet(video: Video, record: SubjectRecord | None, douban_id: int) -> FactSheet:
     """Return the fact sheet of a video.
 
-    Douban's values are used where it gave any; people and titles of the site that Douban does not name come after them,
-    for both are facts of the library.
+    Douban's values are used if there are any. People and titles of the site that Douban does not name come after them,
+    since both are facts of the library.
 
     Args:
         video: The site's own facts.
@@ -133,7 +133,7 @@ def fact_sheet(video: Video, record: SubjectRecord | None, douban_id: int) -> Fa
 
 
 def _other_titles(titles: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
-    """Return titles that none before them equals when compared."""
+    """Return ``titles`` without those whose normalised form is taken or occurred before."""
     seen = {normalise(title) for title in taken}
     others = []
     for title in titles:
@@ -145,5 +145,5 @@ def _other_titles(titles: Iterable[str], taken: Iterable[str]) -> tuple[str, ...
 
 
 def _together(theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, ...]:
-    """Return their people, then those of ours who are not among them under another spelling."""
+    """Return Douban's people, then those of the site who are not among them under another spelling."""
     return theirs + tuple(name for name in ours if not overlap((name,), theirs).matched)

@@ -1,4 +1,4 @@
-"""What must hold of written intros, asked of the database over all shards."""
+"""Invariants of written intros, checked in the database over all shards."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from douban_pipeline.douban.writes.changes import PIPELINE, decode
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 READ_BACK = timedelta(hours=1)
-"""How far back intros are read back: longer than a run takes, so that each is read by the run that wrote it."""
+"""Age up to which intros are read back: longer than a run takes, so that the run that wrote an intro reads it."""
 
 SHARDS_READ_BACK = 20
-"""How many shards' worth of intros is read back: a run writes those of eight at most. Each takes some 10 ms."""
+"""Most intros that are read back, in multiples of a shard's limit: a run covers at most eight shards. Each intro takes
+some 10 ms."""
 
 
 def intros_unfit(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find intros of the last hour that are in the CMS as written and would not pass the guard again.
+    """Yield intros of the last hour that are in the CMS as written and would not pass the guard again.
 
-    Each is compared with those written before it: of two that are alike the later one is at fault. Names that became
-    known only afterwards are nobody's fault. The newest are read back, and every run reads more than one run writes.
+    Each is compared with intros written before it: of two similar ones the later is reported. Names that became known
+    only afterwards do not count. The newest are read back, and every run reads more than one run writes.
     """
     log, intro = services.tables.log, services.tables.intro
     query = (
@@ -60,7 +61,7 @@ def _unfit(services: Services, item: RowMapping, text: str) -> Iterator[Breach]:
 
 
 def intros_unlogged(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find intros of the window that are said to be written without an applied change, and such changes without one."""
+    """Yield intros of the window that are marked as written without an applied change, and changes without an intro."""
     log, intro = services.tables.log, services.tables.intro
     written = (
         select(intro.c.vod_id, intro.c.intro_id, log.c.state)
@@ -80,7 +81,7 @@ def intros_unlogged(services: Services, connection: Connection) -> Iterator[Brea
 
 
 def locked_intros_touched(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find automatic intros of the window on videos whose intro was locked before."""
+    """Yield automatic intros of the window on videos whose intro was locked before."""
     log = services.tables.log
     query = select(log.c.vod_id, log.c.change_id, log.c.state_old).where(
         *_applied_lately(services), log.c.operator == PIPELINE

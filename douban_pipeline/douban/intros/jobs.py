@@ -1,4 +1,4 @@
-"""Intros on a person's order: every default is safe."""
+"""The job that rewrites intros on a person's request: every default is safe."""
 
 import dagster as dg
 from pydantic import Field
@@ -15,7 +15,7 @@ RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过�
 
 
 class RedoConfig(LaunchpadConfig):
-    """Which intros are written anew, by whose order and why."""
+    """Which intros are rewritten, on whose request and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is noted with every write.")
     note: str = Field("", description="原因，一句话 · Why, in a sentence.")
@@ -27,7 +27,7 @@ class RedoConfig(LaunchpadConfig):
 
 
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
-    """Have intros written anew, or shown."""
+    """Rewrite intros, or only show the new texts."""
     services.ready()
     results = rewrite_intros(
         services,

@@ -1,7 +1,7 @@
-"""The table of intros: every call of the language model with what it cost, what it wrote, and what became of it.
+"""The table of intros: every call of the language model with its cost, its text and its outcome.
 
-A row is stored as soon as an answer came, before anything is written to the CMS, so that no cost is lost with a run
-that dies. From then on its state follows the change that writes it (`writes.intro_changes`).
+A row is stored as soon as an answer is received, before anything is written to the CMS, so that no cost is lost if the
+run dies. From then on its state follows the change that writes it (`writes.intro_changes`).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import shard_of
 
 UNJUDGED = "尚未核对"
-"""What is noted of an answer until the guard has read it."""
+"""Reason of an answer that the guard has not checked yet."""
 
 UNWRITTEN = "通过核对，尚未写入"
-"""What is noted of a text that passed the guard, until it is written."""
+"""Reason of a text that passed the guard and is not written yet."""
 
 PREVIEW_AGE = timedelta(days=1)
-"""How long a text that a person was shown may be written as it is."""
+"""How long a text that was shown to a person may be written unchanged."""
 
 _MOST_OTHERS = 20
-"""Other intros that a text is compared with in full: those it shares most with."""
+"""Most other intros that a text is fully compared with: those that share the most marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """On what occasion the model is asked: for which video and subject, in which run, for which task if any."""
+    """The occasion of a call of the model: the video, its subject, the run, and the task if there is one."""
 
     vod_id: int
     douban_id: int
@@ -50,7 +50,7 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True)
 class IntroCosts:
-    """What texts took, with their second readings: how many, US dollars, and tokens asked and answered."""
+    """Costs of texts, with their second readings: number of calls, US dollars, and prompt and completion tokens."""
 
     calls: int = 0
     cost_usd: float = 0.0
@@ -58,14 +58,14 @@ class IntroCosts:
 
 
 class IntroLedger:
-    """The intros as the table keeps them.
+    """The stored intros.
 
     Args:
         engine: Database of our tables.
         tables: Our tables.
-        clock: Time.
+        clock: Source of the current time.
         zone: The site's time zone, in which days begin.
-        queue: The run's view of the tasks, where intros are written for tasks.
+        queue: The run's view of the tasks, if intros are written for tasks.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class IntroLedger:
         text: str | None = None,
         snapshot_id: int | None = None,
     ) -> int:
-        """Store an answer of the model, unusable until it is judged, and return its id; the same one only once."""
+        """Store an answer of the model as unusable until it is judged, and return its id; the same one only once."""
         intro = self.intro
 
         def store(connection: Connection) -> int:
             if snapshot_id is not None:
-                # Of a run that died after it had paid: the archive gave the same answer again.
+                # A run died after it had paid: the archive returned the same answer again.
                 known = (intro.c.vod_id == occasion.vod_id, intro.c.snapshot_id == snapshot_id)
                 found = connection.execute(select(intro.c.intro_id).where(*known)).scalar()
                 if found is not None:
@@ -125,7 +125,7 @@ class IntroLedger:
         return run_transaction(self.engine, store)
 
     def add_reading(self, intro_id: int, reading: Completion) -> None:
-        """Note the second reading of a text and what it cost; safe to repeat."""
+        """Record the second reading of a text and its cost; safe to repeat."""
         intro = self.intro
         values = {
             "reading": reading.content["sentences"],
@@ -134,24 +134,24 @@ class IntroLedger:
             "prompt_tokens": intro.c.prompt_tokens + reading.prompt_tokens,
             "completion_tokens": intro.c.completion_tokens + reading.completion_tokens,
         }
-        # Of a run that died after it had paid, the archive gives the same answer again.
+        # After a run that died after it had paid, the archive returns the same answer again.
         unread = or_(intro.c.reading_snapshot_id.is_(None), intro.c.reading_snapshot_id != reading.snapshot_id)
         run_statement(self.engine, update(intro).where(intro.c.intro_id == intro_id, unread).values(**values))
 
     def judge(self, intro_id: int, text: str, violations: Sequence[Violation], *, task_id: int | None = None) -> bool:
-        """Note what the guard and the second reading have against a text, as the CMS would hold it.
+        """Record the violations of the guard and the second reading in a text, in the form that the CMS would store.
 
-        Nothing changes where the lease of the task was lost: the run that has it now gets the same answer from the
+        Nothing changes if the lease of the task was lost: the run that has it now gets the same answer from the
         archive, and may have written it already.
 
         Args:
             intro_id: The text's row.
             text: The text.
-            violations: What is wrong with it.
+            violations: Its violations.
             task_id: The task that it was written for, if any.
 
         Returns:
-            Whether the task was still this run's; true where there is none.
+            Whether the task was still this run's; true if there is none.
         """
         values = {
             "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
@@ -162,7 +162,7 @@ class IntroLedger:
         return self._set(intro_id, values, task_id)
 
     def refuse(self, intro_id: int, reason: str, *, task_id: int | None = None) -> bool:
-        """Note that a text which passed the guard is not written after all, and why; see `judge`."""
+        """Record that a text which passed the guard is not written, and why; see `judge`."""
         return self._set(intro_id, {"state": IntroState.REFUSED, "reason": reason[:500]}, task_id)
 
     def _set(self, intro_id: int, values: Mapping[str, Any], task_id: int | None) -> bool:
@@ -186,7 +186,7 @@ class IntroLedger:
         run_transaction(self.engine, replace)
 
     def texts_near(self, marks: Collection[int], *, vod_id: int, before: int | None = None) -> list[str]:
-        """Return other videos' written intros that share marks, those that share most first.
+        """Return other videos' written intros that share the most marks, at most `_MOST_OTHERS`.
 
         Args:
             marks: The marks of the text to compare.
@@ -215,7 +215,7 @@ class IntroLedger:
             return [text for text in texts.scalars() if text]
 
     def previewed(self, vod_id: int, sheet: FactSheet) -> RowMapping | None:
-        """Return the newest text that passed the guard and was only shown of late, if the facts are still the same."""
+        """Return the newest text of `PREVIEW_AGE` if it passed the guard, was only shown, and has the same facts."""
         intro = self.intro
         query = (
             select(intro)
@@ -258,12 +258,12 @@ class IntroLedger:
 
 
 def violation_texts(violations: Iterable[Violation]) -> str:
-    """Return violations as one line for people."""
+    """Return violations as one line of text for people."""
     return "；".join(violation.text for violation in violations)
 
 
 def costs_of(rows: Iterable[RowMapping]) -> IntroCosts:
-    """Return what the texts of ``rows`` took."""
+    """Return the costs of the texts of ``rows``."""
     listed = list(rows)
     return IntroCosts(
         len(listed),

@@ -1,7 +1,7 @@
-"""The messages to the language model. Pure.
+"""The messages to the language model. Pure functions.
 
-The facts come from outside, so they are data: JSON in a message of their own, cleaned and cut to size, and the
-system message says that nothing in it is an instruction. Whatever the model makes of it, the fact guard reads.
+The facts are untrusted data: JSON in a message of their own, cleaned and cut to size, and the system message says that
+nothing in it is an instruction. The fact guard checks the model's text in any case.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from douban_pipeline.douban.intros.factguard import LengthLimits, Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 
 PROMPT_VERSION = "intro-1"
-"""Changes with every change of the words below; stored with every intro."""
+"""Version of the prompt; changes with every change of the texts below, and is stored with every intro."""
 
 SCHEMA_NAME = "intro"
 SCHEMA: dict[str, Any] = {
@@ -26,9 +26,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 LONGEST_TEXT = 1500
-"""Characters of one fact; a synopsis of Douban's is rarely half as long."""
+"""Most characters of one fact; Douban's synopses are rarely half as long."""
 MOST_ITEMS = 20
-"""Items of one list."""
+"""Most items of one list."""
 _MOST_VIOLATIONS = 10
 
 SYSTEM = """你是一家影视网站的编辑，为一部作品写一段简介。用户消息是一个 JSON 对象：facts 是这部作品的事实，\
@@ -50,12 +50,12 @@ HTML 或 Markdown。
 
 
 def messages(sheet: FactSheet, limits: LengthLimits, violations: Sequence[Violation] = ()) -> list[dict[str, str]]:
-    """Return the conversation that asks for an intro.
+    """Return the messages that request an intro.
 
     Args:
         sheet: The facts.
-        limits: How long the intro shall be.
-        violations: What was wrong with the draft before, if there was one.
+        limits: Length limits of the intro.
+        violations: Violations of the previous draft, if there was one.
     """
     asked: dict[str, Any] = {"facts": _clean(sheet.to_payload()), "length": [limits.min_han, limits.max_han]}
     if violations:

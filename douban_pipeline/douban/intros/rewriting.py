@@ -1,4 +1,4 @@
-"""Intros that a person orders: shown first, then written even over a lock, and locked again."""
+"""Rewrites intros on a person's request: shown first, then written even over a lock, and locked again."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, cms_lock_r
 
 @dataclass(frozen=True, slots=True)
 class RewriteResult:
-    """What became of the intro of one video.
+    """The outcome for the intro of one video.
 
     Attributes:
         result: ``written``, ``shown`` (dry run), ``refused`` (by the guard, twice), ``failed`` or ``skipped``.
-        text: What the model wrote.
-        reason: Why it was not written, or why the model was not asked.
+        text: The model's text.
+        reason: Why it was not written, or why the model was not called.
     """
 
     vod_id: int
@@ -49,7 +49,7 @@ class RewriteResult:
 
 
 class RewriteError(ProblemsError):
-    """The order cannot be applied as it is; ``problems`` holds a sentence for each reason."""
+    """The request is invalid; ``problems`` holds a sentence for each reason."""
 
 
 def rewrite_intros(
@@ -62,22 +62,22 @@ def rewrite_intros(
     dry_run: bool,
     override_cms_lock: bool = False,
 ) -> list[RewriteResult]:
-    """Have the intros of ``vod_ids`` written anew.
+    """Rewrite the intros of ``vod_ids`` and return the outcomes.
 
-    A text that passed and was shown within a day is what is written, as long as the facts are the same; otherwise
-    the model is asked.
+    A text that passed the guard and was shown within a day is written unchanged if the facts are the same; otherwise
+    the model is called.
 
     Args:
         services: Database, sources and settings.
         vod_ids: The videos.
-        reviewer: Who orders it; noted with every write.
-        note: Why, for the log.
+        reviewer: Who requests it; logged with every write.
+        note: The reason, for the log.
         run_id: The Dagster run.
-        dry_run: Ask and show, but write nothing.
-        override_cms_lock: Write to rows, too, that the site locked.
+        dry_run: Call the model and show its texts, but write nothing.
+        override_cms_lock: Also write to rows that the site locked.
 
     Raises:
-        RewriteError: Anything is wrong with the order; it names all problems, and the model was not asked.
+        RewriteError: The request is invalid; the error lists all problems, and the model was not called.
     """
     problems = list(_problems(services, vod_ids, reviewer, dry_run, override_cms_lock))
     if problems:
@@ -173,7 +173,7 @@ class _RewriteOrder:
     def _draft(self, vod_id: int, sheet: FactSheet, douban_id: int) -> Draft:
         shown = None if self.dry_run else self.ledger.previewed(vod_id, sheet)
         if shown is not None:
-            # What passed when it was shown may be like an intro that was written since.
+            # A text that passed when it was shown may be similar to an intro that was written since.
             text, violations = self.author.check(vod_id, sheet, shown["intro_text"])
             draft = Draft(shown["intro_id"], text, violations, sheet, shown["model"], shown["snapshot_id"])
             if not violations:

@@ -1,6 +1,6 @@
-"""Writing intros for the tasks of one run: the last look at every rule, then the change log.
+"""Writes intros for the tasks of one run: checks every rule once more, then writes through the change log.
 
-And reverting intros whose video was given another subject since.
+Also reverts intros whose video got another subject since.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from douban_pipeline.douban.writes.refusals import Reason, Refusal, cms_lock_ref
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
 
 ARCHIVE_AGE = timedelta(days=30)
-"""How long a task may take up an answer that was paid for before its run died. A new task asks anew."""
+"""How long a task may use an answer that was paid for before its run died. A new task makes a new call."""
 
 _MOST_NOTE = 200
 
 BY_CMS = "cms"
-"""Operator of what follows from an id that was changed in the CMS: it was not our doing."""
+"""Operator of reverts that follow from an id that was changed in the CMS itself."""
 
 _CHUNK = 5
-"""Writes that share the transactions around them; few, for a text took seconds to come."""
+"""Number of writes that share the transactions around them; few, since each text takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntroResult:
-    """What became of the intro of one video, for the run's report.
+    """The outcome for the intro of one video, for the run's report.
 
     Attributes:
         result: ``written``, ``refused`` (by the guard, twice) or ``skipped``.
         text: The text that was written or refused.
-        violations: What the guard had against it.
+        violations: Its violations of the guard.
         reason: Why nothing was written.
-        reviewer: Who ordered it, "" if nobody did.
+        reviewer: Who requested it, "" if nobody did.
     """
 
     vod_id: int
@@ -74,7 +74,7 @@ class IntroResult:
 
 @dataclass(frozen=True, slots=True)
 class IntroTask:
-    """One task with everything it needs."""
+    """A task with all data that it needs."""
 
     task: Task
     row: RowMapping
@@ -82,12 +82,12 @@ class IntroTask:
     reverted_values: Mapping[str, Sequence[Any]]
 
     def signature(self) -> dict[str, Any]:
-        """Return who writes: the pipeline by itself, or a person whose order overrides locks and earlier reverts."""
+        """Return the change's fields on its author: the pipeline, or a person, who overrides locks and reverts."""
         given: dict[str, Any] = {"task_id": self.task.task_id}
         if is_ordered(self.task):
             given |= {
                 "operator": self.task.payload[REVIEWER],
-                # Room is left for what is said of the model.
+                # Leaves room for the text about the model.
                 "reason": self.task.payload.get(NOTE, "")[:_MOST_NOTE] or "重写简介",
                 "automatic": False,
                 "override_cms_lock": overrides_cms_lock(self.task),
@@ -98,14 +98,14 @@ class IntroTask:
 
 @dataclass(frozen=True, slots=True)
 class _Nothing:
-    """No intro can be written, and why."""
+    """No intro can be written; the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Unasked:
-    """Douban's answer is missing, so that the model was not asked."""
+    """Douban's answer is missing, so the model was not called."""
 
     error: SourceError
 
@@ -130,7 +130,7 @@ class IntroWriter:
         self.author = Author(self.services, self.ledger)
 
     def write(self, tasks: Sequence[Task]) -> Iterator[IntroResult]:
-        """Yield what became of each task; those whose source fails go back into the queue."""
+        """Yield the outcome of each task; tasks whose source fails are requeued and yield none."""
         by_task: dict[int, IntroTask] = {}
         for item in self._prepare(tasks):
             if isinstance(item, IntroResult):
@@ -144,7 +144,7 @@ class IntroWriter:
             work = by_task[task.task_id]
             match answer:
                 case _Unasked(error):
-                    # Douban's trouble: the others' facts may well be in the archive.
+                    # A failure of Douban: the facts of other videos may still be in the archive.
                     self.attempts.requeue(task, error)
                 case _Nothing(reason):
                     yield from self._skip(task, work.row, reason, defer=True)
@@ -185,12 +185,12 @@ class IntroWriter:
                 yield IntroTask(task, row, state["vod_douban_id"], undone.get(task.vod_id, {}))
 
     def _done(self, connection: Connection, tasks: Sequence[Task]) -> set[int]:
-        """Return the tasks whose intro was written already: their run died before it closed them.
+        """Return the tasks whose intro was written by a run that died before it closed them.
 
-        Whether the intro is still there does not matter: what was reverted meanwhile is not to be written again.
+        This includes intros that were reverted since: they must not be written again.
         """
         log = self.services.tables.log
-        # The log has an index of videos, none of tasks.
+        # The log has an index on videos, but none on tasks.
         query = select(log.c.task_id).where(
             log.c.vod_id.in_([task.vod_id for task in tasks]),
             log.c.task_id.in_([task.task_id for task in tasks]),
@@ -222,7 +222,7 @@ class IntroWriter:
         return call
 
     def _write(self, wanted: Sequence[tuple[IntroTask, Draft]]) -> Iterator[IntroResult]:
-        """Write what passed the guard, where everything still is as it was when the model was asked.
+        """Write the drafts that passed the guard, if the video is still as it was when the model was called.
 
         A task whose lease was lost is left to the run that has it now, which finds the answer in the archive.
         """
@@ -259,7 +259,7 @@ class IntroWriter:
     def _settle(
         self, written: Sequence[tuple[IntroTask, Draft]], outcomes: Sequence[WriteOutcome]
     ) -> Iterator[IntroResult]:
-        """Close the tasks whose intro was written; report why the others were refused at the last moment."""
+        """Close the tasks whose intro was written; skip the others with the reason of the refused write."""
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
 
         def finish(connection: Connection) -> None:
@@ -291,7 +291,7 @@ class IntroWriter:
     def _close(
         self, task: Task, status: TaskStatus, reason: str, *, defer: bool = False, gone: bool = False, **state: Any
     ) -> bool:
-        """Close a task and note ``state`` of its video; return whether the task was still ours, else do nothing."""
+        """Close a task and store ``state`` of its video, if the task is still ours; return whether it was."""
         video = self.services.tables.video
         if defer:
             state |= {"intro_ai_last_fail_at": self.services.clock.now(), "intro_ai_last_fail_reason": reason[:500]}
@@ -316,7 +316,7 @@ def is_ordered(task: Task) -> bool:
 
 
 def overrides_cms_lock(task: Task) -> bool:
-    """Return whether the person who ordered a task means it although the site locked the row."""
+    """Return whether the person who requested a task overrides a lock of the row by the site."""
     return bool(task.payload.get(OVERRIDE_CMS_LOCK))
 
 
@@ -326,11 +326,11 @@ def _result(task: Task, row: RowMapping | None, result: str, text: str, **more: 
 
 
 def revert_strayed_intros(services: Services, change_log: ChangeLog, shards: Collection[int]) -> int:
-    """Revert the intros of ``shards`` whose video has another subject than the one they are about; return how many.
+    """Revert the intros of ``shards`` whose video has another subject than the one they describe; return how many.
 
-    Reverting a link through the change log reverts its intro too (`writes.revert`). What is left is an id that somebody
-    changed in the CMS itself, and an intro written in the very moment in which another run changed the link. A row that
-    the site locked is left alone, and so is a text that somebody rewrote.
+    Reverting a link through the change log reverts its intro too (`writes.revert`). The remaining cases are an id that
+    somebody changed in the CMS itself, and an intro that was written while another run changed the link. Rows that the
+    site locked are not changed, nor are texts that somebody rewrote.
     """
     with reading(services.engine) as connection:
         strayed = strayed_intros(connection, services.tables, shards)

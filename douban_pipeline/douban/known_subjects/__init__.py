@@ -1,5 +1,5 @@
-"""Subjects that are known without a request: from a file that the owner loads, and from all that Douban ever answered.
+"""Subjects that are known without a request: from files that the owner loads, and from Douban's archived answers.
 
-``subject_files`` reads the files, ``name_index`` keeps and finds names on disk, ``known_search`` asks it about a video.
-What is found here is looked at first; that nothing is found here proves nothing.
+``subject_files`` reads the files, ``name_index`` stores and finds names on disk, ``known_search`` queries it for a
+video. Subjects found here are considered first; finding none proves nothing.
 """

@@ -1,4 +1,4 @@
-"""The subjects that Douban's archived answers tell of."""
+"""The subjects in Douban's archived answers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from douban_pipeline.douban.known_subjects.name_index import IndexContents
 
 SOURCE_NAME = "archive"
-"""What the index names as its source."""
+"""Name of the archive as a source in the index."""
 
 
 def index_archived(archive: Archive, path: Path) -> IndexContents:
-    """Index every subject that the archive describes; runs that begin from now on find them without a request.
+    """Index every subject in the archive; runs that begin later find them without a request.
 
     Raises:
-        OSError: The index cannot be written; the one before stays.
-        sqlite3.Error: The same, as SQLite says it.
+        OSError: The index cannot be written; the previous one is kept.
+        sqlite3.Error: SQLite cannot write the index; the previous one is kept.
     """
-    # Who only loads the job needs no arrays.
+    # Imported here, so that loading the job's definition does not import numpy.
     from douban_pipeline.douban.known_subjects.name_index import build
 
     counted: Counter[str] = Counter()
@@ -40,9 +40,9 @@ def index_archived(archive: Archive, path: Path) -> IndexContents:
 
 
 def archived_subjects(archive: Archive) -> Iterator[NamedSubject]:
-    """Yield every subject that an answer in the archive describes, each once, as its newest answer has it.
+    """Yield every subject in the archive once, as its newest answer describes it.
 
-    Answers that are no subject (an error, a wall, a subject that is gone) tell of none.
+    Answers without a subject (an error, a wall, a deleted subject) are skipped.
     """
     newest: dict[int, NamedSubject] = {}
     for batch in archive.read(SOURCE):

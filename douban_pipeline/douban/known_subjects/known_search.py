@@ -1,4 +1,7 @@
-"""Asking the known subjects about a video, in the form of a search answer that cost nothing and proves nothing."""
+"""Searches the known subjects for a video; the result is a search answer that needs no request.
+
+An empty answer proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from douban_pipeline.douban.sources.search import Hit, SearchAnswer
 from douban_pipeline.matching import Video, suggest_queries
 
 PROVIDER = "known_subjects"
-"""Name under which verdicts tell who named a candidate."""
+"""Name of this source of candidates in verdicts."""
 MOST_HITS = 20
 
 if TYPE_CHECKING:
@@ -29,13 +32,13 @@ class KnownSubjects:
     """Subjects that are found without a request. Safe to share between threads.
 
     Attributes:
-        indexes: Where they are looked for.
+        indexes: The indexes that are searched.
     """
 
     indexes: Sequence[NameIndex]
 
     def search(self, video: Video) -> SearchAnswer:
-        """Return the subjects that are named like a video, the likest first; that there are none proves nothing."""
+        """Return the subjects with names similar to a video's, the most similar first; finding none proves nothing."""
         names = (*suggest_queries(video), *video.aliases)
         hits: dict[int, Hit] = {}
         for index in self.indexes:
@@ -46,21 +49,21 @@ class KnownSubjects:
 
 
 def loaded_index(home: Path) -> Path:
-    """Return the index of the files that the owner loaded."""
+    """Return the path of the index of the files that the owner loaded."""
     return home.absolute() / "subjects" / "loaded.sqlite"
 
 
 def archived_index(home: Path) -> Path:
-    """Return the index of the subjects that the archive tells of."""
+    """Return the path of the index of the subjects in the archive."""
     return home.absolute() / "subjects" / "archived.sqlite"
 
 
 def open_known_subjects(*paths: Path) -> KnownSubjects | None:
-    """Return the known subjects of those files that exist, None if none does.
+    """Return the known subjects of those indexes that exist, None if none does.
 
-    One that cannot be read is passed over with a warning: it saves requests, and nothing depends on it.
+    An index that cannot be read is skipped with a warning: it only saves requests.
     """
-    # A run that does not search needs no arrays.
+    # Imported here, so that a run that does not search does not import numpy.
     from douban_pipeline.douban.known_subjects.name_index import IndexUnusable, NameIndex
 
     indexes = []

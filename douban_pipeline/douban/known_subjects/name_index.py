@@ -1,7 +1,8 @@
-"""Names of a million subjects on disk, found by the pairs of characters they are made of.
+"""A bigram index of the names of a million subjects on disk.
 
-One SQLite file, written whole and put in place at once: for each pair of characters the numbers of the names that hold
-it, a packed array; beside them whose each name is and how many pairs it has. A search reads some ten arrays and counts.
+One SQLite file, written completely and then put in place atomically. For each pair of characters it holds a packed
+array with the numbers of the names that contain it, and for each name its subject and its number of pairs. A search
+reads some ten arrays and counts.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
 from douban_pipeline.matching.text import normalise
 
 FORMAT = 1
-"""Of the file. One of another format is not read: it has to be made again."""
+"""Version of the file format. A file of another version is not read and has to be built again."""
 
 _LEAST_SHARE = 0.5
-"""Share of a name's pairs that a question must hold."""
+"""Least share of a name's pairs that a query must contain."""
 _MOST_NUMBERS = 60_000
-"""Numbers that a search looks at; the pairs that the fewest names hold come first."""
+"""Most numbers of names that a search reads; the rarest pairs come first."""
 _RANKED = 200
 _YEAR_POINTS = (0.3, 0.15)
-"""For the same year, and for the one before or after."""
+"""Points for the same year, and for the year before or after."""
 
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -48,7 +49,7 @@ CREATE TABLE packed (name TEXT PRIMARY KEY, numbers BLOB NOT NULL);
 
 
 class IndexUnusable(ValueError):  # noqa: N818 (as its like in `errors`)
-    """A file that is no index of this release; the message says how to make one."""
+    """The file is not an index of this release; the message says how to build one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ class IndexContents:
     """What an index holds.
 
     Attributes:
-        subjects: Subjects.
-        names: Names of all of them, each form once a subject.
-        built_at: When it was made (UTC).
-        sources: What it was made from, with the subjects of each.
+        subjects: Number of subjects.
+        names: Number of their names, each form counted once per subject.
+        built_at: When it was built (UTC).
+        sources: Its sources, with the number of subjects from each.
     """
 
     subjects: int
@@ -69,17 +70,17 @@ class IndexContents:
 
 
 def build(path: Path, subjects: Iterable[NamedSubject], sources: Mapping[str, int]) -> IndexContents:
-    """Write the index of ``subjects`` to ``path``, in the place of the one before, which is in use until then.
+    """Write the index of ``subjects`` to ``path`` and return its contents; a previous index is used until then.
 
     Args:
-        path: The file; its folder is made.
-        subjects: Each once.
-        sources: What they are from, with the subjects of each; read when all subjects are, so that it may be counted
-            while they come.
+        path: The file; its folder is created.
+        subjects: The subjects, each once.
+        sources: Their sources, with the number of subjects from each; read after the last subject, so that it may be
+            counted during iteration.
 
     Raises:
-        OSError: The file cannot be written; the one before is as it was.
-        sqlite3.Error: The same, as SQLite says it (a full disk).
+        OSError: The file cannot be written; the previous one is unchanged.
+        sqlite3.Error: SQLite cannot write the file (a full disk); the previous one is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -115,7 +116,7 @@ def _write(path: Path, subjects: Iterable[NamedSubject], sources: Mapping[str, i
             )
 
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = OFF")  # nobody sees the file before it is whole
+        connection.execute("PRAGMA journal_mode = OFF")  # nobody reads the file before it is complete
         connection.executescript(_TABLES)
         with connection:
             connection.executemany("INSERT INTO subject VALUES (?, ?, ?, ?, ?, ?, ?)", rows())
@@ -143,13 +144,13 @@ def _write(path: Path, subjects: Iterable[NamedSubject], sources: Mapping[str, i
 class NameIndex:
     """The index of a file, open for reading. Safe to share between threads.
 
-    A file that is replaced while this is open is not noticed: a run opens it anew.
+    A file that is replaced while it is open is not noticed: the next run opens the new one.
 
     Args:
-        path: What `build` wrote.
+        path: The file that `build` wrote.
 
     Raises:
-        IndexUnusable: It is no index, or one of another format.
+        IndexUnusable: The file is not an index, or has another format version.
         FileNotFoundError: There is no such file.
     """
 
@@ -177,12 +178,12 @@ class NameIndex:
         )
 
     def find(self, names: Iterable[str], *, year: int | None = None, limit: int = 20) -> list[NamedSubject]:
-        """Return the subjects that are named most like one of ``names``, the likest first.
+        """Return the subjects whose names are most similar to one of ``names``, the most similar first.
 
         Args:
-            names: What is looked for, in any writing.
-            year: Moves subjects of that year up.
-            limit: At most so many.
+            names: The names to find, in any form; they are normalised.
+            year: Subjects of this year are ranked higher.
+            limit: Most subjects.
         """
         points: dict[int, float] = {}
         for form in dict.fromkeys(normalise(name) for name in names):
@@ -213,18 +214,18 @@ class NameIndex:
             last = places[-1]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _like(self, form: str) -> list[tuple[int, float]]:
-        """Return places of subjects and how much alike a name of each is, 0 to 1."""
+        """Return places of subjects with the similarity of one of their names, 0 to 1."""
         asked = sorted(set(_pairs(form)))
         numbers, left_out = self._numbers(asked)
         if not numbers.size:
             return []
         named, counts = np.unique(numbers, return_counts=True)
         sizes = self._sizes[named].astype(np.float32)
-        # What was left out may be in the name, too.
+        # The omitted pairs may be in the name, too.
         near = (counts + left_out >= _LEAST_SHARE * sizes) | (counts + left_out == len(asked))
         named, counts, sizes = named[near], counts[near], sizes[near]
         share = counts * (0.6 / sizes + 0.4 / max(len(asked) - left_out, 1))
@@ -232,7 +233,7 @@ class NameIndex:
         return list(zip(self._owners[named[order]].tolist(), share[order].tolist(), strict=True))
 
     def _numbers(self, asked: list[str]) -> tuple[npt.NDArray[np.int32], int]:
-        """Return the numbers of the names that hold some of these pairs, and how many pairs were left out."""
+        """Return the numbers of the names that contain some of these pairs, and how many pairs were omitted."""
         marks = ", ".join("?" * len(asked))
         with self._lock:
             sizes = self._connection.execute(
@@ -262,7 +263,7 @@ _REMEDY = "`douban-pipeline index load FILE`"
 
 
 def _pairs(form: str) -> Iterator[str]:
-    """Yield the pairs of characters of a name; of a single character, that one."""
+    """Yield the pairs of characters of a name; for a single character, the character itself."""
     if len(form) == 1:
         yield form
     yield from (one + other for one, other in zip(form, islice(form, 1, None), strict=False))

@@ -1,4 +1,4 @@
-"""Files of subjects as they are published: JSON lines or CSV, plain or compressed, the columns called this or that."""
+"""Reads published files of subjects: JSON lines or CSV, plain or compressed, with various column names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KEPT_PROBLEMS = 5
 
 
 class SubjectFileError(ValueError):
-    """A file that no subject can be read from; the message names it and says what to do."""
+    """No subject can be read from a file; the message names the file and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class NamedSubject:
     Attributes:
         douban_id: Douban's id.
         title: Its title.
-        original_title: Its title in the original language, "" where that is the title or unknown.
-        names: Its other names, none of them twice.
+        original_title: Its title in the original language, "" if that is the title or unknown.
+        names: Its other names, each once.
         year: Year of the first release, None if unknown.
-        series: Whether it is a series; False also where that is unknown.
+        series: Whether it is a series; False also if unknown.
     """
 
     douban_id: int
@@ -59,12 +59,12 @@ class NamedSubject:
 
 @dataclass(slots=True)
 class FileReport:
-    """What a file held.
+    """Result of reading a file.
 
     Attributes:
-        read: Rows that are subjects.
-        refused: Rows that are not.
-        problems: What is wrong with the first of them, with their lines.
+        read: Number of rows with a subject.
+        refused: Number of rows without one.
+        problems: The problems of the first refused rows, with their lines.
     """
 
     read: int = 0
@@ -72,19 +72,19 @@ class FileReport:
     problems: list[str] = field(default_factory=list)
 
     def refuse(self, line: int, why: str) -> None:
-        """Note a row that is no subject."""
+        """Record a row without a subject."""
         self.refused += 1
         if len(self.problems) < _KEPT_PROBLEMS:
             self.problems.append(f"line {line}: {why}")
 
 
 def subjects_in(path: Path, report: FileReport) -> Iterator[NamedSubject]:
-    """Yield the subjects of a file; rows without an id or a title are counted and passed over.
+    """Yield the subjects of a file; rows without an id or a title are counted and skipped.
 
     Args:
-        path: JSON lines (``.jsonl``, ``.json``, ``.ndjson``) or CSV (``.csv``, ``.tsv``), perhaps with ``.gz``, ``.xz``
-            or ``.bz2`` behind.
-        report: Counts what was read.
+        path: JSON lines (``.jsonl``, ``.json``, ``.ndjson``) or CSV (``.csv``, ``.tsv``), optionally compressed
+            (``.gz``, ``.xz``, ``.bz2``).
+        report: Counts the rows.
 
     Raises:
         SubjectFileError: The file cannot be read, is of another kind, or has no column for ids or titles.
@@ -151,7 +151,7 @@ def _csv_rows(file: IO[str], path: Path) -> Iterator[tuple[int, Mapping[str, Any
 
 
 def _subject_of(row: Mapping[str, Any]) -> NamedSubject | str:
-    """Return the subject of a row, or what is wrong with the row."""
+    """Return the subject of a row, or the row's problem as text."""
     plain = {str(key).strip().casefold(): value for key, value in row.items() if key is not None}
 
     def value(column: str) -> Any:

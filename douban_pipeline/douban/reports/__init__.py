@@ -1,1 +1,1 @@
-"""What people read: reports, health, precision, and the library judged again under other rules."""
+"""Reports for people: lists, health, precision, and the library judged again under other rules."""

@@ -1,4 +1,4 @@
-"""What the reports have in common as assets."""
+"""The decorator that report assets share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,10 @@ from douban_pipeline.douban.chain.syncing.assets import synced_fields
 
 
 def report_asset(chinese: str) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Return the decorator of a report: it comes after what it tells of, and lies in the library's database.
+    """Return the decorator of a report asset: it depends on `synced_fields` and reads the library's database.
 
     Args:
-        chinese: Its description in Chinese; in English its docstring is shown.
+        chinese: Its description in Chinese; the English description is its docstring.
     """
     return dg.asset(
         deps=[synced_fields], group_name="reports", kinds={"mysql", "python"}, description=described(chinese)

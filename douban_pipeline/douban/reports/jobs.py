@@ -1,4 +1,4 @@
-"""Jobs that renew what people read; schedules launch them. Those of a single report are beside it."""
+"""Jobs that refresh reports and health; schedules launch them. Jobs of a single report are in its own package."""
 
 import dagster as dg
 

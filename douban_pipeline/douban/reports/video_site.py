@@ -1,7 +1,7 @@
-"""Where a video's page on the site is, and where reports show its poster from.
+"""Addresses of a video's page on the site and of its poster in reports.
 
-A reader's browser asks nobody for a poster without leave: it is the site's own picture, or one that the service hands
-on, or, with `DIRECT_POSTERS`, the picture wherever it lies.
+A reader's browser does not contact third parties by default: a poster is the site's own picture, or is served by the
+review service. With `DIRECT_POSTERS` it is loaded from its original address.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from douban_pipeline.douban.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class VideoSite:
-    """The site as reports link to it; without addresses they link to nothing.
+    """The video site for links in reports; without addresses there are no links.
 
     Attributes:
         url: Its address, without a slash at the end.
         page: Path of a video's page, with ``{id}``.
-        service: Address of the served review sheet, which hands posters on.
-        direct: Whether browsers may load posters from where they are.
+        service: Address of the review service, which serves posters.
+        direct: Whether browsers may load posters from their original address.
     """
 
     url: str = ""
@@ -36,27 +36,27 @@ class VideoSite:
 
     @classmethod
     def of(cls, settings: Settings) -> VideoSite:
-        """Return the site that the settings name."""
+        """Return the site from the settings."""
         return cls(settings.site_url.rstrip("/"), settings.site_page, settings.review_url, settings.direct_posters)
 
     @property
     def page_pattern(self) -> str:
-        """Address of a video's page with ``{id}``; empty where the site is not known."""
+        """Address of a video's page with ``{id}``; empty if the site is not known."""
         return self.url + self.page if self.url and self.page else ""
 
     def address(self, vod_id: int) -> str:
-        """Return the address of a video's page, empty where the site is not known."""
+        """Return the address of a video's page, empty if the site is not known."""
         return self.page_pattern.replace("{id}", str(vod_id))
 
     @property
     def pictures(self) -> str:
-        """What the addresses of all posters begin with; empty where they have nothing in common, or there are none."""
+        """Common prefix of the addresses of all posters; empty if they have none in common, or there are none."""
         if self.direct:
             return ""
         return f"{self.service.rstrip('/')}/picture/video/" if self.service else self.url and f"{self.url}/"
 
     def poster(self, vod_id: int, stored: str) -> str:
-        """Return the address of a poster, empty for none; ``stored`` is as the CMS has it."""
+        """Return the address of a poster, empty for none; ``stored`` is the CMS's value."""
         address = picture_address(stored, self.url)
         if self.direct or not address:
             return address
@@ -66,7 +66,7 @@ class VideoSite:
 
     @property
     def image_sources(self) -> str:
-        """Where posters come from, as sources of a page's policy."""
+        """Sources of posters, for a page's content security policy."""
         if self.direct:
             return "https: http:"
         parts = urlsplit(self.pictures)
@@ -74,7 +74,7 @@ class VideoSite:
 
 
 def posters_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> dict[int, str]:
-    """Return the address of each video's poster, empty for none; a video that the CMS has no more is left out."""
+    """Return the address of each video's poster, empty for none; deleted videos are left out."""
     vod, site = services.cms.vod, VideoSite.of(services.settings)
     found: dict[int, str] = {}
     for chunk in chunks(sorted(set(vod_ids))):

@@ -1,1 +1,1 @@
-"""Where people come in: the queue of doubtful videos, their decisions, and taking writes back."""
+"""Review by people: the queue of doubtful videos, and recording decisions about them."""

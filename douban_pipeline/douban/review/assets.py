@@ -1,4 +1,4 @@
-"""Unpartitioned assets for reviewers. What people read in order to decide belongs here."""
+"""Unpartitioned assets for reviewers. Reports on which people base decisions belong here."""
 
 import dagster as dg
 from pydantic import Field
@@ -21,7 +21,7 @@ from douban_pipeline.douban.services import Services
 
 
 class ReviewQueueConfig(LaunchpadConfig):
-    """How much of the queue is shown."""
+    """How much of the queue is shown, and how many candidates are fetched for it."""
 
     most_requests: int = Field(
         100,
@@ -47,12 +47,12 @@ class ReviewQueueConfig(LaunchpadConfig):
 def review_queue(
     context: dg.AssetExecutionContext, config: ReviewQueueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """What waits for a person: doubtful matches, doubtful ids in the CMS, and videos that failed five times in a row.
+    """Videos that wait for a person: doubtful matches, doubtful ids in the CMS, and five failures in a row.
 
     The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
-    `most_pressing`; on the review sheet, one HTML file with all that is known of both sides, whose choices become the
-    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. `apply_decisions` applies
-    the decisions; until then the videos are left out here.
+    `most_pressing`; on the review sheet, one HTML file with all known facts of both sides, whose choices become the
+    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. `apply_decisions` applies the
+    decisions; videos with a decision that is not applied yet are left out here.
     """
     services.ready()
     queue, fetched = completed(services, review_queue_of(services, most=config.most), most=config.most_requests)
@@ -64,7 +64,7 @@ def review_queue(
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     holders = holders_shown(services, queue)
-    # What people click comes first: the UI shows everything else further down.
+    # Links come first: the UI shows everything else further down.
     return dg.MaterializeResult(
         metadata={
             "most_pressing": dg.MetadataValue.md(
@@ -85,13 +85,13 @@ def review_queue(
 
 
 def _served(services: Services) -> dict[str, dg.MetadataValue]:
-    """Return a link to the sheet with live state, where a service offers it."""
+    """Return a link to the served sheet with live state; empty if there is no service."""
     address = services.settings.review_url
     return {"served_sheet": dg.MetadataValue.url(address)} if address else {}
 
 
 def _place(reports: ReportFolder, name: str) -> dg.MetadataValue:
-    """Return where people open a report: a link where the folder is served, its path otherwise."""
+    """Return where people open a report: a link if the folder is served, its path otherwise."""
     address = reports.address(name)
     return dg.MetadataValue.url(address) if reports.url else dg.MetadataValue.path(address)
 

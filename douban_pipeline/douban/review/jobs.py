@@ -1,4 +1,4 @@
-"""Jobs in which people decide about videos, and what every such job reports in the end. Every default is safe."""
+"""The job in which people record decisions, and the report that all such jobs share. Every default is safe."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -29,7 +29,7 @@ from douban_pipeline.douban.wording import ACTIONS
 NOTHING_RECORDED = "未记录任何决定"
 REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is noted with every write that follows."
 DRY_RUN = "true（默认）只检查并显示，false 才记录 · true only checks and shows; set false to record."
-"""Descriptions of fields that all these jobs have."""
+"""Descriptions of the fields that all these jobs share."""
 
 _SHOWN = 500
 _IN_MESSAGE = 30
@@ -41,7 +41,7 @@ _RESULTS = {
     DecisionStatus.ALREADY: "无需记录",
     DecisionStatus.KNOWN: "无需记录",
 }
-"""What a row may come to, in the order of the table."""
+"""Outcomes of a row, in the order of the table."""
 
 _ORDER = tuple(_RESULTS)
 
@@ -85,13 +85,13 @@ class DecisionsConfig(LaunchpadConfig):
 
 
 APPLYING_TIME = timedelta(seconds=20)
-"""How long a run that applies what it recorded begins anything new."""
+"""How long a run that also applies its decisions starts to apply further ones."""
 
 
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
-    """Check all decisions, record the good ones, and report the others."""
+    """Check all decisions, record the valid ones, and report the others."""
     services.ready()
     decisions = [Decision(**each.model_dump()) for each in config.decisions]
     recording = record(
@@ -113,7 +113,7 @@ def store_decisions(
 
 
 def apply_at_once(context: dg.OpExecutionContext, services: Services, recording: Recording) -> None:
-    """Apply what a run recorded; what it does not come to, or what waits for a source, is left to `apply_decisions`."""
+    """Apply the decisions that a run recorded; `apply_decisions` applies those that are left or wait for a source."""
     shards = sorted({shard_of(each.vod_id) for each in recording.of(DecisionStatus.RECORDED)})
     if not shards or services.settings.dry_run:
         return
@@ -124,7 +124,7 @@ def apply_at_once(context: dg.OpExecutionContext, services: Services, recording:
 
 
 def recorded_table(recording: Recording) -> str:
-    """Return what became of each row as a Markdown table, refused rows first."""
+    """Return the outcome of each row as a Markdown table, refused rows first."""
     items = sorted(recording.items, key=lambda item: (_ORDER.index(item.status), not item.unchecked))
     return table([_shown(item) for item in items], most=_SHOWN)
 
@@ -157,20 +157,20 @@ def log_progress(context: dg.OpExecutionContext, services: Services, total: int)
 
 
 def replaced(services: Services, recording: Recording) -> dict[str, Any]:
-    """Return metadata that shows the old subject beside the new one, of the videos whose id would be another one."""
+    """Return metadata that shows the old and the new subject of the videos whose id would change."""
     found = replacements(services, recording.items)
     return {"replaced_ids": run_table(replacement_rows(found), most=_SHOWN)} if found else {}
 
 
 def dry_run_notice(settings: Settings) -> dict[str, str]:
-    """Return metadata that says that decisions wait, where ``DOUBAN_PIPELINE_DRY_RUN`` is set; empty otherwise."""
+    """Return metadata that says that decisions wait, if ``DOUBAN_PIPELINE_DRY_RUN`` is set; empty otherwise."""
     if not settings.dry_run:
         return {}
     return {"waits": "DOUBAN_PIPELINE_DRY_RUN=true：决定先记录，关闭演练模式之后才执行"}
 
 
 def _undo(recording: Recording, location: str) -> dg.MetadataValue:
-    """Return a link to the job that reverts a batch; a dry run first, signed by who recorded it."""
+    """Return a link to the job that reverts a batch: a dry run first, with the name of the person who recorded it."""
     launch = links.revert(operator=recording.reviewer, reason=links.UNDONE, batch_id=recording.batch_id)
     return dg.MetadataValue.md(launch_link("撤销这一批", launch, location))
 
@@ -178,17 +178,17 @@ def _undo(recording: Recording, location: str) -> dg.MetadataValue:
 def report_recording(
     context: dg.OpExecutionContext, recording: Recording, dry_run: bool, refusals: Sequence[str] = (), **more: Any
 ) -> None:
-    """Put what became of a launch into the run's metadata.
+    """Add the outcome of a launch to the run's metadata.
 
     Args:
         context: The run.
-        recording: What became of the rows.
-        dry_run: Whether nothing was to be recorded.
-        refusals: A sentence for each refusal, where a job has others than the recording's.
+        recording: The outcomes of the rows.
+        dry_run: Whether the launch only checked.
+        refusals: A sentence for each refusal, if the job has others than the recording's.
         more: Further metadata of the job.
 
     Raises:
-        Failure: Rows were refused, and none could be recorded. Where only some were refused the run succeeds, warns in
+        Failure: Rows were refused, and none could be recorded. If only some were refused, the run succeeds, warns in
             its log and by the check `decisions_accepted`, and shows the refusals before anything else.
     """
     refused = list(refusals) or [item.sentence for item in recording.of(DecisionStatus.REFUSED)]
@@ -200,7 +200,7 @@ def report_recording(
     written = bool(good) and not dry_run
     location = location_of(context.run) or links.LOCATION
     counts = {"refused": len(refused), "known": known, "unchecked": unchecked, **more}
-    # A run's page shows the first lines only: what people look at, what they click, and no counts that say nothing.
+    # A run's page shows only the first lines: tables and links come first, and counts of 0 are left out.
     metadata: dict[str, Any] = {
         "decisions": dg.MetadataValue.md(recorded_table(recording)),
         **({"undo": _undo(recording, location), "batch": recording.batch_id} if written else {}),
@@ -224,7 +224,7 @@ def report_recording(
         raise dg.Failure(description, metadata=metadata, allow_retries=False)
     context.log.warning(description)
     if written:
-        # Dagster takes check results here; its annotation does not say so.
+        # Dagster accepts check results here, although its annotation does not.
         context.log_event(refused_at_recording(refused, len(good)))  # type: ignore[arg-type]
     shown = "\n".join([f"{said}，拒绝 {len(refused)} 条", "", *(f"- {escaped(line[2:])}" for line in lines)])
     context.add_output_metadata({"refusals": dg.MetadataValue.md(shown), **metadata})
@@ -301,7 +301,7 @@ record_decisions = person_job(
     },
     nothing_done=NOTHING_RECORDED,
     location=links.LOCATION,
-    # There is no such video: launched as it opens, it says what to fill in.
+    # No video has id 0: a launch without changes reports what to fill in.
     opening={"decisions": [{"vod_id": 0, "action": DecisionAction.confirm_top1}]},
     tags=PERSON_TAGS,
 )

@@ -1,4 +1,4 @@
-"""The review sheet and the CSV file in HOME: written with the report, the sheet again when decisions are recorded."""
+"""Writes the review sheet and the CSV file in HOME: both with the report, the sheet also after recording decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from douban_pipeline.douban.services import Services
 
 CSV_NAME = "review_queue.csv"
 MOST_SHOWN = 200
-"""Videos on the sheet and in the CSV file, unless somebody asks for others."""
+"""Default number of videos on the sheet and in the CSV file."""
 
 
 def write_sheet(services: Services, queue: ReviewQueue) -> None:
@@ -27,10 +27,10 @@ def write_sheet(services: Services, queue: ReviewQueue) -> None:
 
 
 def rewrite_sheet(services: Services, log: logging.Logger) -> None:
-    """Write the sheet anew where there is one, so that who opens it is not offered what was decided since.
+    """Rewrite the sheet if there is one, so that it does not show videos that were decided since.
 
-    Not the CSV file: somebody may be filling it in. The decisions are recorded, whether the sheet can be written or
-    not: then the log warns.
+    The CSV file is not rewritten: somebody may be filling it in. If the sheet cannot be written, the log warns; the
+    decisions are recorded in any case.
     """
     if not (services.reports.path / SHEET_NAME).exists():
         return

@@ -1,10 +1,10 @@
-"""The fact guard: what a text must not hold if it is to be in the CMS. Deterministic; no I/O, no clock, no model.
+"""The fact guard: checks that a text must pass before it is written to the CMS. Deterministic; no I/O, clock or model.
 
-``inspection`` puts the checks together: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
+``inspection`` combines the checks: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
 (``title_mentions``), people whom our library knows (``known_people``) and others (``unknown_people``), claims and
-advertising (``claims``), plot (``plot_support``, with who acts in ``plot_actors``), copies (``copies``). Surnames and
-words like names are in ``name_words``, the words that plots are told in in ``plot_words``, the forms compared in
-``plain_text``.
+advertising (``claims``), plot (``plot_support``, with the acting people in ``plot_actors``), copies (``copies``).
+Surnames and words like names are in ``name_words``, the vocabulary of plots in ``plot_words``, normalised forms of
+texts in ``plain_text``.
 """
 
 from douban_pipeline.douban.intros.factguard.copies import similarity

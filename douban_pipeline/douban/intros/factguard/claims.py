@@ -1,7 +1,7 @@
-"""Claims a fact sheet cannot back: ratings, awards, platforms, reception; and words that advertise or talk of the text.
+"""Claims that a fact sheet cannot back (ratings, awards, platforms, reception), advertising, and meta-talk.
 
-Words are chosen so that a plot can hardly need them; where it does (a story about an Oscar night), the fact sheet has
-the word and it passes.
+The words are chosen so that a plot hardly needs them; if it does (a story about an Oscar night), the fact sheet has the
+word and it passes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLAIMS = re.compile(
     r"|票房|亿元|卖座|播放量|点击量|点播量|收视|热搜|热议|刷屏|爆款|现象级|出圈|圈粉|人气|国民级|风靡"
     r"|(?:深?受|赢得|收获|引发|备受)(?:了|到)?(?:广大|众多|全国|全球|无数|海内外)?(?:观众|影迷|剧迷|网友|粉丝|业界|媒体)"
     r"|(?:观众|影迷|网友|粉丝|业界|媒体)(?:们)?(?:的)?(?:喜爱|追捧|热捧|欢迎|认可|好评|一致|盛赞)"
-    # Where the story is said to come from.
+    # Claims about the origin of the story.
     r"|改编自|(?:小说|漫画|游戏|作品|戏剧)改编|原著|真实事件|真人真事|同名(?:小说|漫画|游戏|动画|话剧|电影)"
 )
 _ADVERTS = re.compile(
@@ -54,15 +54,15 @@ def _hits(pattern: re.Pattern[str], text: str, sheet: Container[str]) -> list[st
 
 
 def claims(text: str, sheet_text: str) -> list[str]:
-    """Return claims of rating, award, platform, money or audience that ``sheet_text`` does not hold; both `folded`."""
+    """Return claims of rating, award, platform, money or audience that ``sheet_text`` lacks; both texts `folded`."""
     return _hits(_CLAIMS, text, sheet_text)
 
 
 def adverts(text: str, sheet_text: str) -> list[str]:
-    """Return words that sell or point elsewhere and that ``sheet_text`` does not hold; both `folded`."""
+    """Return advertising words and references elsewhere that ``sheet_text`` lacks; both texts `folded`."""
     return _hits(_ADVERTS, text, sheet_text)
 
 
 def talk_of_itself(text: str, sheet_text: str) -> list[str]:
-    """Return where a text talks of its making, its sources or its author instead of the work; both `folded`."""
+    """Return phrases about the text itself, its sources or its author instead of the work; both texts `folded`."""
     return _hits(_META, text, sheet_text)

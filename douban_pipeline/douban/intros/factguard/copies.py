@@ -1,4 +1,4 @@
-"""Whether a text is the source over again, or an introduction of another video with the names changed."""
+"""Detects whether a text copies its source, or the introduction of another video with the names changed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from collections.abc import Iterable
 from douban_pipeline.douban.intros.factguard.plain_text import han_only, plain
 
 LONGEST_RUN = 25
-"""Chinese characters in a row that are a copy: two clauses. Names, ranks and set phrases stay well under it."""
+"""Number of consecutive Chinese characters that count as a copy: two clauses. Names, ranks and set phrases are much
+shorter."""
 
 SHORTEST_RUN = 12
-"""A synopsis no longer than two clauses is copied if all of it is, from so many characters on."""
+"""A synopsis of at most two clauses counts as copied if all of it is, and if it has at least this many characters."""
 
 PIECE = 6
-"""Characters a piece: shorter ones are words that all texts share, longer ones miss a copy with a word changed."""
+"""Characters per piece (n-gram): shorter ones are words that all texts share, longer ones miss copies with a changed
+word."""
 
 COPIED_SHARE = 0.5
-"""Share of a text's pieces in the source from which it is a copy; a paraphrase keeps some tenth, mostly in names."""
+"""Share of a text's pieces in the source from which it counts as a copy; a paraphrase keeps about a tenth, mostly in
+names."""
 
 NEAR_COPY = 0.5
-"""Share of common pieces from which two introductions are one. Measured on 212 films: one text with the names changed
-shares 0.64 and more, different texts of one hand 0.15 at most."""
+"""Share of common pieces from which two introductions count as near copies. Measured on 212 films: a text with changed
+names shares 0.64 or more, different texts of the same author at most 0.15."""
 
 MARK_PIECE = 8
 MARKS = 12
-"""So many marks a text: two texts with half of their pieces in common share one all but certainly (1 - (2/3)^12)."""
+"""Marks per text: two texts with half of their pieces in common share one with a probability of 1 - (2/3)^12."""
 
 _TITLES = re.compile("《[^《》]*》")
 
@@ -41,14 +44,14 @@ def bare(text: str, names: Iterable[str]) -> str:
 
 
 def pieces(text: str, length: int = PIECE) -> set[str]:
-    """Return all runs of ``length`` characters."""
+    """Return all substrings of ``length`` characters."""
     return {text[at : at + length] for at in range(len(text) - length + 1)}
 
 
 def longest_copied_run(text: str, source: str) -> str:
-    """Return the longest run of ``text`` that is in ``source`` too, "" if it is too short for a copy.
+    """Return the longest substring of ``text`` that is also in ``source``, "" if it is too short for a copy.
 
-    Both as `bare` gives them. Too short is under `LONGEST_RUN`, or what a shorter source has in all.
+    Both texts as `bare` returns them. Too short means shorter than `LONGEST_RUN`, or than a shorter source in all.
     """
     least = min(LONGEST_RUN, max(SHORTEST_RUN, len(source)))
     held = pieces(source, least)
@@ -64,18 +67,18 @@ def longest_copied_run(text: str, source: str) -> str:
 
 
 def copied_share(text: str, source: str) -> float:
-    """Return the share, 0 to 1, of the pieces of ``text`` that are in ``source``; both as `bare` gives them."""
+    """Return the share, 0 to 1, of the pieces of ``text`` that are in ``source``; both as `bare` returns them."""
     said = pieces(text)
     return len(said & pieces(source)) / len(said) if said else 0.0
 
 
 def similarity(text_a: str, text_b: str, names: Iterable[str] = ()) -> float:
-    """Return how much two introductions have in common, 0 to 1: the share of the shorter one's pieces.
+    """Return the similarity of two introductions, 0 to 1: the share of the shorter one's pieces in the other.
 
     Args:
         text_a: One introduction.
         text_b: The other.
-        names: What is taken out of both before: the names and titles of their fact sheets.
+        names: Names and titles of their fact sheets, which are removed from both before.
     """
     names = tuple(names)
     a, b = pieces(bare(text_a, names)), pieces(bare(text_b, names))

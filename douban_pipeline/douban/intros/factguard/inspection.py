@@ -1,7 +1,7 @@
-"""All checks of a text against its fact sheet, one after another.
+"""All checks of a text against its fact sheet.
 
 All violations are reported, each once, in the order of the checks: length, addresses and contacts, markup, emoji,
-numbers, titles, people, claims, plot, copies. A sentence names the offending piece, so that the writer can correct it.
+numbers, titles, people, claims, plot, copies. A sentence names the offending piece, so that the model can correct it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _MOST_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something a text must not hold.
+    """A violation of a check.
 
     Attributes:
-        code: Which check: length, address, contact, markup, emoji, number, title, person, claim, advert, meta, plot,
-            copy, near_copy; or ``reading``, of the second reading.
-        text: A Chinese sentence that names the offending piece; the piece is outside text.
+        code: The check: length, address, contact, markup, emoji, number, title, person, claim, advert, meta, plot,
+            copy, near_copy; or ``reading`` for the second reading.
+        text: A Chinese sentence that names the offending piece; the piece is untrusted text.
     """
 
     code: str
@@ -40,7 +40,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class LengthLimits:
-    """How long an introduction is, in Chinese characters, both ends allowed."""
+    """Length limits of an introduction in Chinese characters, both inclusive."""
 
     min_han: int
     max_han: int
@@ -48,7 +48,7 @@ class LengthLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What a fact sheet says, in the forms in which a text is held against it.
+    """The facts of a fact sheet, in the forms for comparison with a text.
 
     Attributes:
         numbers: All numbers.
@@ -97,14 +97,14 @@ def _numbers(sheet: FactSheet, texts: Iterable[str]) -> Iterator[Number]:
 def inspect(
     text: str, sheet: FactSheet, *, known_people: Collection[str], others: Iterable[str], limits: LengthLimits
 ) -> list[Violation]:
-    """Return what is wrong with an introduction, empty if nothing is.
+    """Return the violations of an introduction, empty if there are none.
 
     Args:
-        text: The introduction, plain.
+        text: The introduction as plain text.
         sheet: The facts it may use.
         known_people: Names of our library, at least those among `candidates_for_people`.
-        others: Introductions of other videos to compare with, best those that share `marks`.
-        limits: Its length.
+        others: Introductions of other videos to compare with, ideally those that share `marks`.
+        limits: Its length limits.
     """
     return list(dict.fromkeys(_violations(text, sheet, known_people, others, limits)))
 
@@ -149,7 +149,7 @@ def _plot(text: str, sheet: FactSheet) -> Iterator[Violation]:
 
 
 def _on_the_face(text: str, ground: _Ground) -> Iterator[Violation]:
-    """Yield what is seen without knowing what the text is about."""
+    """Yield the violations that do not depend on the text's subject: addresses, contacts, markup, emoji."""
     addresses = signs.addresses(text)
     for piece in addresses:
         yield Violation("address", f"含有网址或域名：“{shown(piece)}”")
@@ -165,7 +165,7 @@ def _on_the_face(text: str, ground: _Ground) -> Iterator[Violation]:
 
 
 def _without(text: str, sheet: FactSheet) -> str:
-    """Return ``text`` without the sheet's titles and people, whose own signs (9-1-1, M*A*S*H) are no violation."""
+    """Return ``text`` without the sheet's titles and people, whose special characters (M*A*S*H) are no violation."""
     for name in sorted((*sheet.titles, *sheet.people), key=len, reverse=True):
         if not name.isalpha():
             text = text.replace(name, " ")
@@ -191,6 +191,6 @@ def _copies(text: str, sheet: FactSheet, others: Iterable[str]) -> Iterator[Viol
 def marks(text: str, sheet: FactSheet) -> tuple[int, ...]:
     """Return the marks of an introduction: at most 12 integers from 0 to 2**63 - 1, ascending.
 
-    Introductions that are near copies of each other share some of them, whatever their videos are called.
+    Introductions that are near copies of each other share some of them, independent of the names in them.
     """
     return copies.text_marks(copies.bare(text, (*sheet.titles, *sheet.people)))

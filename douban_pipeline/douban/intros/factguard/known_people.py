@@ -1,9 +1,8 @@
-"""The people a text names that our library knows: found by the dictionary, judged by the fact sheet.
+"""People in a text whom our library knows but the fact sheet does not name: found with a dictionary of names.
 
-A name of three characters and more is a name wherever it is. One of two may be a word (黎明, 安静, 成功): then it
-counts only where a role is beside it, as a single Latin word does. Or it may be the seam of two words (公司|文员),
-so that one without a surname (海涛) counts only at the start of a clause. The longest match wins: 王力 within 王力宏
-is nobody.
+A name of three or more characters counts anywhere. A name of two may be a word (黎明, 安静, 成功): then it counts only
+beside a role word, like a single Latin word. Or it may span the boundary of two words (公司|文员), so one without a
+surname (海涛) counts only at the start of a clause. The longest match wins: 王力 within 王力宏 does not count.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from douban_pipeline.douban.intros.factguard.plain_text import folded, name_form
 from douban_pipeline.matching.text import HAN
 
 MAX_CANDIDATES = 2_000
-"""Substrings worth a look-up: a text of 300 characters has some 1,400; those beyond this are left out."""
+"""Most substrings that are looked up: a text of 300 characters has some 1,400; further ones are left out."""
 
 _LETTERS = rf"{HAN}\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(f"[{_LETTERS}]+")
@@ -62,10 +61,10 @@ class _Span:
 
 
 def candidates_for_people(text: str) -> set[str]:
-    """Return the substrings of ``text`` that may be names, in the form in which the dictionary keeps them.
+    """Return the substrings of ``text`` that may be names, in the form in which the dictionary stores them.
 
-    Runs of two to six characters, transliterated names around their dots, one to four Latin words. At most
-    `MAX_CANDIDATES`.
+    These are runs of two to six characters, transliterated names around their dots, and one to four Latin words; at
+    most `MAX_CANDIDATES`.
     """
     found: dict[str, None] = {}
     for candidate in _candidates(folded(text)):
@@ -97,13 +96,13 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def foreign_people(text: str, known: Iterable[str], own: Collection[str], story: str) -> list[str]:
-    """Return the known people whom ``text`` names though the fact sheet does not.
+    """Return the known people whom ``text`` names but the fact sheet does not.
 
     Args:
         text: The introduction, `folded`.
         known: Names of the dictionary, at least those that are in ``text``.
         own: People of the fact sheet in the form of `name_form`.
-        story: What else the fact sheet says, `folded`: a name in it is a fact.
+        story: The rest of the fact sheet, `folded`: a name in it is a fact.
     """
     spans = [span for name in own for span in _spans(text, name, own=True)]
     for name in {name_form(name) for name in known} - set(own):
@@ -130,7 +129,7 @@ def _spans(text: str, name: str, *, own: bool) -> Iterator[_Span]:
 
 
 def _is_person(text: str, span: _Span, others: Iterable[_Span]) -> bool:
-    """Return whether what looks like a name is one in its place."""
+    """Return whether a candidate is used as a name in its context."""
     name = span.name
     if not _HAN_RUN.fullmatch(name):
         return not _LATIN_WORD.fullmatch(name) or _has_role(text, span, others)

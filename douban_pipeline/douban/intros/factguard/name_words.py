@@ -1,4 +1,4 @@
-"""Surnames, what given names are written with, and words that merely look like names. Tables only."""
+"""Tables of surnames, characters of given names, and words that only look like names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SURNAMES = frozenset(
     "查屈鲍覃霍翁隋甘景单包司柏宁柯阮桂闵解强柴华车冉房边吉饶刁瞿戚丘古米池滕晋苑臧畅宫褚娄符楚佟宗应巫荆冷卓花仇艾蓝"
     "巩连朴元玄南全河具宣那佘阚逯喻闫肖付代郁郎冀麦敖宓鄢郜容虞裘诸嵇邰郗井窦迟戎奚檀祖商沙邸伊狄穆浦晏聂"
 )
-"""Single surnames, Korean ones in Chinese writing among them."""
+"""Surnames of one character, including Korean ones in Chinese characters."""
 
 _COMPOUND_SURNAMES_TEXT = """
 欧阳 司马 上官 诸葛 皇甫 尉迟 公孙 慕容 令狐 司徒 夏侯 宇文 独孤 南宫 端木 轩辕 东郭 呼延 完颜 西门 闻人 澹台 公冶
@@ -23,7 +23,7 @@ STRONG_SURNAMES = frozenset(
     "康邱秦侯邵孟段雷钱汤尹黎贺赖龚庞樊殷陶翟颜倪芦俞鲁葛韦聂焦柳邢祁舒耿詹苗凌靳甄裴鲍覃霍翁隋柯阮闵柴冉饶瞿滕臧褚娄"
     "佟卓林肖闫付叶周黄丁顾陆江岳蓝楚"
 )
-"""Surnames that are rarely anything else, so that what follows may be looked at without a role beside it."""
+"""Surnames that are rarely anything else, so that the following characters are checked even without a role word."""
 
 GIVEN = frozenset(
     "国乔舟棠笙羽凡凤冰默伟芳娜敏静丽强磊军洋勇艳杰娟涛超秀霞刚桂英华玉萍红晓建志海峰雪梅鑫波斌宇浩凯健俊帆辉玲燕琳婷莹倩颖慧佳欣悦怡雯璐"
@@ -118,7 +118,7 @@ _ORDINARY_NAMES_TEXT = """
 城市 北京 上海 香港 东京 巴黎 伦敦
 """
 ORDINARY_NAMES = frozenset(_ORDINARY_NAMES_TEXT.split())
-"""Words that begin like a name, or that people bear: a name only where a role word says so."""
+"""Words that begin like a name, or that are also names: they count as names only beside a role word."""
 
 _ORDINARY_LONG_TEXT = """
 陌生人 机器人 中国人 年轻人 主持人 负责人 继承人 当事人 守护者 幸存者 外星人 普通人 大明星 小女孩 小男孩 高中生 大学生
@@ -129,7 +129,7 @@ _ORDINARY_LONG_TEXT = """
 心理医生 私家侦探
 """
 ORDINARY_LONG = frozenset(_ORDINARY_LONG_TEXT.split())
-"""The same of three characters and more."""
+"""The same with three or more characters."""
 
 _WORD_TAILS_TEXT = """
 国王 女王 霸王 大王 帝王 君王 父王 魔王 天王 亲王 为王 成王 双方 对方 警方 地方 西方 南方 北方 远方 四方 官方 敌方
@@ -158,4 +158,4 @@ _WORD_TAILS_TEXT = """
 面容 阵容 内容 笑容 形容 宽容 包容 美容 动容 纵容 收容 真容 遗容 兼容
 """
 WORD_TAILS = frozenset(_WORD_TAILS_TEXT.split())
-"""Words that end like a surname begins: what follows their second character is no name (公司|文)."""
+"""Words whose last character is also a surname: the text from that character on is no name (公司|文)."""

@@ -1,9 +1,8 @@
-"""The numbers a text says, in any writing: 120, １２０, 一百二十, 二〇一八年, 3.5亿, 第二季, 九十年代, 百分之三十.
+"""The numbers in a text, in any notation: 120, １２０, 一百二十, 二〇一八年, 3.5亿, 第二季, 九十年代, 百分之三十.
 
-Language is full of numerals that count nothing. What is a number and what a word is decided by one rule: digits
-always count; so does a numeral of two characters and more, unless it is part of a phrase (`_PHRASES`); a single
-numeral counts before a unit, where 一 and 两 ask for more than a mere measure word: 两个人 is language, 两年 is a
-number.
+Many numerals of the language count nothing. These rules separate numbers from words: digits always count; so does a
+numeral of two or more characters, unless it is part of a phrase (`_PHRASES`); a single numeral counts before a unit,
+where 一 and 两 need more than a measure word: 两个人 is language, 两年 is a number.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import cache
 from douban_pipeline.douban.intros.factguard.plain_text import plain
 from douban_pipeline.matching.numerals import roman_value
 
-# Only what the rules of `number_mentions` would take for a number; 一 and most of 两 are language anyway.
+# Only phrases that the rules of `number_mentions` would take for a number; 一 and most of 两 are excluded by the rules.
 _PHRASES = """
 万一 万千 万岁 千千万万 成千上万 成百上千 百里挑一 以一当十 以一敌百 十分(?!钟|之) 十万火急 十有八九 十之八九 十年寒窗
 十八般武艺 十八层地狱 十八罗汉 十二生肖 十二星座 十二时辰 十万八千里 十月怀胎 十年如一日 十年磨一剑 双十一 二十四节气
@@ -39,7 +38,7 @@ _UNIT_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 
 
 def _phrase(word: str) -> str:
-    """Return the pattern of a phrase: 十分 is none in 九十分, 一二 none in 二〇一二."""
+    """Return the pattern of a phrase; it does not match within a numeral: 十分 in 九十分, 一二 in 二〇一二."""
     before = f"(?<![{_UNIT_NUMERALS}第])" if word[0] in _UNIT_NUMERALS else ""
     after = f"(?![{_UNIT_NUMERALS}])" if word[-1] in _UNIT_NUMERALS else ""
     return f"{before}{word}{after}"
@@ -47,7 +46,7 @@ def _phrase(word: str) -> str:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Return the pattern of any phrase, the longest first; made when first needed: few processes read texts."""
+    """Return the pattern of any phrase, the longest first; compiled on first use, since few processes check texts."""
     return re.compile("|".join(map(_phrase, sorted(_PHRASES.split(), key=len, reverse=True))))
 
 
@@ -57,17 +56,17 @@ STRONG_UNITS = (
     "|度电|米|公里|千米|厘米|英里|海里|里地|斤|公斤|千克|吨|亩|平方|光年|站路|国联军|个?国家|个?民族|个?省|个?城市"
     "|个?单元|分之|成(?=的|以|收|股|观)|集团军"
 )
-"""After these even 两 is a number: 两年, 两集, 两座城. So is a bare 十 or 三."""
+"""Before these units even 两 is a number: 两年, 两集, 两座城. So is a single 十 or 三."""
 
 PLAIN_UNITS = (
     "个|位|名(?!著|叫|为|字)|人|口(?=人|之)|只|条|件|起|次|趟|场|轮|层|级|倍|种|类|段|对|双|张|本|门|道|关|局|颗|把|台"
     "|辆|艘|架|头|封|幅|间|栋|所|大|重|方(?=势|面|人|阵|力)|支|队|组|家|代|股|款|首|根|匹|枚|员|姐妹|兄弟|女性?|男"
     "|幕|弹|版|楼|胞胎|倍速|联|连冠|句|番|步(?=走|路)"
 )
-"""After these 三 to 九十九 are numbers, while 一 and 两 are language: 两个人, 一段, 两名少年."""
+"""Before these units 三 to 九十九 are numbers, while 一 and 两 are language: 两个人, 一段, 两名少年."""
 
 ORDINAL_UNITS = "季|辑|部|集|话|章|卷|篇|届|期|幕|弹|回"
-"""After 第一 these make a number of it: 第一季, but not 第一次 or 第一眼."""
+"""Units that make 第一 a number: 第一季, but not 第一次 or 第一眼."""
 
 
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -75,7 +74,7 @@ _TENS = {"十": 10, "百": 100, "千": 1000}
 _MYRIADS = {"万": 10_000, "亿": 100_000_000}
 _FORMAL_DIGITS = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟", "一二三四五六七八九十百千")
 _FORMAL = re.compile("[壹贰叁肆伍陆柒捌玖拾佰仟零万亿]{2,}")
-"""Numerals as they are written on cheques; a single one (大陆, 收拾) is a part of a word."""
+"""Formal numerals, as on cheques; a single one (大陆, 收拾) is part of a word."""
 _NUMERALS = "".join((*_DIGITS, *_TENS, *_MYRIADS, "廿卅"))
 _SAME_UNITS = (
     "季 辑",
@@ -110,19 +109,19 @@ _HOURS = re.compile(
 _STRONG = re.compile(STRONG_UNITS)
 _ORDINAL = re.compile(ORDINAL_UNITS)
 _PLAIN = re.compile(PLAIN_UNITS)
-_LONGEST = 20  # characters; what is longer is no number but a list
+_LONGEST = 20  # characters; a longer one is not a number but a list
 _LARGE = frozenset("百千万亿")
 _COUNTED_LARGE = re.compile("元|美元|美金|人民币|块钱|人次|集|岁|部")
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as a text says it.
+    """A number in a text.
 
     Attributes:
-        value: Its value in plain digits, or its characters where they spell no number (十百).
-        kind: What it counts, one word for units that count the same; "" where the text does not say.
-        piece: As it is written in the text.
+        value: Its value in plain digits, or its characters if they form no valid number (十百).
+        kind: What it counts, one word for units that count the same; "" if the text does not say.
+        piece: The number as written in the text.
     """
 
     value: str
@@ -131,7 +130,7 @@ class Number:
 
 
 def number_mentions(text: str) -> list[Number]:
-    """Return the numbers of ``text``, in order; words with numerals that count nothing are none."""
+    """Return the numbers of ``text``, in order, without words whose numerals count nothing."""
     found = []
     for match in _MENTION.finditer(_phrases().sub("_", _plain(text))):
         value = _value(match)
@@ -150,7 +149,7 @@ def _kind(unit: str) -> str:
 
 
 def _value(match: re.Match[str]) -> str | None:
-    """Return the value of what looks like a number, None if it is a word."""
+    """Return the value of a match, None if it is a word and not a number."""
     before, unit = match["before"] or "", match["unit"] or ""
     if match["arabic"]:
         amount = Decimal(match["arabic"].replace(",", ""))
@@ -167,8 +166,8 @@ def _value(match: re.Match[str]) -> str | None:
 
 
 def _counts(before: str, numeral: str, about: str, unit: str) -> bool:
-    """Return whether a Chinese numeral is a number rather than a part of the language."""
-    if set(numeral) <= _LARGE:  # 千万, 百姓: 几百 and 百万元 count
+    """Return whether a Chinese numeral is a number and not part of a word."""
+    if set(numeral) <= _LARGE:  # 千万 and 百姓 are words, 几百 and 百万元 are numbers
         return before in ("几", "数") or _COUNTED_LARGE.fullmatch(unit) is not None
     if len(numeral) > 1:
         return not set(numeral) <= {"零", "〇"}
@@ -186,7 +185,7 @@ def _counts(before: str, numeral: str, about: str, unit: str) -> bool:
 def chinese_number(text: str) -> int | None:
     """Return the value of a Chinese numeral below ten thousand times a hundred million, or None.
 
-    Both writings are read: 二千零一十八 with units, 二〇一八 digit by digit.
+    Both notations are read: 二千零一十八 with units, 二〇一八 digit by digit.
     """
     if len(text) > _LONGEST:
         return None
@@ -210,15 +209,15 @@ def chinese_number(text: str) -> int | None:
 
 
 def ungrounded_numbers(text: str, facts: Iterable[Number], duration_minutes: int | None) -> list[str]:
-    """Return the numbers of ``text`` that no fact holds, as they are written in the text.
+    """Return the numbers of ``text`` that no fact backs, as written in the text.
 
-    A number needs a fact of its value that counts the same, or does not say what it counts (the 2 of a title); where
-    the text itself does not say, the value is enough.
+    A number needs a fact with its value that counts the same or has no unit (the 2 of a title); if the text has no unit
+    either, the value is enough.
 
     Args:
         text: The introduction.
         facts: Numbers of the fact sheet.
-        duration_minutes: The running time, which may be said in hours.
+        duration_minutes: The running time, which the text may express in hours.
     """
     held = {(fact.value, fact.kind) for fact in facts}
     values = {fact.value for fact in facts}
@@ -243,5 +242,5 @@ def _whole(text: str) -> int:
 
 
 def _decades(value: str) -> set[str]:
-    """Return the ways to say a decade: 90 and 1990."""
+    """Return the spellings of a decade: 90 and 1990."""
     return {value, value[-2:], f"19{value}"}

@@ -1,4 +1,4 @@
-"""Texts made comparable for the guard, and what every part of it counts in: Chinese characters."""
+"""Normalisation of texts for comparison in the guard, and counting of Chinese characters."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
 
 
 def plain(text: str) -> str:
-    """Return ``text`` in simplified characters and half width, dots in names alike, Latin letters as they are."""
+    """Return ``text`` in simplified characters and half width, with uniform dots in names; case is kept."""
     return _SPACED_HAN.sub("", _DOTS.sub("·", simplify(narrow(text))))
 
 
 @lru_cache(maxsize=65536)
 def name_form(name: str) -> str:
-    """Return a name as it is written in a `folded` text."""
+    """Return a name in the form that it has in a `folded` text."""
     return name_key(plain(name))
 
 
 def folded(text: str) -> str:
-    """Return ``text`` as `plain` does, in small letters: what names and words are looked for in."""
+    """Return ``text`` as `plain` does, case-folded: the form in which names and words are searched."""
     return plain(text).casefold()
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text in order, without the signs that end them; none is empty."""
+    """Return the sentences of a text in order, without their end punctuation; none is empty."""
     return [sentence for match in _SENTENCE.finditer(text) if (sentence := match[0].strip())]
 
 
 def count_han(text: str) -> int:
-    """Return how many Chinese characters there are, those of the supplementary planes among them."""
+    """Return the number of Chinese characters, including those of the supplementary planes."""
     return sum(1 for _ in HAN_CHARACTER.finditer(text))
 
 
 def han_only(text: str) -> str:
-    """Return the Chinese characters alone."""
+    """Return only the Chinese characters of ``text``."""
     return _NOT_HAN.sub("", text)
 
 

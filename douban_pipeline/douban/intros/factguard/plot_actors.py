@@ -1,4 +1,4 @@
-"""Who acts in a story, as far as its wording shows: roles, names, and whom a clause begins with."""
+"""Who acts in a story, derived from its wording: roles, names, and the subjects of clauses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from douban_pipeline.douban.intros.factguard.name_words import ORDINARY_NAMES, S
 from douban_pipeline.douban.intros.factguard.plot_words import AGENTS
 
 _NOT_ACTING = frozenset("了着过把将被由让给替为向与和跟同对从帮助请教使派")
-"""Characters before somebody to whom something is done, or with whom."""
+"""Characters before a person who is the object or companion of an action, not its subject."""
 _BY = ("被", "由")
 _JOINED = ("的", "和", "与", "及")
 _WHEN_BEFORE = re.compile("[时后前间日天夜际]$")
@@ -23,11 +23,11 @@ _NO_NAME = _PARTICLES | frozenset("一二三四五六七八九十两")
 
 
 def actors_of(clauses: Sequence[str], text: str, ordinary: Container[str]) -> list[str]:
-    """Return who acts in a source, the longest name first: roles, and what is written like a name and comes again.
+    """Return who acts in a source, the longest name first: roles, and repeated words with the form of a name.
 
     Args:
-        clauses: The source's.
-        text: The text that is held against it.
+        clauses: The source's clauses.
+        text: The text that is compared with it.
         ordinary: Words that are no names.
     """
     both = "\n".join((*clauses, text))
@@ -47,7 +47,7 @@ def actors_of(clauses: Sequence[str], text: str, ordinary: Container[str]) -> li
 
 
 def _repeated(clause: str, at: int, both: str, ordinary: Container[str]) -> str:
-    """Return the word at a place of a clause that comes again in both texts, "" if none does."""
+    """Return the word at a position of a clause that occurs again in the two texts, "" if none does."""
     head = clause[at : at + 2]
     if head in ordinary or head[0] in _NO_NAME or head[1:] in _PARTICLES:
         return ""
@@ -61,7 +61,7 @@ def _repeated(clause: str, at: int, both: str, ordinary: Container[str]) -> str:
 
 
 def _is_person(name: str, *, initial: bool) -> bool:
-    """Return whether a word is written like a person's name, or ends like what people are called."""
+    """Return whether a word has the form of a person's name, or ends like a designation of people."""
     surnames = _MANY_SURNAMES if initial else STRONG_SURNAMES
     if len(name) <= 3 and (name[0] in surnames or name[0] in _CALLED_BY) and name[:2] not in ORDINARY_NAMES:
         return True
@@ -69,14 +69,14 @@ def _is_person(name: str, *, initial: bool) -> bool:
 
 
 def subjects(clause: str, people: Sequence[str], ordinary: Container[str] | None) -> tuple[tuple[str, ...], str]:
-    """Return who acts in a clause, by all the names that stand together, and what is said of them.
+    """Return the subjects of a clause, with all adjacent names, and the rest of the clause.
 
-    Nothing if nobody is named, or if it says by whom something was done.
+    Both are empty if nobody is named, or if the clause is passive.
 
     Args:
         clause: The clause.
-        people: Who may act, the longest name first.
-        ordinary: Words that may come before who acts, beside when it was; None for anything.
+        people: Possible subjects, the longest name first.
+        ordinary: Words that may precede the subject, apart from times; None for any.
     """
     mentions = _mentions(clause, people)
     if any(clause[:start].endswith(_BY) for start, _, _ in mentions):
@@ -100,7 +100,7 @@ def subjects(clause: str, people: Sequence[str], ordinary: Container[str] | None
 
 
 def _mentions(clause: str, people: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return begin, end and name of those a clause names, in order; of names within each other the longer."""
+    """Return start, end and name of the people in a clause, in order; of overlapping names the longer."""
     found: list[tuple[int, int, str]] = []
     for name in people:
         at = clause.find(name)

@@ -1,9 +1,9 @@
-"""Whether what a text says of the plot is said by the source: word by word, clause by clause.
+"""Checks whether the plot in a text is backed by the source, word by word and clause by clause.
 
-A clause is cut into words that `plot_words` knows and single characters. What the source has too, by itself or by a
-synonym, is backed. A sentence is refused if too little of it is, if it brings in a notion by itself (kin, death, a
-place), or if it gives one person what the source gives another. Where nobody acts and no
-reason is given, a text talks of the work, and only such notions are looked for.
+A clause is split into words of `plot_words` and single characters. A word is backed if the source has it or a synonym.
+A sentence is refused if too little of it is backed, if it adds a strict notion (kin, death, a place), or if it
+attributes to one person what the source attributes to another. A sentence in which nobody acts and no reason is given
+is about the work itself: it is only checked for strict notions.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTAR
 from douban_pipeline.matching.text import HAN
 
 LEAST_SHARE = 0.4
-"""Share of a sentence's words that the source must back."""
+"""Least share of a sentence's words that the source must back."""
 LEAST_CLAUSE_SHARE = 0.3
-"""The same of one clause, which is short: less says less."""
+"""The same for one clause; lower, since a clause is short."""
 MOST_NEW = 5
-"""Characters that may be new in any case: a paraphrase has other verbs."""
+"""Number of characters that may be new in any case: a paraphrase uses other verbs."""
 SAME_CLAUSE = 0.7
-"""Share of a clause's words in one clause of the source from which both tell the same."""
+"""Share of a clause's words in one clause of the source from which both count as the same statement."""
 LEAST_TOLD = 3
-"""Characters that a clause has to tell, beside who acts, for it to be looked for in the source."""
+"""Least number of telling characters in a clause, apart from its subjects, for a search in the source."""
 HALF = 0.5
-"""What a character counts that the source has in another word."""
+"""Weight of a character that the source has in another word."""
 
 _CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
 _NOT_HAN = re.compile(f"[^{HAN}]+")
 _WHY = re.compile("因为|由于|为了|是为|是想|目的是|源于|原因是")
 _GAP = "|"
-"""Stands for what needs no backing: names, numbers, signs."""
+"""Placeholder for names, numbers and punctuation, which need no backing."""
 _ANYBODY_TEXT = """
 老人 男人 女人 男子 女子 男孩 女孩 少年 少女 青年 孩子 姑娘 小伙 主人公 主角 男主 女主
 """
 _ANYBODY = frozenset(_ANYBODY_TEXT.split())
-"""Whoever is called so may be somebody whom the source names."""
+"""General designations that may refer to a person whom the source names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Unbacked:
 
     Attributes:
         sentence: The sentence of the text.
-        words: What in it is not backed, in order; where somebody else does it, who it is here and in the source.
-        swapped: Whether somebody else does it.
+        words: Its words that are not backed, in order; if swapped, the person in the text and the one in the source.
+        swapped: Whether the source attributes the action to another person.
     """
 
     sentence: str
@@ -70,12 +70,12 @@ class _Lexicon:
     """The words of `plot_words`.
 
     Attributes:
-        asks: Notions that a word of a text asks for.
+        asks: Notions that a word of a text needs backed.
         backs: Notions that a word of a source backs.
-        strict: Notions that no text may bring in.
-        tells_nothing: Words that are passed over.
-        known: All words that a text may have.
-        longest: Characters of the longest word.
+        strict: Notions that no text may add.
+        tells_nothing: Words that are skipped.
+        known: All words that are recognised in a text.
+        longest: Number of characters of the longest word.
     """
 
     asks: dict[str, frozenset[int]]
@@ -111,7 +111,7 @@ def _lexicon() -> _Lexicon:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A source, or a clause of one with the clause before it in its sentence, and what is looked up in it."""
+    """A source, or a clause of one with the preceding clause of its sentence, prepared for look-ups."""
 
     text: str
     notions: frozenset[int]
@@ -136,10 +136,10 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """All that a text is held against.
+    """The facts that a text is compared with.
 
     Attributes:
-        source: What the plot may be taken from.
+        source: The source of the plot.
         clauses: The same, clause by clause.
         names: Names and titles that need no backing, the longest first.
     """
@@ -166,9 +166,9 @@ def unbacked_statements(text: str, source: str, names: Iterable[str], words: Ite
 
     Args:
         text: The text.
-        source: What the plot may be taken from.
+        source: The source of the plot.
         names: People and titles of the fact sheet, which need no backing.
-        words: What else backs a word: titles, genres, regions.
+        words: Further texts that back a word: titles, genres, regions.
     """
     facts, said = _facts(source, tuple(names), tuple(words)), plain(text)
     people = actors_of([clause.text for clause in facts.clauses], said, _lexicon().known)
@@ -177,12 +177,12 @@ def unbacked_statements(text: str, source: str, names: Iterable[str], words: Ite
 
 
 def tells_plot(sentence: str, source: str, names: Iterable[str]) -> bool:
-    """Return whether somebody acts in a sentence, or a reason is given; other sentences talk of the work.
+    """Return whether somebody acts in a sentence, or a reason is given; other sentences are about the work itself.
 
     Args:
         sentence: The sentence.
-        source: What the plot may be taken from.
-        names: People and titles of the fact sheet, who act in the making of the work and not in its plot.
+        source: The source of the plot.
+        names: People and titles of the fact sheet, who belong to the making of the work and not to its plot.
     """
     facts, said = _facts(source, tuple(names), ()), plain(sentence)
     for name in facts.names:
@@ -197,7 +197,7 @@ def _acted(sentence: str, people: Sequence[str]) -> bool:
 
 
 def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | None:
-    """Return what is wrong with a sentence."""
+    """Return the problem of a sentence, None if it has none."""
     acted = _acted(sentence, people)
     all_words: list[_Word] = []
     for clause in _clauses(sentence):
@@ -227,7 +227,7 @@ def _too_new(words: Collection[_Word], source: _Source, least: float) -> bool:
 
 
 def _share(words: Collection[_Word], source: _Source) -> float:
-    """Return the share of words that a source backs, each by its length."""
+    """Return the share of words that a source backs, weighted by their length."""
     size = sum(len(word.text) for word in words)
     return sum(source.backs(word) * len(word.text) for word in words) / size if size else 1.0
 
@@ -237,7 +237,7 @@ def _joined(words: Iterable[_Word]) -> tuple[str, ...]:
 
 
 def _words(clause: str, facts: _Facts) -> Iterator[_Word]:
-    """Yield the telling words of a clause: those of the lexicon, pairs that the source has, single characters."""
+    """Yield the telling words of a clause: words of the lexicon, pairs that the source has, single characters."""
     for name in facts.names:
         clause = clause.replace(name, _GAP)
     clause, lexicon, at = _NOT_HAN.sub(_GAP, clause), _lexicon(), 0
@@ -261,14 +261,14 @@ def _longest_known(clause: str, at: int) -> str:
 
 
 def _pair(clause: str, at: int, source: _Source) -> str:
-    """Return two characters that the source has too, "" if a word of the lexicon begins between them."""
+    """Return the two characters at a position if the source has them, "" if not or if a lexicon word starts within."""
     pair = clause[at : at + 2]
     whole = len(pair) == 2 and _GAP not in pair and pair in source.text
     return pair if whole and _longest_known(clause, at + 1) not in _lexicon().asks else ""
 
 
 def _given_to_another(clause: str, facts: _Facts, people: Sequence[str]) -> tuple[str, ...]:
-    """Return who acts in a clause and who does in the source, if these are two people; else nothing."""
+    """Return who acts in a clause and who acts in the source, if these are different people; else nothing."""
     acting, rest = subjects(clause, people, _lexicon().tells_nothing)
     who = [name for name in acting if name not in _ANYBODY]
     telling = [word for word in _words(rest, facts) if not any(word.text in name for name in people)]

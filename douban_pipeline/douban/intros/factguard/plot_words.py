@@ -1,9 +1,9 @@
-"""What words a plot is told in: synonyms, and words that tell nothing; only data.
+"""The vocabulary of plots: synonyms, and words that tell nothing. Only data.
 
-A line of `SYNONYMS` is one notion, its words separated by spaces; an indented line goes on with the one before. A
-source that has one of the words backs all of them. A line that begins with ``!`` is a notion that no text may bring in
-by itself: who is whose kin, who died, where it is. ``?`` before a word: it backs the notion where the source has it and
-asks for nothing where a text has it, for it is part of many other words.
+A line of `SYNONYMS` is one notion, its words separated by spaces; an indented line continues the previous one. A source
+that has one of the words backs all of them. A line that begins with ``!`` is a strict notion, which no text may add:
+kinship, death, places. A word after ``?`` backs the notion if the source has it, but needs no backing in a text,
+because it is part of many other words.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ _COMMENTARY_TEXT = """
 呈现出 勾勒 记录 书写
 """
 COMMENTARY = frozenset(_COMMENTARY_TEXT.split())
-"""Words with which a text talks of the work itself, not of what happens in it."""
+"""Words about the work itself, not about its plot."""
 
 _PLAIN_TEXT = """
 原来 其实 后来 最后 最终 终于 于是 随后 随即 此后 从此 从那以后 之后 以后 以前 之前 之际 期间 途中 路上 半路
@@ -369,7 +369,7 @@ _PLAIN_TEXT = """
 身不由己 分不清 来之不易
 """
 PLAIN = frozenset(_PLAIN_TEXT.split())
-"""Words that tell nothing by themselves: particles, time, ways to go on, and what any story is about."""
+"""Words that tell nothing by themselves: particles, times, connectives, and general themes of any story."""
 
 _AGENTS_TEXT = """
 他 她 他们 她们 二人 两人 三人 主人公 主角 男主 女主 少年 少女 男孩 女孩 男子 女子 男人 女人 老人 孩子 青年 姑娘
@@ -378,4 +378,4 @@ _AGENTS_TEXT = """
 儿子 女儿 丈夫 妻子 哥哥 弟弟 姐姐 妹妹 爷爷 奶奶 恋人 同学 敌人 敌军 歹徒 匪徒 海盗 族人 家人 亲人 夫妻 夫妇
 """
 AGENTS = tuple(_AGENTS_TEXT.split())
-"""Who acts in a story. A statement about none of these, nor about anybody whom the source names, tells no plot."""
+"""General subjects of a story. A statement about none of these and nobody whom the source names tells no plot."""

@@ -1,4 +1,4 @@
-"""What no introduction holds, whatever it is about: addresses, contacts, markup, emoji, hidden characters."""
+"""Detects what no introduction may contain: addresses, contacts, markup, emoji, hidden characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADDRESSES = (
     re.compile(
         rf"(?<![a-z0-9])[a-z0-9](?:[a-z0-9-]|[.](?=[a-z0-9])){{0,80}}(?:\s?[.。点]\s?|\s?[(\[][.点][)\]]\s?|\sdot\s)(?:{_TLD})(?![a-z0-9])(?:/[^\s，。、；！？]*)?"
     ),
-    # Whatever it ends with: Mr.Bean of the fact sheet is taken out before.
+    # With any ending: names like Mr.Bean of the fact sheet are removed before.
     re.compile(r"(?<![a-z0-9.])[a-z0-9][a-z0-9-]{1,60}\.[a-z]{2,18}(?![a-z0-9.])(?:/[^\s，。、；！？]*)?"),
     re.compile(rf"[a-z0-9{HAN}-]{{1,40}}\.(?:中国|公司|网络|网址|在线|商城|集团)(?![{HAN}])"),
     re.compile(r"(?<!\d)\d{1,3}(?:\.\d{1,3}){3}(?!\d)"),
@@ -51,17 +51,17 @@ def _hits(patterns: Iterable[re.Pattern[str]], text: str) -> list[str]:
 
 
 def addresses(text: str) -> list[str]:
-    """Return URLs, domains and IP addresses, also in full width and with 点 or 。 for the dot."""
+    """Return URLs, domains and IP addresses, also in full width and with 点 or 。 as the dot."""
     return _hits(_ADDRESSES, narrow(text).casefold())
 
 
 def contacts(text: str) -> list[str]:
-    """Return mail addresses, handles, numbers long enough to dial, and the words that go with them."""
+    """Return mail addresses, handles, numbers with the length of phone numbers, and words for contacts."""
     return _hits(_CONTACTS, folded(text))
 
 
 def markup(text: str) -> list[str]:
-    """Return HTML tags, entities, and what Markdown and JSON use as signs."""
+    """Return HTML tags, entities, and characters of Markdown and JSON syntax."""
     return _hits(_MARKUP, text)
 
 
@@ -71,7 +71,7 @@ def emoji(text: str) -> list[str]:
 
 
 def hidden(text: str) -> list[str]:
-    """Return the code points that nobody sees, each once; line ends are none of them."""
+    """Return the invisible code points, each once, except line ends."""
     found = (
         char for char in text if char != "\n" and char != "\ufe0f" and unicodedata.category(char) in _HIDDEN_CATEGORIES
     )

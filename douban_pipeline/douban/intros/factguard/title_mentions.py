@@ -1,4 +1,4 @@
-"""The titles a text names in 《》 or 〈〉, and whether they are the record's own."""
+"""The titles that a text names in 《》 or 〈〉, and whether they are the record's own."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LEFT_OVER = re.compile(r"[《》〈〉].{0,20}")
 
 
 def title_mentions(text: str) -> list[str]:
-    """Return what is in brackets of titles, the inner ones too and what looks like them (≪≫), in order."""
+    """Return the texts in title brackets in order, including nested and similar ones (≪≫)."""
     return [match[1] or match[2] or "" for match in _BRACKETED.finditer(text.translate(_LOOKALIKES))]
 
 
 def unpaired(text: str) -> list[str]:
-    """Return what follows a bracket of titles that has no partner."""
+    """Return the texts after title brackets without a partner."""
     before, text = None, text.translate(_LOOKALIKES)
     while before != text:
         before, text = text, _BRACKETED.sub(" ", text)
@@ -29,7 +29,7 @@ def unpaired(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _forms(title: str) -> frozenset[str]:
-    """Return how a title of the record may be written: whole, without (港), and a season's also without its number."""
+    """Return the accepted forms of a title: whole, without (港), and a season's also without its number."""
     whole = {normalise(title)}
     for reading in alias_readings(title):
         whole.add(normalise(reading.raw))
@@ -41,8 +41,8 @@ def _forms(title: str) -> frozenset[str]:
 def foreign_titles(text: str, titles: Iterable[str], synopsis: str) -> list[str]:
     """Return the bracketed titles that are not the record's.
 
-    A title may be written with or without its season, and as any alias; one that the synopsis names in brackets is a
-    fact as well. A number of another season or part makes another title.
+    A title may be written with or without its season, and as any alias; a title that the synopsis names in brackets is
+    accepted too. The number of another season or part makes another title.
     """
     own = set().union(*(_forms(title) for title in titles))
     numbered = {_numbered(title) for title in titles}

@@ -1,6 +1,6 @@
-"""People whom nobody knows: names recognised by where they are (由…执导, 饰演…, 主人公…) or how they look.
+"""Invented people: names that are recognised by their context (由…执导, 饰演…, 主人公…) or their form.
 
-What the fact sheet says is masked first; a name in what is left has been invented.
+The facts of the sheet are masked first; a name in the rest of the text is invented.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from douban_pipeline.douban.intros.factguard.plain_text import folded
 from douban_pipeline.matching.text import HAN
 
 _OWN = "\ue000"
-"""Stands for what the fact sheet holds."""
+"""Placeholder for names of the fact sheet."""
 
 _CLAUSE = re.compile(r"[。!?;,:\"“”‘’()\n…—「」『』\[\]【】《》〈〉]+")
 _SEPARATOR = re.compile(r"、|和|与|以及|及|跟|携手|搭档|联手|/|&")
@@ -62,13 +62,13 @@ _LINKS = frozenset("由和与及、的是为在让被跟同")
 
 
 def unknown_people(text: str, own: Collection[str], story: str, sheet_text: str) -> list[str]:
-    """Return names in ``text`` that the fact sheet does not hold.
+    """Return names in ``text`` that the fact sheet does not contain.
 
     Args:
-        text: The introduction as `plain_text.plain` gives it.
+        text: The introduction as `plain_text.plain` returns it.
         own: The sheet's people and titles, `folded`.
-        story: What the sheet says beside its people, `folded`: 廖曦 in it allows for 廖曦勇敢地.
-        sheet_text: All that the sheet says, `folded`.
+        story: The sheet's text apart from its people, `folded`: 廖曦 in it allows 廖曦勇敢地.
+        sheet_text: All text of the sheet, `folded`.
     """
     masked = _masked(text, own)
     found = [*_foreign(masked, sheet_text)]
@@ -79,7 +79,7 @@ def unknown_people(text: str, own: Collection[str], story: str, sheet_text: str)
 
 
 def _is_known(name: str, own: Collection[str], story: str, sheet_text: str) -> bool:
-    """Return whether the sheet holds a name, or its first two characters as a whole one."""
+    """Return whether the sheet contains a name, or its first two characters as a name."""
     stem = name[:2] if len(name) == 3 and _NAME.fullmatch(name) else name
     return name.casefold() in sheet_text or stem in story or stem in own
 
@@ -92,7 +92,7 @@ def _masked(text: str, own: Iterable[str]) -> str:
 
 
 def _foreign(text: str, sheet_text: str) -> Iterator[str]:
-    """Yield transliterated names, and Latin ones of several words."""
+    """Yield transliterated names, and Latin names of several words."""
     for match in _DOTTED.finditer(text):
         small = folded(match[0])
         if any(not _dot_is_known(each, sheet_text) for each in _AROUND_DOT.finditer(small)):
@@ -108,7 +108,7 @@ def _dot_is_known(match: re.Match[str], sheet_text: str) -> bool:
 
 
 def _in_roles(clause: str) -> Iterator[str]:
-    """Yield the names beside a role."""
+    """Yield the names beside a role word."""
     for match in _BY.finditer(clause):
         for item in _SEPARATOR.split(match["list"]):
             yield from _named(item, by=True)
@@ -127,13 +127,13 @@ def _in_roles(clause: str) -> Iterator[str]:
 
 
 def _up_to_stop(item: str) -> str:
-    """Return ``item`` up to a word that no name goes on with; the first two characters may be anything (赵一鸣)."""
+    """Return ``item`` up to a word that no name contains; the first two characters may be anything (赵一鸣)."""
     stop = _STOP.search(item, 2)
     return item[: stop.start()] if stop else item
 
 
 def _named(item: str, *, by: bool = False) -> list[str]:
-    """Return the name that an item of a list is; none if it is a word, or known."""
+    """Return the name in an item of a list; none if the item is a word or known."""
     item = _FILLERS.sub("", _HONORIFICS.sub("", item.strip())).strip()
     if _OWN in item:
         return []
@@ -145,7 +145,7 @@ def _named(item: str, *, by: bool = False) -> list[str]:
 
 
 def _ends_like_name(word: str) -> bool:
-    """Return whether a word is a name though it begins like another word: 江南乔, but not 安排得."""
+    """Return whether a word is a name although it begins like another word: 江南乔, but not 安排得."""
     return len(word) == 3 and word[0] in SURNAMES and word[2] in GIVEN and word[1:] not in ORDINARY_NAMES
 
 
@@ -166,7 +166,7 @@ def _at_end(text: str) -> list[str]:
 
 
 def _at_start(text: str) -> list[str]:
-    """Return the name that ``text`` goes on from: 林晓峰钟情文艺."""
+    """Return the name that ``text`` begins with: 林晓峰钟情文艺."""
     name = text[:3]
     return (
         [name]
@@ -176,7 +176,7 @@ def _at_start(text: str) -> list[str]:
 
 
 def _by_looks(clause: str) -> Iterator[str]:
-    """Yield what is written like nothing but a name: a surname and two characters of given names."""
+    """Yield words that can only be names by their form: a surname and characters of given names."""
     for at in range(len(clause) - 2):
         name = clause[at : at + 3]
         surname = 2 if name[:2] in COMPOUND_SURNAMES else 1

@@ -1,1 +1,1 @@
-"""How the pipeline is: what is measured every few minutes, what is drawn and warned of, and who is alerted."""
+"""Health of the pipeline: measurements every few minutes, plots, warnings and alerts."""

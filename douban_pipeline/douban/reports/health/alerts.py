@@ -1,8 +1,8 @@
-"""Telling people: each cause once for as long as it lasts, however many runs meet it.
+"""Alerts to people: one per cause for as long as it lasts, however many runs meet it.
 
-An alert is open in our table from the first time its cause is met until the cause is gone, and is sent once in that
-time. What could not be sent is tried again at the next call. Two calls at the same moment may both send an alert: a
-message too many does less harm than one that is lost.
+An alert is open in our table from when its cause is first met until the cause is gone, and is sent once in that time.
+An alert that could not be sent is tried again at the next call. Two calls at the same moment may both send an alert:
+a duplicate does less harm than a lost alert.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 
 QUIET = timedelta(hours=30)
-"""After so long without meeting it again, the cause of a failed run is taken to be gone: longer than a day, so that a
-nightly job that fails every night is reported once."""
+"""The cause of a failed run counts as gone when it was not met for this long: longer than a day, so that a nightly job
+that fails every night is reported once."""
 _QUERY = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
 _LEAST_SECRET = 6
-"""A shorter value may well occur in a text by chance."""
+"""Least length of a secret that is removed from texts: a shorter value may occur in a text by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert whose cause lasts.
+    """An open alert: its cause lasts.
 
     Attributes:
         alert_id: Its key.
         cause: Name of its cause.
-        kind: What sort of cause it is.
+        kind: Kind of the cause.
         title: One line.
         detail: Lines of plain text.
         times: How often the cause was met.
-        first_at: When first (UTC).
-        last_at: When last (UTC).
+        first_at: When the cause was first met (UTC).
+        last_at: When the cause was last met (UTC).
         sent_at: When it was sent (UTC); None while it waits.
         send_error: Why the last try to send it failed.
     """
@@ -63,28 +63,28 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How many alerts a call sent, and how many it could not."""
+    """How many alerts a call sent, and how many it could not send."""
 
     sent: int = 0
     failed: int = 0
 
 
 def raise_alert(services: Services, cause: Cause) -> None:
-    """Note that ``cause`` was met: the first time it opens an alert, later it counts."""
+    """Record that ``cause`` was met: open an alert, or count it if its alert is open already."""
     _note(services, _clean(services.settings, cause), again=1)
 
 
 def end_alert(services: Services, name: str) -> None:
-    """Note that the cause ``name`` is gone; the next time it is met, it is news."""
+    """Close the alert of the cause ``name``; the next time the cause is met, a new alert is opened."""
     table = services.tables.alert
     ended = update(table).where(table.c.open_key == name).values(open_key=None, ended_at=services.clock.now())
     run_statement(services.engine, ended)
 
 
 def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) -> None:
-    """Make the open alerts of ``kinds`` those of ``causes``: new ones are opened, others ended.
+    """Make the open alerts of ``kinds`` those of ``causes``: open new ones, close the others.
 
-    A cause that merely lasts is not counted again.
+    A cause whose alert is open already is not counted again.
     """
     present = {cause.name: cause for cause in (_clean(services.settings, cause) for cause in causes)}
     lasting = {alert.cause for alert in open_alerts(services) if alert.kind in kinds}
@@ -95,14 +95,14 @@ def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) 
 
 
 def end_quiet_runs(services: Services) -> None:
-    """End the alerts of failed runs whose cause was not met again for `QUIET`."""
+    """Close the alerts of failed runs whose cause was not met for `QUIET`."""
     for alert in open_alerts(services):
         if alert.kind == RUN and services.clock.now() - alert.last_at > QUIET:
             end_alert(services, alert.cause)
 
 
 def open_alerts(services: Services) -> list[Alert]:
-    """Return the alerts whose cause lasts, the oldest first."""
+    """Return the open alerts, the oldest first."""
     table = services.tables.alert
     query = select(table).where(table.c.open_key.is_not(None)).order_by(table.c.alert_id)
     with reading(services.engine) as connection:
@@ -110,9 +110,9 @@ def open_alerts(services: Services) -> list[Alert]:
 
 
 def send_waiting(services: Services, *, most: int) -> Sending:
-    """Send up to ``most`` alerts that were not sent yet; without a webhook nothing is.
+    """Send up to ``most`` alerts that were not sent yet; without a webhook none is sent.
 
-    Those never tried come first. When the webhook cannot be reached the others are left for the next call.
+    Alerts that were never tried come first. If the webhook cannot be reached, the rest are left for the next call.
     """
     if not services.settings.alert_webhook_url.get_secret_value():
         return Sending()
@@ -136,7 +136,7 @@ def send(services: Services, message: Message) -> None:
     """Send a message to the webhook of the settings, which must be set.
 
     Raises:
-        DeliveryError: It was not taken.
+        DeliveryError: The webhook did not accept it.
     """
     settings = services.settings
     post_alert(
@@ -172,7 +172,7 @@ def _note(services: Services, cause: Cause, *, again: int) -> None:
     counted = update(table).where(table.c.open_key == cause.name)
 
     def note(connection: Connection) -> None:
-        # Two processes may meet it at once: the unique key decides, and both count.
+        # Two processes may meet it at once: the unique key admits one row, and both are counted.
         insert_missing(connection, table, [row], key="open_key")
         connection.execute(counted.values(times=table.c.times + again, last_at=now, **text))
 

@@ -1,4 +1,4 @@
-"""The unpartitioned asset that measures the pipeline itself, and from which alerts are sent."""
+"""The unpartitioned asset that measures the pipeline itself and sends alerts."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.upkeep.gates import gate_row
 
 MOST_SENT = 5
-"""Alerts sent by one measurement, a call of at most five seconds each; the others wait for the next."""
+"""Most alerts sent by one measurement, each a call of at most five seconds; the others wait for the next."""
 _RECENT = timedelta(minutes=30)
 _SECONDS_PER_HOUR = 3600
 
@@ -31,18 +31,18 @@ _SECONDS_PER_HOUR = 3600
     ),
 )
 def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """How the pipeline is: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
+    """Health of the pipeline: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
 
-    Cheap: every number is found by an index. Each measurement is kept in `mac_douban_health` for 15 days, for the
-    plots and for the checks, which warn before people notice. It also keeps the alerts (`mac_douban_alert`): an
+    Cheap: every query uses an index. Each measurement is kept in `mac_douban_health` for 15 days, for the plots and
+    for the checks, which warn before people notice. The asset also maintains the alerts (`mac_douban_alert`): an
     opened breaker, videos that failed five times in a row, a used-up budget, a failed guard and a failed run are each
-    sent once for as long as they last, at the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if there is one. A task that
+    sent once for as long as they last, to the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if it is set. A task that
     was requeued after a failure counts as failed; one that waits for a closed source does not.
     """
     services.ready()
     zone = services.settings.zone
     before = samples.newest_before(services, services.clock.now(), within=_RECENT)
-    # A library in which nothing is due has no run of the chain to do it.
+    # While nothing is due, no run of the chain does it.
     revisit_doubted(services)
     health = measure(services)
     samples.keep(services, samples.HealthSample.of(health))
@@ -62,7 +62,7 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
         "判定": pictures.verdicts(health),
         "耗时": pictures.durations(health),
     }
-    # In one value: the UI shows what is this long only after a click.
+    # In one value: the UI shows a value of this length only after a click.
     plots = "\n\n".join(as_image(svg, name) for name, svg in drawn.items() if svg)
     tables = {
         "alerts": panel(report.alert_rows(open_alerts, zone)),
@@ -85,14 +85,14 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
 
 
 def end_recovered_runs(services: Services, instance: dg.DagsterInstance) -> None:
-    """End the alerts of failed runs whose job has succeeded since, so that it is news when it fails again."""
+    """Close the alerts of failed runs whose job has succeeded since, so that its next failure opens a new alert."""
     for alert in alerts.open_alerts(services):
         if alert.kind == RUN and has_recovered(instance, job_of(alert.cause), alert.last_at):
             alerts.end_alert(services, alert.cause)
 
 
 def end_passed_guards(services: Services, instance: dg.DagsterInstance) -> None:
-    """End the alerts of guards that passed when they were last asked."""
+    """Close the alerts of guards that passed in their latest evaluation."""
     for alert in alerts.open_alerts(services):
         if alert.kind == GUARD:
             asset, check = guard_of(alert.cause)
@@ -110,7 +110,7 @@ def _oldest_due(settings: Settings, health: Health) -> str:
 
 
 def _numbers(health: Health) -> dict[str, int | float]:
-    """Return what Dagster draws over time by itself; what is not known now is left out."""
+    """Return the numbers that Dagster plots over time; unknown ones are left out."""
     hour, oldest, today = total(health.last_hour), health.oldest_due, health.verdict_days[-1]
     numbers: dict[str, int | float | None] = {
         "due": health.due,

@@ -1,4 +1,4 @@
-"""What people are alerted of: each cause by a name that stays the same for as long as it is the same cause."""
+"""Causes of alerts. Each has a name that stays the same for as long as it is the same cause."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
 MEASURED = frozenset({BREAKER, FAILING, BUDGET})
-"""Kinds that a measurement finds, and finds gone."""
+"""Kinds of causes whose beginning and end a measurement finds."""
 SHORT_PAUSE = timedelta(minutes=2)
-"""A source that answers 429 without saying for how long is left alone for a minute: that is pacing, not news."""
+"""A breaker that closes again within this time raises no alert: a source that answers 429 without a duration is not
+called for a minute, which is normal pacing."""
 _MOST_NAMED = 10
 _MOST_FAILING = 1000
 _LONGEST_NAME = 190
 _VARIABLE = re.compile(
     r"""《[^》]*》|(?<!\w)'[^']*'|"[^"]*"|“[^”]*”|https?://\S+"""
     r"|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"
-    # A status is what happened, not what differs.
+    # An HTTP status identifies the cause, so it is kept.
     r"|(?<!HTTP )(?<!\d)\d+(?:[.,:]\d+)*",
     re.IGNORECASE,
 )
@@ -44,7 +45,7 @@ _VARIABLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Something that people are alerted of once.
+    """The cause of an alert.
 
     Attributes:
         name: The same for the same cause; at most 190 characters.
@@ -60,12 +61,12 @@ class Cause:
 
 
 def current_causes(services: Services, health: Health, before: HealthSample | None) -> list[Cause]:
-    """Return what is the matter now, of the kinds `MEASURED`.
+    """Return the causes of the kinds `MEASURED` that are present now.
 
     Args:
         services: Where failed tasks are looked up.
-        health: How things are.
-        before: The measurement before this one, if it is not long past.
+        health: The current measurement.
+        before: The measurement before this one, if it is recent.
     """
     return [*_breakers(services, health, before), *_failing(services, health), *_budget(services.settings, health)]
 
@@ -77,7 +78,7 @@ class FailedRun:
     Attributes:
         job: Its job.
         shards: The shards it covers, in order; none if it has none.
-        assets: The assets it was to make, of a run of Dagster's own job.
+        assets: The assets it was to materialize, for a run of Dagster's own job.
         link: Address of its page.
     """
 
@@ -93,7 +94,7 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
     Args:
         run: The run.
         step: The step that failed; empty if none did.
-        error: What it said; its first line, without what differs from run to run, identifies the cause.
+        error: Its error; the first line, without what differs from run to run, identifies the cause.
     """
     line = first_line(error)
     job = job_in_words(run.job, run.assets)
@@ -110,7 +111,7 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
 
 
 def job_of(name: str) -> str:
-    """Return the job of a failed run's cause."""
+    """Return the job of a failed run's cause, by the cause's name."""
     return name.split(":", 2)[1]
 
 
@@ -118,9 +119,9 @@ def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:
     """Return the cause of a blocking guard that failed.
 
     Args:
-        asset: What it guards.
+        asset: The asset that it guards.
         check: Its name.
-        said: What it found.
+        said: Its result.
         shards: The shards it names; may be empty.
     """
     where = f"，分片 {shards}" if shards else ""
@@ -133,13 +134,13 @@ def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:
 
 
 def guard_of(name: str) -> tuple[str, str]:
-    """Return asset and check of a guard's cause."""
+    """Return the asset and the check of a guard's cause, by the cause's name."""
     _, asset, check = name.split(":", 2)
     return asset, check
 
 
 def cause_name(*parts: str) -> str:
-    """Return the name of a cause; a long one ends with a digest of the whole."""
+    """Return the name of a cause; a long one is cut and ends with a hash of the whole name."""
     name = ":".join(parts).strip()
     if len(name) <= _LONGEST_NAME:
         return name
@@ -147,19 +148,19 @@ def cause_name(*parts: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return ``text`` without what differs from case to case: numbers, ids, addresses, titles and quoted names."""
+    """Return ``text`` without its variable parts: numbers, ids, addresses, titles and quoted names."""
     return " ".join(_VARIABLE.sub("#", one_line(text)).split())
 
 
 def first_line(text: str) -> str:
-    """Return the first line of ``text`` that says anything, as plain text of at most 300 characters."""
+    """Return the first line of ``text`` that is not empty, as plain text of at most 300 characters."""
     lines = (one_line(line) for line in text.splitlines())
     return next(filter(None, lines), "")[:300]
 
 
 def _breakers(services: Services, health: Health, before: HealthSample | None) -> Iterable[Cause]:
     zone = services.settings.zone
-    # The row of a source that is no longer asked stays as it was left.
+    # A source that is no longer in use keeps its last row.
     for gate in health.gates:
         if gate.source not in services.sources_in_use or not _is_news(gate, health, before):
             continue
@@ -176,18 +177,18 @@ def _breakers(services: Services, health: Health, before: HealthSample | None) -
 
 
 def _is_news(gate: GateStatus, health: Health, before: HealthSample | None) -> bool:
-    """Return whether a gate is closed to calls by itself, and not for a moment only."""
+    """Return whether a gate refuses calls by its own rules, and for longer than `SHORT_PAUSE`."""
     if gate.state is GateState.CLOSED or gate.changed_by:
         return False
     if gate.doubt:
-        return True  # known titles were missed: whatever was not found lately is in doubt too
+        return True  # known titles were missed: recent empty results are in doubt too
     lasting = gate.open_until is not None and gate.open_until > health.at + SHORT_PAUSE
     return lasting or (before is not None and before.gates.get(gate.source, GateState.CLOSED) != GateState.CLOSED)
 
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
-    """A video whose work failed again and again, and why the last time."""
+    """A video whose work failed repeatedly, and the reason of the last failure."""
 
     vod_id: int
     intro: bool
@@ -221,7 +222,7 @@ def _failing(services: Services, health: Health) -> Iterable[Cause]:
 
 
 def _failing_videos(services: Services, health: Health) -> Sequence[_Failing]:
-    """Return the videos that failed too often in a row and have a task that says so, open or closed of late."""
+    """Return the videos that failed too often in a row and have a failed task, open or closed within 24 hours."""
     task, video = services.tables.task, services.tables.video
     intro = task.c.task_type == TaskType.AI_INTRO
 
@@ -231,7 +232,7 @@ def _failing_videos(services: Services, health: Health) -> Sequence[_Failing]:
     failures = of(video.c.intro_ai_fail_count, video.c.douban_sync_fail_count)
     reason = of(video.c.intro_ai_last_fail_reason, video.c.douban_last_fail_reason)
     query = select(task.c.vod_id, intro, failures, reason).join(video, video.c.vod_id == task.c.vod_id)
-    # Two queries, each by an index of its own.
+    # Two queries, each with an index of its own.
     tried_again = (task.c.status.in_(OPEN), task.c.attempts > 0)
     given_up = (task.c.finished_at >= health.at - DAY, task.c.status == TaskStatus.FAIL)
     found: dict[tuple[int, bool], _Failing] = {}

@@ -1,4 +1,4 @@
-"""Warnings on `pipeline_health`. They block nothing, and each looks for itself, so that it may be run alone."""
+"""Warnings on `pipeline_health`. They block nothing; each makes its own queries, so that it can be run alone."""
 
 import math
 from datetime import timedelta
@@ -18,11 +18,11 @@ from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_TYPES, word_for
 
 LEAST_GROWTH = 200
-"""Videos by which the backlog has to grow before it is worth a warning: a small one doubles easily."""
+"""Least growth of the backlog, in videos, for a warning: a small backlog doubles easily."""
 LEAST_TASKS = 20
-"""Fewer tasks in an hour say nothing of their failure rate."""
+"""Least number of tasks in an hour from which a failure rate is computed."""
 WAITED = timedelta(hours=1)
-"""Work that came only now has no success yet."""
+"""How long work must have waited before a missing success counts."""
 LEAST_VERDICTS = 50
 LEAST_POINTS = 0.10
 STANDARD_ERRORS = 3.0
@@ -47,7 +47,7 @@ def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckRe
     ),
 )
 def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Compare the due videos with those of 24 hours ago; passes while there is no measurement of then."""
+    """Compare the due videos with those of 24 hours ago; passes if there is no measurement from that time."""
     services.ready()
     then = samples.newest_before(services, services.clock.now() - metrics.DAY, within=_NEAR)
     with reading(services.engine) as connection:
@@ -75,7 +75,7 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     ),
 )
 def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Look at the last hour; passes while too few tasks ended in it."""
+    """Check the failure share of the last hour; passes if too few tasks ended in it."""
     services.ready()
     with reading(services.engine) as connection:
         by_type = metrics.outcomes_since(connection, services, services.clock.now() - metrics.HOUR)
@@ -104,7 +104,7 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     ),
 )
 def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Look for a success; passes while nothing has waited for an hour, or a person closed a source."""
+    """Check that a task succeeded; passes if nothing has waited for an hour, or a person closed a source."""
     services.ready()
     hours = services.settings.warn_no_success_hours
     if _has_succeeded(services, timedelta(hours=hours)):
@@ -134,7 +134,7 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     ),
 )
 def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Compare today with the days before; passes while either has too few verdicts."""
+    """Compare today with the days before; passes if either has too few verdicts."""
     services.ready()
     with reading(services.engine) as connection:
         *before, today = metrics.verdict_days(connection, services)
@@ -144,7 +144,7 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     if share is None or today.judged < LEAST_VERDICTS or judged < LEAST_VERDICTS:
         return _result(True, f"今日 {today.judged} 条、此前 {judged} 条判定，不足以比较", review_share=share)
     usual = sum(day.counts.get("REVIEW", 0) for day in past) / judged
-    # Both shares are of samples; days are not distinguished further.
+    # A test of two proportions: today against all earlier days together.
     both = (usual * judged + share * today.judged) / (judged + today.judged)
     error = math.sqrt(both * (1 - both) * (1 / today.judged + 1 / judged))
     far = abs(share - usual) >= LEAST_POINTS and abs(share - usual) > STANDARD_ERRORS * error
@@ -165,7 +165,7 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     ),
 )
 def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Look for open tasks that no run holds and whose time came more than a day ago."""
+    """Check for open tasks that no run holds and that could have been done for more than a day."""
     services.ready()
     with reading(services.engine) as connection:
         left = metrics.tasks_left(connection, services, services.clock.now() - metrics.DAY)
@@ -198,7 +198,7 @@ def _has_succeeded(services: Services, within: timedelta) -> bool:
 
 
 def _waiting(services: Services) -> tuple[int, int]:
-    """Return the due videos and the open tasks, of each sort none if its oldest came within `WAITED`."""
+    """Return the numbers of due videos and of open tasks; each is 0 if its oldest has waited less than `WAITED`."""
     long_ago = services.clock.now() - WAITED
     with reading(services.engine) as connection:
         oldest = metrics.oldest_due(connection, services)

@@ -1,13 +1,13 @@
-"""How the pipeline is at one moment, in numbers. Every query goes by an index; nothing is written.
+"""Metrics of the pipeline at one moment. Every query uses an index; nothing is written.
 
-What counts as what:
+Definitions:
 
-- A task *succeeded* when it was closed as SUCCESS; one that was skipped did neither that nor fail.
-- A task *failed* when it was closed as FAIL, or when it is open, has attempts behind it, and its video's last failure
-  is in the time asked about. Tasks are requeued after a failure, so most failures are of the second sort; one whose
-  task succeeded later is counted no more. A task that waits because a source is closed has not failed.
-- A task *took* as long as it was between a run's taking it on and its end; of tasks of older releases the beginning is
-  not known, and they are left out.
+- A task *succeeded* if it was closed as SUCCESS; a skipped task neither succeeded nor failed.
+- A task *failed* if it was closed as FAIL, or if it is open, was attempted before, and its video's last failure is in
+  the requested period. Tasks are requeued after a failure, so most failures are of the second kind; a failure whose
+  task succeeded later is no longer counted. A task that waits because a source is closed has not failed.
+- The *duration* of a task is the time from when a run started it to its end; tasks of older releases have no start
+  time and are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from douban_pipeline.douban.store.tasks import OPEN
 HOUR = timedelta(hours=1)
 DAY = timedelta(hours=24)
 DAYS = 14
-"""How many days before today the mix of verdicts is counted for."""
+"""Number of days before today for which verdicts are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class OpenTasks:
         task_type: Their type.
         status: PENDING or RUNNING.
         count: How many.
-        later: How many of them may not be taken on yet.
-        oldest: Earliest moment from which one may be taken on (UTC).
+        later: How many of them may not be started yet.
+        oldest: Earliest moment from which one may be started (UTC).
         created: When the first of them was queued (UTC).
     """
 
@@ -66,8 +66,8 @@ class ClosedTasks:
         task_type: Their type.
         status: SUCCESS, FAIL or SKIP.
         count: How many.
-        mean_seconds: How long they took on average; None if of none the beginning is known.
-        p95_seconds: How long 95 of 100 took at most; None likewise.
+        mean_seconds: Their mean duration; None if no start time is known.
+        p95_seconds: The 95th percentile of their durations; None likewise.
     """
 
     task_type: str
@@ -79,7 +79,7 @@ class ClosedTasks:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcomes:
-    """How the tasks of a time ended; see the module's definitions."""
+    """Numbers of tasks of a period by outcome; see the module's definitions."""
 
     succeeded: int = 0
     failed: int = 0
@@ -92,17 +92,17 @@ class TaskOutcomes:
 
     @property
     def failure_share(self) -> float | None:
-        """Which share of them failed, 0 to 1; None of none."""
+        """Share of these that failed, 0 to 1; None if there are none."""
         return self.failed / self.judged if self.judged else None
 
     def __add__(self, other: TaskOutcomes) -> TaskOutcomes:
-        """Return both together."""
+        """Return the sum of both."""
         return TaskOutcomes(self.succeeded + other.succeeded, self.failed + other.failed, self.skipped + other.skipped)
 
 
 @dataclass(frozen=True, slots=True)
 class OldestDue:
-    """The video that waits longest, and since when (UTC)."""
+    """The due video that has waited longest, and since when (UTC)."""
 
     vod_id: int
     title: str
@@ -111,31 +111,31 @@ class OldestDue:
 
 @dataclass(frozen=True, slots=True)
 class VerdictDay:
-    """How many verdicts a day of the site's zone had, by status."""
+    """Number of verdicts on a day of the site's time zone, by status."""
 
     day: date
     counts: Mapping[str, int]
 
     @property
     def judged(self) -> int:
-        """How many said something: those given while a source was unhealthy do not."""
+        """How many verdicts were conclusive: those given while a source was unhealthy are not."""
         return sum(self.counts.get(status, 0) for status in ("CONFIRMED", "REVIEW", "NOT_FOUND"))
 
     @property
     def review_share(self) -> float | None:
-        """Which share of these goes to a person, 0 to 1; None of none."""
+        """Share of these that goes to a person, 0 to 1; None if there are none."""
         return self.counts.get("REVIEW", 0) / self.judged if self.judged else None
 
 
 @dataclass(frozen=True, slots=True)
 class IntroBudget:
-    """What intros cost today, in US dollars, and what came of them.
+    """Cost of today's intros, in US dollars, and their outcomes.
 
     Attributes:
         usd: Spent.
         budget_usd: Allowed.
         written: Intros that were written, or shown in a dry run.
-        failed: Answers that were none, or that the fact guard refused.
+        failed: Answers that were unusable, or that the fact guard refused.
     """
 
     usd: float
@@ -149,17 +149,17 @@ class Health:
     """Everything that is measured.
 
     Attributes:
-        at: When (UTC).
-        due: Videos in scope whose next visit has come.
-        oldest_due: The one that waits longest.
-        statuses: Live videos by status, as people read it.
+        at: Time of the measurement (UTC).
+        due: Number of videos in scope whose next visit is due.
+        oldest_due: The due video that has waited longest.
+        statuses: Numbers of live videos by status, as people read it.
         open_tasks: The queue, by type and status.
-        closed_tasks: The last 24 hours, by type and status.
-        last_hour: How its tasks ended, by type.
-        last_day: How those of the last 24 hours ended, by type.
+        closed_tasks: Tasks closed in the last 24 hours, by type and status.
+        last_hour: Outcomes of the last hour's tasks, by type.
+        last_day: Outcomes of the last 24 hours' tasks, by type.
         gates: The sources, by name.
         verdict_days: The last `DAYS` days and today, the oldest first.
-        spending: What intros cost.
+        spending: Cost of today's intros.
     """
 
     at: datetime
@@ -181,7 +181,7 @@ class Health:
 
 
 def measure(services: Services) -> Health:
-    """Return how the pipeline is now.
+    """Return the current measurement.
 
     Raises:
         GateUnreadable: The sources' states cannot be read.
@@ -237,7 +237,7 @@ def open_tasks(connection: Connection, services: Services) -> list[OpenTasks]:
 
 
 def outcomes_since(connection: Connection, services: Services, since: datetime) -> dict[str, TaskOutcomes]:
-    """Return how tasks ended since a moment, by type."""
+    """Return the outcomes of tasks since a moment, by type."""
     task = services.tables.task
     closed = (
         select(task.c.task_type, task.c.status, func.count())
@@ -277,7 +277,7 @@ def _outcomes(closed: Sequence[tuple[str, str, int]], requeued: Mapping[str, int
 
 
 def last_failure(tables: OwnTables) -> ColumnElement[datetime | None]:
-    """Return the column that says when a task's video last failed at what the task does; needs both tables."""
+    """Return the expression for when a task's video last failed at work of the task's type; needs both tables."""
     task, video = tables.task, tables.video
     return case(
         (task.c.task_type == TaskType.AI_INTRO, video.c.intro_ai_last_fail_at), else_=video.c.douban_last_fail_at
@@ -285,7 +285,7 @@ def last_failure(tables: OwnTables) -> ColumnElement[datetime | None]:
 
 
 def verdict_days(connection: Connection, services: Services) -> list[VerdictDay]:
-    """Return the mix of verdicts of the last `DAYS` days and of today so far, the oldest first."""
+    """Return the numbers of verdicts of the last `DAYS` days and of today so far, the oldest first."""
     verdict, zone = services.tables.verdict, services.settings.zone
     today = day_of(services.clock.now(), zone).date
     days = [today - timedelta(days=back) for back in range(DAYS, -1, -1)]
@@ -309,7 +309,7 @@ def _due(services: Services) -> list[ColumnElement[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class LeftTasks:
-    """Open tasks of one type in one shard that nobody takes up, and since when the oldest could be done."""
+    """Open tasks of one type in one shard that no run takes, and since when the oldest could be done."""
 
     task_type: str
     shard: int
@@ -333,7 +333,7 @@ def tasks_left(connection: Connection, services: Services, before: datetime) -> 
 
 
 def oldest_due(connection: Connection, services: Services) -> OldestDue | None:
-    """Return the due video that waits longest."""
+    """Return the due video that has waited longest; None if none is due."""
     video = services.tables.video
     query = select(video.c.vod_id, video.c.douban_next_sync_at).where(*_due(services))
     oldest = connection.execute(query.order_by(video.c.douban_next_sync_at).limit(1)).first()

@@ -1,4 +1,4 @@
-"""What was measured, drawn."""
+"""Plots of measurements."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_STATUSES, TASK_TYP
 
 BACKLOG_SHOWN = timedelta(hours=48)
 _LEAST_SHOWN = timedelta(hours=3)
-"""Least span of an axis: a new installation has measured for minutes, which would be a sliver of two days."""
+"""Least span of an axis: a new installation has only minutes of measurements, too little of a two-day axis."""
 _LEAST_HOURS = 6
 _GAP = timedelta(minutes=30)
-"""Measurements further apart are not joined."""
+"""Measurements further apart are not joined by a line."""
 _MOST_POINTS = 200
 _HOURS = 24
 _MINUTES = 60
@@ -27,10 +27,10 @@ _VERDICT_COLOURS = {"CONFIRMED": 3, "REVIEW": 2, "NOT_FOUND": 1, "UNDECIDED": 4}
 
 
 def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
-    """Return how the due videos and the open tasks went up and down since the first sample; empty without samples."""
+    """Return a plot of the due videos and the open tasks since the first sample; empty without samples."""
     span = min(max(now - samples[0].at, _LEAST_SHOWN), BACKLOG_SHOWN) if samples else BACKLOG_SHOWN
     start, hours = now - span, math.ceil(span / timedelta(hours=1))
-    # As many as can be distinguished, the newest among them: every plot is stored with its run.
+    # Only as many points as can be distinguished, with the newest: every plot is stored with its run.
     every = -(-len(samples) // _MOST_POINTS) or 1
     shown = samples[(len(samples) - 1) % every :: every]
     tracks = [
@@ -42,12 +42,12 @@ def backlog(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> s
 
 
 def requests(gate: GateStatus, now: datetime, zone: ZoneInfo) -> str:
-    """Return the calls to a source in each of the last 60 minutes, against what it is allowed."""
+    """Return a plot of the calls to a source in each of the last 60 minutes, with its limit."""
     last = now.replace(second=0, microsecond=0)
     moments = [last - timedelta(minutes=back) for back in range(_MINUTES - 1, -1, -1)]
     found = {minute.start: minute for minute in gate.minutes}
     granted = [found[moment].granted if moment in found else 0 for moment in moments]
-    # A call may fail in the minute after the one it was let through in.
+    # A call may fail in the minute after the one in which it was granted.
     failed = [min(found[moment].failed, granted[at]) if moment in found else 0 for at, moment in enumerate(moments)]
     local = [moment.astimezone(zone) for moment in moments]
     return columns(
@@ -64,7 +64,7 @@ def requests(gate: GateStatus, now: datetime, zone: ZoneInfo) -> str:
 
 
 def verdicts(health: Health) -> str:
-    """Return the mix of verdicts by day; empty if there were none."""
+    """Return a plot of the verdicts by day; empty if there were none."""
     days = health.verdict_days
     if not any(day.counts for day in days):
         return ""
@@ -79,14 +79,14 @@ def verdicts(health: Health) -> str:
 
 
 def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> str:
-    """Return how many tasks succeeded and failed in each of the last 24 hours; empty without samples.
+    """Return a plot of tasks that succeeded and failed in each of the last 24 hours; empty without samples.
 
     Hours before the first sample are left out, down to `_LEAST_HOURS`.
 
     Args:
-        samples: With the one made ``now``.
+        samples: The samples, including the one made ``now``.
         now: The end of the last hour.
-        zone: In which hours are shown.
+        zone: Time zone in which hours are shown.
     """
     if not samples:
         return ""
@@ -106,7 +106,7 @@ def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> 
 
 
 def durations(health: Health) -> str:
-    """Return how long tasks took in the last 24 hours; empty if of none the beginning is known."""
+    """Return a plot of the durations of tasks in the last 24 hours; empty if no start time is known."""
     rows = [
         Span(
             f"{word_for(TASK_TYPES, item.task_type)} · {word_for(TASK_STATUSES, item.status)}",
@@ -127,18 +127,18 @@ def durations(health: Health) -> str:
 
 
 def _marks(start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[tuple[datetime, str]]:
-    """Give the round hours that an axis is marked at: every twelfth over two days, every one over three hours."""
+    """Yield the full hours that an axis is marked at: from every hour over 3 hours to every 12th over 2 days."""
     span = end - start
     step = next(hours for hours, reach in ((1, 6), (3, 15), (6, 27), (12, 49)) if span <= timedelta(hours=reach))
     moment = start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     while moment <= end:
         if moment >= start:
             yield moment, f"{moment.month}-{moment.day}" if moment.hour == 0 else f"{moment:%H:%M}"
-        # By the clock on the wall, even where it was set forward or back since the last point.
+        # By local time, even where clocks changed since the last mark.
         moment = (moment + timedelta(hours=step)).replace(hour=(moment.hour + step) % 24)
 
 
 def _hour_up_to(samples: Sequence[HealthSample], end: datetime) -> TaskOutcomes:
-    """Return the outcomes of the hour that ends about ``end``, as the newest sample up to then knows them."""
+    """Return the outcomes of the hour that ends about ``end``, from the newest sample up to ``end``."""
     near = [sample for sample in samples if end - _GAP < sample.at <= end]
     return near[-1].last_hour if near else TaskOutcomes()

@@ -1,4 +1,4 @@
-"""What was measured, as tables for people."""
+"""Measurements as tables for people."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def share_text(share: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in the largest unit that makes it readable."""
+    """Return a duration as text, in a unit that makes it readable."""
     size, unit = time_unit(seconds)
     return f"{_number(seconds / size)} {unit}"
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """Return the unit in which a duration is readable: its seconds, and its name."""
+    """Return the unit in which a duration is readable: its length in seconds, and its name."""
     for limit, size, unit in ((90, 1.0, "秒"), (5400, 60.0, "分"), (172_800, 3600.0, "小时")):
         if seconds < limit:
             return size, unit
@@ -37,7 +37,7 @@ def _number(value: float) -> str:
 
 
 def queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
-    """Return the open tasks by type and status."""
+    """Return the rows of open tasks, by type and status."""
     return [
         {
             "任务": word_for(TASK_TYPES, item.task_type),
@@ -52,7 +52,7 @@ def queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
 
 
 def closed_rows(health: Health) -> list[dict[str, object]]:
-    """Return the tasks that were closed in the last 24 hours by type and status."""
+    """Return the rows of tasks closed in the last 24 hours, by type and status."""
     return [
         {
             "任务": word_for(TASK_TYPES, item.task_type),
@@ -66,7 +66,7 @@ def closed_rows(health: Health) -> list[dict[str, object]]:
 
 
 def outcome_rows(health: Health) -> list[dict[str, object]]:
-    """Return how tasks ended by type; those requeued after a failure count as failed."""
+    """Return the rows of task outcomes, by type; tasks requeued after a failure count as failed."""
     return [
         {
             "任务": word_for(TASK_TYPES, task_type),
@@ -82,12 +82,12 @@ def outcome_rows(health: Health) -> list[dict[str, object]]:
 
 
 def granted_last_hour(gate: GateStatus) -> int:
-    """Return how many calls a source was sent in the last 60 minutes."""
+    """Return how many calls a source received in the last 60 minutes."""
     return sum(minute.granted for minute in gate.minutes)
 
 
 def verdict_rows(health: Health) -> list[dict[str, object]]:
-    """Return the verdicts of each day, the newest first."""
+    """Return the rows of each day's verdicts, the newest first."""
     return [
         {
             "日期": f"{day.day:%Y-%m-%d}",
@@ -100,7 +100,7 @@ def verdict_rows(health: Health) -> list[dict[str, object]]:
 
 
 def alert_rows(alerts: Iterable[Alert], zone: ZoneInfo) -> list[dict[str, object]]:
-    """Return the alerts whose cause lasts, the newest first."""
+    """Return the rows of open alerts, the newest first."""
 
     def sending(sent_at: datetime | None, error: str) -> str:
         return local_time(sent_at, zone) if sent_at else f"未发送{f'：{error}' if error else ''}"

@@ -1,4 +1,4 @@
-"""What a failed run most likely means, and what to do about it, in Chinese. Pure."""
+"""The likely reason of a failed run, and what to do about it, in Chinese. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RESUMES = "没做完的任务会自动放回队列，不必重跑"
 
 @dataclass(frozen=True, slots=True)
 class LikelyReason:
-    """Why a run failed, as far as its error says, and what to do."""
+    """The likely reason of a failed run, judged by its error, and what to do."""
 
     reason: str
     remedy: str
@@ -74,19 +74,19 @@ _UNKNOWN = LikelyReason("程序遇到没有预料到的情况", "打开该运行
 
 
 def likely_reason(error: str) -> LikelyReason:
-    """Return what a run's error most likely means."""
+    """Return the likely reason of a run's error."""
     return next((reason for pattern, reason in _KNOWN if pattern.search(error)), _UNKNOWN)
 
 
 def job_in_words(job: str, assets: tuple[str, ...]) -> str:
-    """Return a job as people know it: Dagster's own job for single assets is called by these."""
+    """Return the name of a job for people: Dagster's own job for single assets is named by these assets."""
     if not job.startswith("__"):
         return job
     return f"资产 {'、'.join(assets[:5])}{' 等' if len(assets) > 5 else ''}（手动物化或回填）" if assets else "资产物化"
 
 
 def shards_in_words(shards: tuple[str, ...]) -> str:
-    """Return the shards of a run, which follow one another."""
+    """Return the shards of a run, which are consecutive, as text."""
     if not shards:
         return ""
     return f"分片 {shards[0]}" if len(shards) == 1 else f"分片 {shards[0]}–{shards[-1]}"

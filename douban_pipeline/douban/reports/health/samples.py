@@ -1,4 +1,4 @@
-"""Measurements that are kept: for plots over time, and for warnings that need to know how it was before."""
+"""Stored measurements: for plots over time, and for warnings that compare with the past."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KEPT = timedelta(days=15)
 
 @dataclass(frozen=True, slots=True)
 class HealthSample:
-    """What is kept of a measurement.
+    """The stored part of a measurement.
 
     Attributes:
         at: When it was made (UTC).
-        due: Videos that were due.
-        open_tasks: Tasks that were open.
-        in_review: Videos that waited for a person.
-        last_hour: How the tasks of the hour before ended.
+        due: Number of videos that were due.
+        open_tasks: Number of tasks that were open.
+        in_review: Number of videos that waited for a person.
+        last_hour: Outcomes of the tasks of the hour before.
         gates: The state of every source's gate, by name.
-        spent_usd: What intros had cost that day.
+        spent_usd: Cost of that day's intros so far.
     """
 
     at: datetime
@@ -39,14 +39,14 @@ class HealthSample:
     spent_usd: float
 
     def figures(self) -> dict[str, Any]:
-        """Return what is stored beside the moment."""
+        """Return the values that are stored beside the time."""
         figures = asdict(self)
         del figures["at"]
         return figures
 
     @classmethod
     def of(cls, health: Health) -> HealthSample:
-        """Return what is kept of ``health``."""
+        """Return the stored part of ``health``."""
         return cls(
             at=health.at,
             due=health.due,
@@ -59,7 +59,7 @@ class HealthSample:
 
 
 def keep(services: Services, sample: HealthSample) -> None:
-    """Store ``sample``, and forget what is older than `KEPT`."""
+    """Store ``sample``, and delete samples older than `KEPT`."""
     table = services.tables.health
     row = {"sampled_at": sample.at, "figures": sample.figures()}
 
@@ -79,7 +79,7 @@ def between(services: Services, start: datetime, end: datetime) -> list[HealthSa
 
 
 def newest_before(services: Services, end: datetime, *, within: timedelta) -> HealthSample | None:
-    """Return the newest sample before ``end`` that is at most ``within`` older than that."""
+    """Return the newest sample before ``end`` that is at most ``within`` older than ``end``; None if there is none."""
     table = services.tables.health
     query = (
         select(table)

@@ -1,1 +1,1 @@
-"""The lists that people work through, each over all its rows: as a page, as a CSV file, and on the command line."""
+"""The lists that people work through, each with all its rows: as a page, as a CSV file, and on the command line."""

@@ -27,11 +27,11 @@ class ListsConfig(LaunchpadConfig):
 def lists(
     context: dg.AssetExecutionContext, config: ListsConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """Everything that people work through, each over all its rows: review, videos without an id, duplicates, locked
+    """The lists that people work through, each with all its rows: review, videos without an id, duplicates, locked
     ids, intros, tasks, decisions, changes.
 
     Each is a page among the report files with filter, sort and paging, and a CSV file with all rows; the links of a
-    page open launchpads filled in. `douban-pipeline list NAME` reads the same from the database at any moment.
+    page open filled-in launchpads. `douban-pipeline list NAME` reads the same from the database at any time.
     """
     services.ready()
     unknown = [name for name in config.names if name not in LISTS]
@@ -59,10 +59,11 @@ def lists(
     ),
 )
 def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """The numbers on top of everything (`index.html`): videos with and without an id, in review, conflicts, locked, due
-    and done today, failures; with a way to every list and report.
+    """The home page (`index.html`): videos with and without an id, in review, conflicts, locked, due and done today,
+    failures; with links to every list and report.
 
-    The sensor `overview_sensor` writes the page every two minutes without a run; here the numbers are drawn over time.
+    The sensor `overview_sensor` writes the page every two minutes without a run; here the numbers are plotted over
+    time.
     """
     services.ready()
     try:

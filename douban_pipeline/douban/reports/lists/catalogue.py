@@ -1,4 +1,4 @@
-"""Every list by its name, and how one is published."""
+"""Every list by its name, and publishing a list."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LISTS: Mapping[str, Callable[[Services], NamedList]] = {
     "decisions": decisions_list,
     "log": log_list,
 }
-"""The lists in the order in which pages lead to one another."""
+"""The lists in the order in which pages link to them."""
 
 OVERVIEW = ("首页", "index.html")
-"""Title and file of the page with the statistics, from which all others are reached."""
+"""Title and file of the page with the statistics, which links to all others."""
 
 
 def siblings(services: Services) -> list[tuple[str, str]]:
-    """Return title and file of the overview and of every list."""
+    """Return the title and the file of the overview and of every list."""
     return [OVERVIEW, *((make(services).page.title, make(services).page.file) for make in LISTS.values())]
 
 

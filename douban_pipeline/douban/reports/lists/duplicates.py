@@ -1,4 +1,4 @@
-"""The list of videos that share a subject: a row a video, those of a group together, the one to keep first."""
+"""The list of videos that share a subject: one row per video, the rows of a group together, the one to keep first."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 
 _SIZE_FIRST = 100_000_000_000
-"""More than any subject's id: by size times this plus the id, groups come largest first and whole."""
+"""More than any subject's id: ordered by size times this plus the id, groups come largest first and undivided."""
 
 
 def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> NamedList:
-    """Return the videos that carry a confirmed id which others carry too."""
+    """Return the list of videos that share their confirmed id with other videos."""
     video, vod, location = services.tables.video, services.cms.vod, services.location
     categories, site = category_names(services), VideoSite.of(services.settings)
     size = func.count().label("size")
@@ -66,7 +66,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         ListColumn("updated", "CMS 更新", TIME),
         ACTIONS,
     )
-    # Members of a large group come in several readings; their order is asked for once.
+    # Members of a large group are read in several batches; their order is determined once.
     held: dict[int, Mapping[int, Row]] = {}
 
     def read(connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, Row]:
@@ -124,7 +124,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
 
 
 def _groups(services: Services, connection: Connection, subjects: Sequence[int]) -> dict[int, list[int]]:
-    """Return the videos of every group."""
+    """Return the videos of every group, by subject."""
     video = services.tables.video
     found: dict[int, list[int]] = {}
     for chunk in chunks(subjects):
@@ -137,7 +137,7 @@ def _groups(services: Services, connection: Connection, subjects: Sequence[int])
 
 
 def _advised(services: Services, connection: Connection, vod_ids: Sequence[int], keeper: Keeper) -> Mapping[int, Row]:
-    """Return the cells of a group's members that are about the group."""
+    """Return the cells of a group's members that depend on the group."""
     members = ranked(list(members_of(services, connection, vod_ids).values()), keeper)
     cells: dict[int, dict[str, Any]] = {}
     for place, member in enumerate(members):

@@ -1,4 +1,4 @@
-"""What the lists' batch links launch: every default is safe."""
+"""Jobs that the lists' batch links launch: every default is safe."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ _SHOWN = 500
 
 
 class MatchNowConfig(LaunchpadConfig):
-    """Which videos without an id are matched at once. Named ones alone, or all that the filters leave."""
+    """Which videos without an id are matched at once: only the named ones, or all that pass the filters."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is kept with the tasks.")
     dry_run: bool = Field(True, description="true 只显示 · true only shows the videos; set false to queue them.")
@@ -40,7 +40,7 @@ class MatchNowConfig(LaunchpadConfig):
 
 
 def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.ResourceParam[Services]) -> None:
-    """Queue the videos, or show them."""
+    """Queue the videos, or only show them."""
     services.ready()
     since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
     asked = ListFilter(categories=config.type_ids, since=since, sources=config.statuses, text=config.text)
@@ -121,7 +121,7 @@ class SettleConfig(LaunchpadConfig):
 
 
 def settle(context: dg.OpExecutionContext, config: SettleConfig, services: dg.ResourceParam[Services]) -> None:
-    """Decide about the groups, or show what would be decided."""
+    """Record the decisions about the groups, or only show them."""
     services.ready()
     found = settlement(
         services,

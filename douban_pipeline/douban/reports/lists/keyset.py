@@ -1,7 +1,7 @@
-"""The rows of a list by keyset: where they are, what restricts them, and the keys that follow a given one.
+"""Keyset pagination of a list: its tables, its filters, and the keys that follow a given one.
 
-Only keys and what orders them is read here, some hundred at a time: memory stays flat however long a list is, and no
-read of `mac_vod` is so long that it keeps the site from writing.
+Only keys and sort values are read here, some hundred at a time: memory use does not grow with the list, and no read of
+`mac_vod` takes long enough to block the site's writes.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import codes_saying, messages_saying
 
 STEP = 500
-"""Keys read at once, as many as one statement may name."""
+"""Number of keys read at once: as many as one statement may name."""
 
 Orderable = Column[Any] | ColumnElement[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """What restricts a list; what is empty does not.
+    """The filter of a list; empty fields do not restrict it.
 
     Attributes:
-        categories: Ids of categories, any of which a video is in.
-        since: The first moment, of the list's own time.
-        until: The moment before which.
-        sources: Any of these, of the list's own source: whose an id is, a model, an operator, a status.
-        text: Is in the title or a reason, or is the id of a video or a subject.
+        categories: Ids of categories; a video is in any of them.
+        since: Earliest value of the list's time column.
+        until: End of the range of the list's time column, exclusive.
+        sources: Any of these values of the list's source column: an id's origin, a model, an operator, a status.
+        text: Text in the title or a reason, or the id of a video or a subject.
     """
 
     categories: Collection[int] = ()
@@ -56,21 +56,21 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Where the rows of a list are.
+    """The tables and columns of a list's rows.
 
     Attributes:
-        key: The column that tells them apart, a number.
-        table: What `key` is of, and everything else but the CMS's columns.
-        joined: The same with the CMS's row, for filters and orders that need it.
+        key: The numeric column that identifies a row.
+        table: The table of `key`, joined with everything needed except the CMS's columns.
+        joined: The same joined with the CMS's row, for filters and orders that need it.
         cms: The CMS's table.
-        conditions: What makes a row one of the list.
-        sorts: What it can be ordered by, by name; the first is its own order, the largest first.
-        time: The column that "since" looks at.
-        source: What "source" looks at, if it has one.
-        texts: Columns in which a text is looked for.
-        numbers: Columns that a text of digits alone may be.
-        words: What is shown for the codes of a column, in which a text is looked for.
-        failures: Columns of failures, of which the Chinese is shown.
+        conditions: The conditions that select the list's rows.
+        sorts: What the list can be ordered by, by name; the first is its default order, the largest first.
+        time: The column that "since" and "until" filter.
+        source: The expression that "sources" filters, if the list has one.
+        texts: Columns in which a text is searched.
+        numbers: Columns that are compared with a text of digits only.
+        words: Columns of codes, each with the shown text of every code, in which a text is searched.
+        failures: Columns of failure messages, which are shown in Chinese.
         category: The column of the category.
     """
 
@@ -89,7 +89,7 @@ class ListRows:
     failures: Sequence[Column[Any]] = ()
 
     def restrictions(self, asked: ListFilter) -> list[ColumnElement[bool]]:
-        """Return ``asked`` as conditions."""
+        """Return the filter ``asked`` as conditions."""
         found: list[ColumnElement[bool]] = []
         if asked.categories:
             found.append(self.category.in_(asked.categories))
@@ -100,7 +100,7 @@ class ListRows:
         if asked.sources:
             found.append(self.source.in_(asked.sources) if self.source is not None else false())
         if text := asked.text.strip():
-            # The CMS holds text escaped.
+            # The CMS stores text escaped.
             words = dict.fromkeys((text, escape(text)))
             hits = [column.contains(word, autoescape=True) for column in self.texts for word in words]
             hits += [column == int(text) for column in self.numbers if text.isascii() and text.isdecimal()]
@@ -111,17 +111,17 @@ class ListRows:
         return found
 
     def only(self, conditions: Sequence[ColumnElement[bool]]) -> Select[tuple[int]]:
-        """Return the query for the keys of rows that meet ``conditions`` on the list's own table, in its order."""
+        """Return the query for the keys of rows that meet ``conditions`` on `table`, in the default order."""
         by = next(iter(self.sorts.values()))
         return select(self.key).select_from(self.table).where(*conditions).order_by(by.desc(), self.key.desc())
 
     def _moment(self, moment: datetime) -> Any:
-        # `vod_time` alone mirrors the CMS's unix seconds.
+        # Only `vod_time` holds unix seconds, as the CMS does.
         return int(moment.timestamp()) if isinstance(self.time.type, BigInteger) else moment
 
 
 class Place(NamedTuple):
-    """Where a row is in an order: what it is ordered by, and its key."""
+    """The position of a row in an order: its sort value and its key."""
 
     value: Any
     key: int
@@ -137,7 +137,7 @@ def places(
     after: Place | None = None,
     limit: int = STEP,
 ) -> list[Place]:
-    """Return the places of the ``limit`` rows that follow ``after``, of those that ``asked`` leaves."""
+    """Return the places of the ``limit`` rows that follow ``after``, among those that pass ``asked``."""
     by = rows.sorts[sort or next(iter(rows.sorts))]
     conditions = [*rows.conditions, *rows.restrictions(asked)]
     if after is not None:
@@ -161,7 +161,7 @@ def _uses(element: ColumnElement[Any], table: FromClause) -> bool:
 
 
 def _behind(by: Orderable, key: Column[Any], after: Place, ascending: bool) -> ColumnElement[bool]:
-    """Return the condition that a row comes after ``after``; every server here takes NULL for the smallest."""
+    """Return the condition that a row comes after ``after``; every supported server sorts NULL as the smallest."""
     same_key = key > after.key if ascending else key < after.key
     if after.value is None:
         tied = and_(by.is_(None), same_key)
@@ -186,10 +186,10 @@ def every_key(
     Args:
         engine: The database.
         rows: The list.
-        asked: What restricts it.
-        sort: What it is ordered by; its own order without.
-        ascending: The smallest first.
-        most: Stop after so many.
+        asked: Its filter.
+        sort: Name of its order; empty for the default order.
+        ascending: Whether the smallest comes first.
+        most: Most keys to yield; None for all.
     """
     after, left = None, most
     while left is None or left > 0:

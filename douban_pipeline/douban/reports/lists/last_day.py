@@ -1,6 +1,6 @@
-"""What the front page says in words: what is the matter now, and what the pipeline did in the last 24 hours.
+"""Texts of the home page: current problems, and what the pipeline did in the last 24 hours.
 
-Every number is found by an index, and nothing is asked of Dagster, so that the page can be written every two minutes.
+Every query uses an index, and Dagster is not called, so that the page can be written every two minutes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from douban_pipeline.douban.writes.changes import PIPELINE, REVERT
 
 DAY = timedelta(hours=24)
 QUIET = timedelta(minutes=30)
-"""Measurements come every five minutes: after so long without one, nothing by the clock runs any more."""
+"""Measurements come every five minutes: after this long without one, schedules are taken to have stopped."""
 _KEPT = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that a person should see to.
+    """A problem that a person should look at.
 
     Attributes:
-        title: A line.
-        detail: What is known of it, or what to do.
-        address: Where to go: a file beside the page, or a path of Dagster's UI.
-        since: Since when, if that is known.
+        title: One line.
+        detail: What is known about it, or what to do.
+        address: Link: a file beside the page, or a path of Dagster's UI.
+        since: Since when, if known.
     """
 
     title: str
@@ -48,14 +48,14 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """A sentence about what was done, and the page that has all of it."""
+    """A sentence about what was done, and the page with the details."""
 
     sentence: str
     address: str
 
 
 def troubles(services: Services, found: Statistics) -> list[Trouble]:
-    """Return what needs a person now: open alerts, silence, writes, tasks and decisions that came to nothing."""
+    """Return the current problems: open alerts, missing measurements, and failed writes, tasks and decisions."""
     return [
         *_silence(services),
         *map(_alerted, open_alerts(services)),
@@ -112,7 +112,7 @@ def _refused_decisions(services: Services) -> int:
 
 
 def last_day(services: Services) -> list[Deed]:
-    """Return what was done in the last 24 hours, a sentence each; what did not happen is left out."""
+    """Return what was done in the last 24 hours, one sentence per kind; kinds with no events are left out."""
     since = services.clock.now() - DAY
     with reading(services.engine) as connection:
         return [

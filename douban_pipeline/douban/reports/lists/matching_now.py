@@ -1,4 +1,4 @@
-"""Candidates on demand: videos without an id are queued to be matched before everything that came due by itself."""
+"""Matching on demand: queues videos without an id with a higher priority than videos that are due by schedule."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import REVIEWER, NewTask
 
 MATCH_PRIORITY = 900
-"""Before every tier, behind syncs that a decision ordered."""
+"""Priority above every tier, below syncs that a decision requested."""
 
 MOST = 5000
-"""Videos that one launch queues: at 30 requests a minute some of them wait for half a day."""
+"""Most videos that one launch queues: at 30 requests a minute some of them wait for half a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class QueuedMatches:
     """What a launch queued, or would queue.
 
     Attributes:
-        videos: The rows of the list that are meant, in its order.
-        new: Tasks that are new.
-        waiting: Videos that had a task already, which now comes sooner.
-        unknown: Ids that were named and are not in the list: linked, ignored or gone.
+        videos: The selected rows of the list, in its order.
+        new: Number of new tasks.
+        waiting: Number of videos that had a task already, which now runs sooner.
+        unknown: Named ids that are not in the list: linked, ignored or deleted.
     """
 
     videos: Sequence[Row]
@@ -54,20 +54,20 @@ def queue_matches(
     most: int,
     dry_run: bool,
 ) -> QueuedMatches:
-    """Queue the videos without an id that ``asked`` leaves, or those named, for matching at once.
+    """Queue the videos without an id that pass ``asked``, or those named, for matching at once.
 
     Args:
         services: Database and settings.
         queue: The queue as this run sees it.
-        asked: What restricts the list of videos without an id.
-        vod_ids: These videos alone; empty for what ``asked`` leaves.
-        reviewer: By whose order; kept with the task.
+        asked: The filter on the list of videos without an id.
+        vod_ids: Only these videos; empty for those that pass ``asked``.
+        reviewer: Name of the person who requests it; kept with the task.
         run_id: The Dagster run.
-        most: At most so many, in the order of the list.
-        dry_run: Only look.
+        most: Most videos, in the order of the list.
+        dry_run: Select only, queue nothing.
 
     Raises:
-        ProblemsError: Nobody signs it, or the number is out of bounds.
+        ProblemsError: The reviewer's name is missing, or a number is out of range.
     """
     problems = [] if reviewer.strip() else ["reviewer: 请填写你的名字"]
     if not 1 <= most <= MOST:
@@ -115,7 +115,7 @@ def _queue(
         tables.task.c.priority < MATCH_PRIORITY,
     )
     connection.execute(update(tables.task).where(*sooner).values(priority=MATCH_PRIORITY))
-    # The sensor looks for due videos: their shards are launched within the minute.
+    # Made due, so that the sensor launches their shards within a minute.
     due = (tables.video.c.vod_id.in_(chunk), tables.video.c.douban_next_sync_at > now)
     connection.execute(update(tables.video).where(*due).values(douban_next_sync_at=now))
     return new

@@ -1,4 +1,4 @@
-"""A list by its name: what it shows, where its rows are, and how they are read in full."""
+"""A named list: its page, its rows, and how they are read in full."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
 
 FIRST, SECOND, THIRD = (900_000_000_000_001, 900_000_000_000_002, 900_000_000_000_003)
-"""Numbers that stand for what differs from row to row in the config of a link."""
+"""Placeholders in the config of a link for the values that differ from row to row."""
 
 _MANY = 900_000_000_000_004
 
 
 def link_of(text: str, launch: Launchpad, location: str) -> ListLink:
-    """Return a launchpad as a link of many rows, `FIRST` to `THIRD` in its config as what differs."""
+    """Return a launchpad as a link for many rows; `FIRST` to `THIRD` in its config become each row's values."""
     path = launch.path(location)
     for place, number in enumerate((FIRST, SECOND, THIRD)):
         path = path.replace(str(number), f"{{{place}}}")
@@ -32,14 +32,14 @@ def link_of(text: str, launch: Launchpad, location: str) -> ListLink:
 
 
 def decide(text: str, location: str, action: DecisionAction, **given: Any) -> ListLink:
-    """Return a link that decides about a row's video, `FIRST` of its link."""
+    """Return a link that records a decision about a row's video, whose id is `FIRST`."""
     return link_of(text, links.decide(FIRST, action, dry_run=False, **given), location)
 
 
 def batch_link(text: str, launch: Callable[[list[int]], Launchpad], location: str) -> ListLink:
-    """Return a link about the rows that are selected; ``launch`` gets their ids."""
+    """Return a link for the selected rows; ``launch`` gets their ids."""
     opened = launch([_MANY])
-    # A list in one line, in which any number of ids may stand.
+    # The list in one line, so that any number of ids fits.
     config = re.sub(rf"\n\s*- {_MANY}\b", f" [{_MANY}]", opened.config)
     return ListLink(text, replace(opened, config=config).path(location).replace(str(_MANY), "{ids}"))
 
@@ -49,11 +49,11 @@ class NamedList:
     """A list.
 
     Attributes:
-        name: As it is called on the command line.
-        page: What it shows.
-        rows: Where its rows are.
-        read: Returns the rows of some keys in full, by key; one that was deleted since is left out.
-        most: The page holds at most so many rows, the newest; None for all. The command line reads all of them.
+        name: Its name on the command line.
+        page: Its page.
+        rows: The tables and columns of its rows.
+        read: Returns the full rows of the given keys, by key; a row that was deleted since is left out.
+        most: Most rows on the page, the newest; None for all. The command line reads all rows.
     """
 
     name: str
@@ -72,7 +72,7 @@ def rows_of(
     ascending: bool = False,
     most: int | None = None,
 ) -> Iterator[Row]:
-    """Yield the rows of a list in their order, read some hundred at a time."""
+    """Yield the rows of a list in order, read some hundred at a time."""
     for keys in every_key(services.engine, wanted.rows, asked, sort=sort, ascending=ascending, most=most):
         with reading(services.engine) as connection:
             found = wanted.read(connection, keys)

@@ -1,4 +1,4 @@
-"""The front page: how things are, the numbers of this moment, what was done, and a way to every list and report."""
+"""The home page: current problems, current numbers, what was done, and links to every list and report."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from douban_pipeline.douban.reports.pages.report_page import (
 from douban_pipeline.douban.services import Services
 
 RENEWED_SECONDS = 120
-"""How often the page is written, and a browser that has it open reads it again."""
+"""How often the page is written, and reloaded by a browser that has it open, in seconds."""
 _NAMED = 3
-"""Troubles that the line on top names."""
+"""Most problems that the first line names."""
 
 _REPORTS = {
     "review_queue.html": ("审核单", "逐部比较待审核的影片并决定"),
@@ -37,7 +37,7 @@ _REPORTS = {
     "feeds.html": ("关注的来源", "每个来源的节奏与状况"),
     "digest/index.html": ("每日摘要", "按天浏览与搜索"),
 }
-"""Pages beside this one, of other systems too: those that are not written yet are left out."""
+"""Pages beside this one, also of other systems; those that are not written yet are left out."""
 
 _IN_DAGSTER = (
     ("全部资产", "/asset-groups", "谁依赖谁，上次何时更新"),
@@ -50,7 +50,7 @@ _IN_DAGSTER = (
 
 
 def overview_page(services: Services, found: Statistics) -> ReportPage:
-    """Return the page: how things are, the numbers, what was done, and the way to everything else."""
+    """Return the page: current problems, the numbers, what was done, and links to everything else."""
     wrong = troubles(services, found)
     files = {name: make(services).page for name, make in LISTS.items()}
     per_list = {
@@ -127,7 +127,7 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
 
 
 def _lead(wrong: Sequence[Trouble], found: Statistics) -> tuple[str, str]:
-    """Return in one line how things are; what waits for a person's choice is no trouble, but said."""
+    """Return the state in one line; videos in review are mentioned, but do not count as a problem."""
     waiting = f"；{found.in_review:,} 部影片等人审核" if found.in_review else ""
     if not wrong:
         return f"一切正常{waiting}", "good"
@@ -151,7 +151,7 @@ def _bad(count: int) -> str:
 
 
 def write_overview(services: Services) -> Statistics:
-    """Count, write the page, and return the numbers.
+    """Write the page and return its numbers.
 
     Raises:
         ReportFileError: It cannot be written.

@@ -1,4 +1,4 @@
-"""Lists of what happened: tasks, decisions, and the change log."""
+"""Lists of records: tasks, decisions, and the change log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from douban_pipeline.douban.wording import (
 )
 
 MOST = 100_000
-"""Rows of a page: tasks of days and a log of years are read to their end on the command line only."""
+"""Most rows of a page; older tasks, decisions and changes are shown on the command line only."""
 
 _CATEGORY = ListColumn("category", "分类", LABEL)
 
@@ -58,7 +58,7 @@ def _rows(
     words: Mapping[str, Mapping[str, str]],
     conditions: Sequence[ColumnElement[bool]] = (),
 ) -> ListRows:
-    """Return where a list of records about videos is; a record of a deleted video is one of them too."""
+    """Return the rows of a list of records about videos, including records of deleted videos."""
     video, vod = services.tables.video, services.cms.vod
     joined = table.outerjoin(video, video.c.vod_id == table.c.vod_id)
     with_cms = joined.outerjoin(vod, vod.c.vod_id == table.c.vod_id)
@@ -82,7 +82,7 @@ def _rows(
 def _reader(
     services: Services, table: Table, key: str, cells: Callable[[RowMapping], Row]
 ) -> Callable[[Connection, Sequence[int]], Mapping[int, Row]]:
-    """Return what reads records in full: of each its video, and the ``cells`` of the record itself."""
+    """Return the function that reads records in full: cells of the video, and the ``cells`` of the record itself."""
     video = services.tables.video
 
     def read(connection: Connection, keys: Sequence[int]) -> Mapping[int, Row]:
@@ -109,7 +109,7 @@ def _history(location: str) -> dict[str, ListLink]:
 
 
 def tasks_list(services: Services) -> NamedList:
-    """Return the tasks, open and closed, as long as they are kept."""
+    """Return the list of tasks, open and closed, as far as they are retained."""
     task, location = services.tables.task, services.location
     columns = (
         NAME,
@@ -165,7 +165,7 @@ def tasks_list(services: Services) -> NamedList:
 
 
 def _priority(row: Mapping[Any, Any], tiers: Tiers) -> str:
-    """Return why a task comes before others, in words: who ordered it, or how new its video is."""
+    """Return the reason of a task's priority as text: who requested it, or how recent its video is."""
     intro = row["stage"] == TaskStage.INTRO
     priority = row["priority"]
     if priority >= (ORDERED_INTRO_PRIORITY if intro else ORDERED_PRIORITY):
@@ -174,7 +174,7 @@ def _priority(row: Mapping[Any, Any], tiers: Tiers) -> str:
         return "刚同步的在前"
     if priority >= RECHECK_PRIORITY:
         return "自动复查" if row["task_type"] == TaskType.RECHECK else "人工提前"
-    # Tiers may have been set otherwise since.
+    # The tiers' settings may have changed since.
     tier = next((tier for tier in tiers.members if tier.priority == priority), None)
     if tier is None or len(tiers.members) == 1:
         return "定期"
@@ -194,7 +194,7 @@ def _runs(row: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
 
 
 def decisions_list(services: Services) -> NamedList:
-    """Return what people decided."""
+    """Return the list of people's decisions."""
     decision, location = services.tables.decision, services.location
     columns = (
         NAME,
@@ -248,7 +248,7 @@ def decisions_list(services: Services) -> NamedList:
 
 
 def log_list(services: Services) -> NamedList:
-    """Return the change log: every write, who did it, why, and what became of it."""
+    """Return the list of logged changes: every write, who made it, why, and its outcome."""
     log, location = services.tables.log, services.location
     columns = (
         NAME,

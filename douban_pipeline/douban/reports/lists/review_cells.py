@@ -1,4 +1,4 @@
-"""What a list shows of a video's newest verdict: the best candidate, the next, and labels of what stands against."""
+"""Cells for a video's newest verdict: the best candidate, the second, and labels of the objections."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LABELS: Mapping[str, str] = {
 
 
 def labels_of(codes: Iterable[str], *, locked: bool = False) -> tuple[str, ...]:
-    """Return the labels of what stands against a link, each once."""
+    """Return the labels of the objections to a link, each once."""
     against = [*codes, *([Code.ID_LOCKED] if locked else [])]
     return tuple(dict.fromkeys(_LABELS[code] for code in against if code in _LABELS))
 
 
 def subject_lines(candidate: ReviewCandidate) -> str:
-    """Return a candidate as lines: title and year, then what else is known of it."""
+    """Return a candidate as lines: title and year, then its other known facts."""
     facts = candidate.facts
     known = (
         "、".join(facts.get("regions") or ()),
@@ -50,7 +50,7 @@ def subject_lines(candidate: ReviewCandidate) -> str:
 def review_cells(
     row: Mapping[Any, Any], verdict: Mapping[Any, Any] | None, candidates: Sequence[ReviewCandidate]
 ) -> dict[str, Any]:
-    """Return the cells of a list that are about a video's candidates."""
+    """Return the cells about a video's candidates."""
     best = candidates[0] if candidates else None
     second = candidates[1] if len(candidates) > 1 else None
     reasons = list((verdict["reasons"] or ()) if verdict else ())

@@ -1,4 +1,4 @@
-"""Many groups of duplicates at once: in each one video keeps the id, the others lose it, by the rule that is given."""
+"""Settles many groups of duplicates at once: in each, one video keeps the id by the given rule, the others lose it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 
 MOST_GROUPS = 1000
-"""Groups of one launch."""
+"""Most groups of one launch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettledGroup:
-    """What is proposed for one group: who keeps the id and why, who loses it, and whose lock is in the way."""
+    """The proposal for one group: which video keeps the id and why, which lose it, and which are locked."""
 
     douban_id: int
     keep: GroupMember
@@ -32,7 +32,7 @@ class SettledGroup:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The groups that are settled, and subjects that are none: fewer than two videos carry them."""
+    """The settled groups, subjects without a group (fewer than two videos have them), and groups that are too large."""
 
     groups: tuple[SettledGroup, ...]
     no_groups: tuple[int, ...]
@@ -51,18 +51,18 @@ class Settlement:
 def settlement(
     services: Services, douban_ids: Sequence[int], keeper: Keeper, *, every_group: bool, most: int, largest: int
 ) -> Settlement:
-    """Return what becomes of groups.
+    """Return the proposal for the requested groups.
 
     Args:
         services: Database and settings.
         douban_ids: The subjects that the groups share.
-        keeper: The rule by which one video of each keeps the id.
+        keeper: The rule by which one video of each group keeps the id.
         every_group: Take all groups, the smallest first; ``douban_ids`` is empty then.
-        most: At most so many groups.
+        most: Most groups.
         largest: Groups of more videos are left to a person: an id that hundreds share was written by a program.
 
     Raises:
-        ProblemsError: Neither subjects nor all groups are asked for, or both; or a number is out of bounds.
+        ProblemsError: Neither subjects nor all groups are requested, or both; or a number is out of range.
     """
     problems = []
     if bool(douban_ids) == every_group:
@@ -81,7 +81,7 @@ def settlement(
 
 
 def _sizes(services: Services, douban_ids: Sequence[int]) -> dict[int, int]:
-    """Return how many videos share each subject, the fewest first; of all subjects if none are named."""
+    """Return how many videos share each subject, the fewest first; for all subjects if none are named."""
     video, size = services.tables.video, func.count()
     query = (
         select(video.c.vod_douban_id, size)

@@ -1,6 +1,6 @@
-"""The numbers on top of everything: how many videos there are of each sort, what is due today, and what was done.
+"""Numbers of the home page: videos by state, what is due today, and what was done.
 
-Each is one query by an index, most of them from the index alone, so that they can be counted every two minutes.
+Each is one query by index, most of them read from the index alone, so that they can be counted every two minutes.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from douban_pipeline.matching.codes import LABELS
 
 UNWRITTEN_DAYS = 7
 _CONFLICTS = tuple(label for label in LABELS.values() if label.endswith("冲突"))
-"""What reasons of videos in review begin their sentences with, where two known facts contradict each other."""
+"""Labels with which a review reason's sentences begin where two known facts contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How many there are.
+    """Counts of videos, tasks, decisions and writes.
 
     Attributes:
         total: Videos on the site.
-        with_id: Of them, with an id in the CMS.
-        without_id: Without one.
-        unchecked: That no search has looked for yet, or must look for again.
-        not_found: That a search found no subject for.
-        in_review: That wait for a person.
-        ignored: That are left alone.
-        shared: That carry an id which others carry too.
-        conflicts: Of those that wait for a person, with a conflict of title, year, region, director or kind.
-        unwritten: Writes of `UNWRITTEN_DAYS` days that were refused or found something else in the CMS.
-        locked_ids: With a locked id.
-        locked_intros: With a locked synopsis.
-        due_now: Whose visit is due.
-        due_today: Whose visit is due before midnight in the site's zone, those due by now among them.
-        done_today: Tasks that ended well since midnight.
+        with_id: Videos with an id in the CMS.
+        without_id: Videos without one.
+        unchecked: Videos that were never searched for, or must be searched for again.
+        not_found: Videos for which a search found no subject.
+        in_review: Videos that wait for a person.
+        ignored: Videos that are ignored.
+        shared: Videos that share their id with other videos.
+        conflicts: Videos that wait for a person, with a conflict of title, year, region, director or kind.
+        unwritten: Writes of the last `UNWRITTEN_DAYS` days that were refused or in conflict with the CMS.
+        locked_ids: Videos with a locked id.
+        locked_intros: Videos with a locked synopsis.
+        due_now: Videos whose visit is due.
+        due_today: Videos whose visit is due before midnight in the site's time zone, including those due now.
+        done_today: Tasks that succeeded since midnight.
         failed_today: Tasks that were given up since midnight.
         open_tasks: Tasks in the queue.
         decisions: Decisions that are not applied yet.
@@ -72,7 +72,7 @@ class Statistics:
 
 
 def statistics(services: Services) -> Statistics:
-    """Return the numbers of this moment."""
+    """Return the current numbers."""
     video, task, log = services.tables.video, services.tables.task, services.tables.log
     now, zone = services.clock.now(), services.settings.zone
     today = day_of(now, zone).date

@@ -1,4 +1,4 @@
-"""Lists of videos: what waits for a person, has no id, has a locked one, and what is known of the intros."""
+"""Lists of videos: in review, without an id, with a locked id, and the state of their intros."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACTIONS = ListColumn("links", "操作", ColumnKind.LINKS)
 
 
 def category_names(services: Services) -> Mapping[int, str]:
-    """Return the site's categories as a list names them."""
+    """Return the names of the site's categories, as lists show them, by id."""
     return {each.type_id: f"{readable(each.name)}（{each.type_id}）" for each in services.categories.values()}
 
 
@@ -45,7 +45,7 @@ def video_rows(
     time: Column[Any],
     source: Orderable,
 ) -> ListRows:
-    """Return where a list of videos is: in our state table, joined with the CMS's where that is needed."""
+    """Return the rows of a list of videos: our state table, joined with the CMS's where needed."""
     video, vod = services.tables.video, services.cms.vod
     return ListRows(
         key=video.c.vod_id,
@@ -63,7 +63,7 @@ def video_rows(
 
 
 def known_of(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, RowMapping]:
-    """Return what lists show of both rows of these videos; one that the CMS has no more is left out."""
+    """Return the columns of our row and the CMS's row that lists show, by video; deleted videos are left out."""
     vod, video = services.cms.vod, services.tables.video
     names = "vod_id vod_name vod_pic vod_year vod_area vod_director vod_hits vod_time type_id"
     query = (
@@ -77,7 +77,7 @@ def known_of(services: Services, connection: Connection, vod_ids: Sequence[int])
 
 
 def named(row: Mapping[Any, Any], categories: Mapping[int, str], site: VideoSite) -> dict[str, Any]:
-    """Return the cells that every list of videos begins with."""
+    """Return the cells that all lists of videos share."""
     return {
         "picture": site.poster(row["vod_id"], str(row["vod_pic"] or "")) or None,
         "vod_id": row["vod_id"],
@@ -106,7 +106,7 @@ def _common(location: str) -> dict[str, ListLink]:
 
 
 def review_list(services: Services) -> NamedList:
-    """Return the videos that wait for a person: doubtful matches and ids, and those that failed again and again."""
+    """Return the list of videos that wait for a person: doubtful matches and ids, and repeated failures."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
     waiting = or_(
@@ -183,7 +183,7 @@ def review_list(services: Services) -> NamedList:
 
 
 def missing_list(services: Services) -> NamedList:
-    """Return the live videos without an id."""
+    """Return the list of live videos without an id."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
     columns = (
@@ -251,7 +251,7 @@ def missing_list(services: Services) -> NamedList:
 
 
 def locked_list(services: Services) -> NamedList:
-    """Return the videos whose id no automatic run may change."""
+    """Return the list of videos whose id no automatic run may change."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
     columns = (
@@ -315,7 +315,7 @@ def locked_list(services: Services) -> NamedList:
 
 
 def intros_list(services: Services) -> NamedList:
-    """Return the videos whose intro is locked, was written by the model, or failed."""
+    """Return the list of videos whose intro is locked, was written by the model, or failed."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
     columns = (

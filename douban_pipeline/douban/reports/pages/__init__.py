@@ -1,1 +1,1 @@
-"""Reports for people: what the library as a whole looks like."""
+"""Reports for people on the whole library."""

@@ -1,7 +1,7 @@
 """Unpartitioned reports for people. Assets that compare across shards and write nothing to the CMS belong here.
 
-What a report finds is in the modules beside, what it shows in `tabs`; here it is published: numbers and tables as
-metadata, and a sheet among the report files.
+Other modules of this package read the data of a report and lay out its page. This module publishes it: numbers and
+tables as metadata, and a page among the report files.
 """
 
 import dagster as dg
@@ -27,11 +27,11 @@ from douban_pipeline.douban.reports.video_site import VideoSite, posters_of
 from douban_pipeline.douban.services import Services
 
 _MOST = 5000
-"""Entries of a sheet that a telephone still opens."""
+"""Most entries of a page; a phone can still open it."""
 
 
 class MissingConfig(LaunchpadConfig):
-    """How much is listed."""
+    """How many videos are listed."""
 
     most: int = Field(
         500,
@@ -42,7 +42,7 @@ class MissingConfig(LaunchpadConfig):
 
 
 class DuplicatesConfig(LaunchpadConfig):
-    """What is proposed, and how much is listed."""
+    """Which video of a group is proposed to be kept, and how many groups are listed."""
 
     keeper: Keeper = Field(
         Keeper.best_match,
@@ -76,11 +76,11 @@ def missing_douban_ids(config: MissingConfig, services: dg.ResourceParam[Service
     "由，附处理链接（先试运行）。机器从不合并或删除影片。"
 )
 def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Groups of videos that may be one: by shared Douban id, and by equal name, number, year and kind.
+    """Groups of likely duplicate videos: by shared Douban id, and by equal name, number, year and kind.
 
-    Each with the one that is proposed to be kept, by the rule `keeper` of the config, and why; and with a link that
+    Each group shows which video is proposed to be kept, by the rule `keeper` of the config, and why; and a link that
     opens `record_batch_decisions` to clear the id of the others, or to ignore those without one. The link's batch is
-    a dry run first. Nothing is ever merged or deleted by the machine, and locked videos are named.
+    a dry run first. The pipeline never merges or deletes videos; locked videos are named.
     """
     services.ready()
     by_subject = subject_groups(services, config.keeper, most=config.most)
@@ -92,10 +92,10 @@ def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Servi
     "自动运行不会改动的豆瓣 ID：谁、何时、为何锁定。锁定后又在 CMS 里被改掉的排在最前。每条附解锁、改锁的启动页链接。"
 )
 def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Douban ids that no automatic run may change: whose word each is, since when, who locked it and why.
+    """Douban ids that no automatic run may change: the source of each, since when it is locked, by whom and why.
 
-    Those that the CMS has otherwise come first: somebody changed them there after they were locked. Each with a link
-    that opens `record_decisions` to unlock it, and to lock what the CMS has instead.
+    Ids that differ in the CMS come first: somebody changed them there after they were locked. Each has a link that
+    opens `record_decisions` to unlock it, and one to lock the CMS's value instead.
     """
     services.ready()
     return _published(services, locked_report(locked_ids(services)))
@@ -108,8 +108,8 @@ def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeRes
 def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Intros: which are locked, which fail and why, how many wait, what the fact guard refuses, what they cost.
 
-    Failures, refusals and costs are of the last 30 days. Each video with links that open `record_decisions` to have
-    its intro written anew, and to lock or unlock it.
+    Failures, refusals and costs are of the last 30 days. Each video has links that open `record_decisions` to rewrite
+    its intro, and to lock or unlock it.
     """
     services.ready()
     return _published(services, intros_report(intros(services)))
@@ -119,19 +119,19 @@ def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     "任务、决定和变更：哪些没有进展及原因，哪些决定被拒绝，谁写了什么。未写入的变更附处理办法，最新变更附撤销链接。"
 )
 def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """Tasks, decisions and changes: what does not move and why, what was not applied, what was written by whom.
+    """Tasks, decisions and changes: what makes no progress and why, what was not applied, what was written by whom.
 
-    Open tasks by stage, who holds them, why they were deferred, and the failures of seven days by reason; decisions
-    that wait or were refused; changes that were refused or are in conflict, each with what to do about it; the newest
-    changes, each with a link that opens `revert_changes` for its batch; and the changes of 30 days by day, action and
-    operator. How fast and how well the pipeline works is shown by `pipeline_health`.
+    Open tasks by stage, which runs hold them, why they were deferred, and the failures of seven days by reason;
+    decisions that wait or were refused; changes that were refused or are in conflict, each with what to do about it;
+    the newest changes, each with a link that opens `revert_changes` for its batch; and the changes of 30 days by day,
+    action and operator. `pipeline_health` shows throughput and failure rates.
     """
     services.ready()
     return _published(services, tasks_and_log_report(tasks_and_log_of(services)))
 
 
 def _published(services: Services, report: ReportPage) -> dg.MaterializeResult:
-    """Write the sheet of a report, and return its numbers and tables as metadata."""
+    """Write the page of a report, and return its numbers and tables as metadata."""
     settings = services.settings
     with reading(services.engine) as connection:
         posters = posters_of(services, connection, report.videos)

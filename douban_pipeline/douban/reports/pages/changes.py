@@ -1,4 +1,4 @@
-"""The change log as people read it: what was written last, how much of what, and what was not written and why."""
+"""The change log for people: the newest writes, their number by day, and what was not written and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoggedChange:
     """A change as it is listed.
 
     Attributes:
-        what: The columns it is about, the id with its values.
+        what: The changed columns; for the id also its values.
         at: When it was prepared (UTC).
     """
 
@@ -43,7 +43,9 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True)
 class DayOfChanges:
-    """Changes that were written on one day of the site's zone, of one action and operator; some reverted since."""
+    """Number of changes written on one day of the site's time zone by action and operator, and of those reverted
+    since.
+    """
 
     day: date
     action: str
@@ -54,7 +56,7 @@ class DayOfChanges:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What a person may do about a change that was not written: a sentence, and decisions that serve."""
+    """What a person can do about a change that was not written: a sentence, and suitable decisions."""
 
     text: str
     actions: tuple[DecisionAction, ...] = ()
@@ -68,7 +70,7 @@ def newest_changes(services: Services, connection: Connection) -> list[LoggedCha
 
 
 def troubled_changes(services: Services, connection: Connection) -> tuple[int, list[LoggedChange]]:
-    """Return the changes of the last `TROUBLE_DAYS` days that were refused or are in conflict: how many, the newest."""
+    """Return the number and the newest of the changes of `TROUBLE_DAYS` days that were refused or are in conflict."""
     log = services.tables.log
     since = services.clock.now() - timedelta(days=TROUBLE_DAYS)
     troubled = (log.c.state.in_([ChangeState.CONFLICT, ChangeState.REFUSED]), log.c.prepared_at >= since)
@@ -97,7 +99,7 @@ def logged_change(row: RowMapping) -> LoggedChange:
 
 
 def days_of_changes(services: Services, connection: Connection) -> list[DayOfChanges]:
-    """Return what was written in the last `DAYS` days by day, action and operator, the newest day first."""
+    """Return the changes of the last `DAYS` days by day, action and operator, the newest day first."""
     log, zone = services.tables.log, services.settings.zone
     today = day_of(services.clock.now(), zone).date
     reverted = func.sum(case((log.c.state == ChangeState.REVERTED, 1), else_=0))
@@ -124,7 +126,7 @@ _REMEDIES: Sequence[tuple[str, Remedy]] = (
     ("已被忽略", Remedy("忽略优先。不应忽略时重新匹配。", (DecisionAction.rematch,))),
     ("容纳不下", Remedy("在 CMS 中扩宽该列或改用 utf8mb4，或将该列的写入策略设为 never。")),
 )
-"""By what the change log says of a write that it refused."""
+"""Remedies by a part of the reason that the change log gives for a refused write."""
 
 
 def remedy_of(change: LoggedChange) -> Remedy:

@@ -1,6 +1,6 @@
-"""Videos that may be one: by subject, and by name. Reported only; a duplicate is never merged by the machine.
+"""Likely duplicate videos: by subject, and by name. They are only reported, never merged automatically.
 
-Over the whole library only keys are held, 17 bytes a video; everything else is read for the groups that are shown.
+For the whole library only keys are held in memory, 17 bytes per video; all else is read for the shown groups only.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from douban_pipeline.matching.site_videos import kind_of_category
 
 _KEY_COLUMNS = ("vod_name", "vod_year", "type_id", "vod_douban_id")
 _READ = 5000
-"""Rows of `mac_vod` read at once. It is MyISAM: a long read keeps the site from counting its visitors."""
+"""Rows of `mac_vod` read at once. The table is MyISAM: a long read blocks the site's writes of visitor counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Videos that may be one.
+    """A group of likely duplicates.
 
     Attributes:
-        by: ``subject`` (they carry one Douban id) or ``title`` (equal name, number, year and kind).
+        by: ``subject`` (they share one Douban id) or ``title`` (equal name, number, year and kind).
         key: The id or the name they share.
         members: The videos, the one to keep first.
-        why: Why that one.
+        why: Why that one should be kept.
     """
 
     by: str
@@ -50,23 +50,23 @@ class DuplicateGroup:
 
     @property
     def keep(self) -> GroupMember:
-        """The one to keep."""
+        """The video to keep."""
         return self.members[0]
 
     @property
     def others(self) -> tuple[GroupMember, ...]:
-        """The others."""
+        """The other videos."""
         return self.members[1:]
 
     @property
     def unlinked(self) -> tuple[GroupMember, ...]:
-        """The others that nobody linked; linked ones are a group by subject, or other works."""
+        """The others without a link; linked ones belong to a group by subject or are different works."""
         return tuple(member for member in self.others if member.origin is LinkOrigin.NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroups:
-    """Groups of one sort: how many there are, how many videos are in them, and the first of them, the largest first."""
+    """Groups of one kind: their number, the number of videos in them, and the first groups, the largest first."""
 
     count: int
     videos: int
@@ -74,7 +74,7 @@ class DuplicateGroups:
 
 
 def subject_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
-    """Return the groups of videos that carry one confirmed id, the first ``most`` in full."""
+    """Return the groups of videos that share a confirmed id, the first ``most`` in full."""
     video = services.tables.video
     size = func.count()
     query = (
@@ -97,18 +97,18 @@ def subject_groups(services: Services, keeper: Keeper, *, most: int) -> Duplicat
         every = members_of(services, connection, [vod_id for group in vod_ids.values() for vod_id in group])
     groups = []
     for douban_id, group in vod_ids.items():
-        # The id is what a batch will go by: a video that got another one since it was read is left out.
+        # A batch selects by id: a video whose id changed since the first query is left out.
         members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
         groups.append(_group(services, "subject", str(douban_id), members, keeper))
     return DuplicateGroups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
 
 
 def linked_conditions(services: Services) -> list[ColumnElement[bool]]:
-    """Return the conditions that a video carries an id that counts."""
+    """Return the conditions that a live video has a confirmed id."""
     video = services.tables.video
     return [
         video.c.vod_douban_id > 0,
-        # An id that is in doubt says nothing of who shares it.
+        # A doubtful id is no evidence that videos are duplicates.
         video.c.douban_review_status == ReviewStatus.CONFIRMED,
         video.c.douban_next_sync_at.is_not(None),
     ]
@@ -117,7 +117,7 @@ def linked_conditions(services: Services) -> list[ColumnElement[bool]]:
 def title_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
     """Return the groups of videos with equal name, number, year and kind, the first ``most`` in full.
 
-    Left out are videos that are ignored: somebody looked at them; and groups of which every video is linked: with one
+    Ignored videos are left out, since a person has seen them. So are groups whose videos are all linked: with one
     subject they are a group by subject, with several they are known to be different works.
     """
     groups = _equal_titles(services)
@@ -147,7 +147,7 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
             if not title.base:
                 continue
             year = year_of(row["vod_year"]) or title.year
-            # Two different ones have the same 64 bits about once in a thousand million libraries.
+            # A collision of two 64-bit hashes is negligibly rare: about once in 10^9 libraries.
             keys.append(hash((title.form, title.number_kind, title.distinct_editions, year, kinds[type_id])))
             ids.append(vod_id)
             linked.append(row["vod_douban_id"] > 0 and vod_id not in doubtful)
@@ -155,8 +155,8 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
 
 
 def _equal(ids: array[int], keys: array[int], linked: array[int]) -> list[Sequence[int]]:
-    """Return the ids that share a key with another, of every key of which not all are linked."""
-    import pandas  # takes a third of a second to load, which no run of the chain has to wait for
+    """Return the groups of ids with equal keys, except groups in which all are linked."""
+    import pandas  # takes a third of a second to load, so it is loaded only here
 
     table = pandas.DataFrame({"id": ids, "key": keys, "linked": linked})
     shared = table[table["key"].duplicated(keep=False)]
@@ -174,7 +174,7 @@ def _of_status(services: Services, status: ReviewStatus) -> frozenset[int]:
 def _group(
     services: Services, by: str, key: str, members: Sequence[GroupMember], keeper: Keeper
 ) -> DuplicateGroup | None:
-    """Return a group; None for one of which only one is left."""
+    """Return a group; None if fewer than two videos are left."""
     if len(members) < 2:
         return None
     best, next_best, *others = ranked(members, keeper)
@@ -247,7 +247,7 @@ def _origin_of(row: Mapping[Any, Any]) -> LinkOrigin:
 
 
 def _scores(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, float]:
-    """Return what the newest verdict of each video says of the subject that it is linked to."""
+    """Return each video's score for its linked subject, from its newest verdict."""
     candidate, newest = services.tables.candidate, newest_verdicts(services, list(linked))
     query = select(candidate.c.vod_id, candidate.c.douban_id, candidate.c.score).join(
         newest, newest.c.verdict_id == candidate.c.verdict_id
@@ -256,7 +256,7 @@ def _scores(services: Services, connection: Connection, linked: Mapping[int, int
 
 
 def _link_times(services: Services, connection: Connection, linked: Mapping[int, int]) -> dict[int, datetime]:
-    """Return when each video was last linked to the subject that it is linked to, for links that we wrote."""
+    """Return when each video was last linked to its current subject, for links that we wrote."""
     log = services.tables.log
     query = (
         select(log.c.vod_id, log.c.new_values, log.c.applied_at)

@@ -1,4 +1,4 @@
-"""The tab of likely duplicates."""
+"""The page of likely duplicates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
 )
 
 _NAMED = 10
-"""Members of a group that are named."""
+"""Most members of a group that are named."""
 
 _RULES = {
     Keeper.best_match: "匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）",
@@ -42,7 +42,7 @@ ORIGINS = {
 def duplicates_report(
     by_subject: DuplicateGroups, by_title: DuplicateGroups, keeper: Keeper, zone: ZoneInfo
 ) -> ReportPage:
-    """Return the report of likely duplicates."""
+    """Return the page of likely duplicates."""
     return ReportPage(
         name="duplicate_reports",
         title="疑似重复的影片",
@@ -103,7 +103,7 @@ def _linked(moment: datetime, zone: ZoneInfo) -> str:
 
 
 def _touched(group: DuplicateGroup) -> tuple[GroupMember, ...]:
-    """Return the members that the proposed batch is about: no batch clears what is locked."""
+    """Return the members that the proposed batch changes: no batch clears locked ids."""
     if group.by == "subject":
         return tuple(member for member in group.others if not member.locked)
     return group.unlinked

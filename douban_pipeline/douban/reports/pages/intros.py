@@ -1,4 +1,4 @@
-"""Intros as people look after them: what is locked, what fails, what waits, what the guard refuses, what it costs."""
+"""Data of the intro report: locked, failed and waiting intros, refusals of the guard, and costs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 DAYS = 30
-"""How many days back failures, refusals and costs are shown."""
+"""Number of days for which failures, refusals and costs are shown."""
 
 MOST = 100
-"""Locked intros of each sort, and failures, that are listed."""
+"""Most locked intros of each kind, and most failures, that are listed."""
 
 _ALL = 1_000_000
 
 
 @dataclass(slots=True)
 class GuardRefusals:
-    """What the guard refused for one kind of violation: how often, in how many videos, and a sentence of it."""
+    """The guard's refusals for one kind of violation: how often, in which videos, and an example sentence."""
 
     times: int = 0
     videos: set[int] = field(default_factory=set)
@@ -43,7 +43,7 @@ class GuardRefusals:
 
 @dataclass(slots=True)
 class DaySpending:
-    """What a day's calls of the language model cost, and what became of the answers."""
+    """Cost of a day's calls of the language model, and the outcomes of the answers."""
 
     calls: int = 0
     written: int = 0
@@ -55,7 +55,7 @@ class DaySpending:
 
 def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRefusals], dict[date, DaySpending]]:
     """Return the refusals by kind of violation and the spending by day, of the last `DAYS` days."""
-    import pandas  # only a run that makes this report has to wait for it to load
+    import pandas  # loaded only by a run that needs it
 
     intro, zone = services.tables.intro, services.settings.zone
     today = day_of(services.clock.now(), zone).date
@@ -85,7 +85,7 @@ def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRe
 
 
 def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
-    """Return the violations by kind; of each the newest sentence as an example."""
+    """Return the violations by kind, each with its newest sentence as an example."""
     refused = refused.assign(
         code=[each["code"] for each in refused["violations"]], text=[each["text"] for each in refused["violations"]]
     )
@@ -97,7 +97,7 @@ def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
 
 @dataclass(frozen=True, slots=True)
 class LockedIntro:
-    """A locked intro: whose it is (the model's name, empty for a person's), and since when (UTC)."""
+    """A locked intro: its author (the model's name, empty for a person), and since when it is locked (UTC)."""
 
     vod_id: int
     model: str
@@ -106,7 +106,7 @@ class LockedIntro:
 
 @dataclass(frozen=True, slots=True)
 class FailedIntro:
-    """A video whose intro failed in the last `DAYS` days and has not come since: how often, when last, and why."""
+    """A video whose intro failed in the last `DAYS` days and was not written since: how often, when last, and why."""
 
     vod_id: int
     times: int
@@ -117,7 +117,7 @@ class FailedIntro:
 
 @dataclass(frozen=True, slots=True)
 class SourcelessIntro:
-    """A video whose synopsis at Douban is too short for an intro: why, and when that was found."""
+    """A video whose synopsis at Douban is too short for an intro: the reason, and when it was found."""
 
     vod_id: int
     reason: str
@@ -126,7 +126,7 @@ class SourcelessIntro:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Open tasks of one status: how many, how many of them may not be taken on yet, and when the first was queued."""
+    """Open tasks of one status: how many, how many of them may not be started yet, and when the first was queued."""
 
     status: str
     count: int
@@ -136,7 +136,7 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class UnqueuedIntros:
-    """Videos that shall get an intro and have no task yet: how many, and since when the first could have had one."""
+    """Videos that are due for an intro and have no task yet: how many, and since when the first is due."""
 
     count: int
     oldest: datetime | None
@@ -144,22 +144,22 @@ class UnqueuedIntros:
 
 @dataclass(frozen=True, slots=True)
 class Intros:
-    """Everything that is shown.
+    """Data of the report.
 
     Attributes:
-        on: Whether intros are written at all.
-        locked_by_model: How many the model wrote and locked.
-        locked_by_people: How many a person locked.
-        locked: The newest of both sorts, a person's first.
+        on: Whether writing of intros is enabled.
+        locked_by_model: Number of intros that the model wrote and locked.
+        locked_by_people: Number of intros that a person locked.
+        locked: The newest of both kinds, those locked by a person first.
         failed: The newest failures.
-        failed_count: How many there are.
+        failed_count: Number of failures.
         sourceless: The newest videos without a source text for an intro, of the last `DAYS` days.
-        sourceless_count: How many there are.
+        sourceless_count: Number of these videos.
         queued: Open tasks.
-        waiting: Videos without a task; None where intros are switched off.
-        refusals: By kind of violation, the most frequent first.
+        waiting: Due videos without a task; None if intros are disabled.
+        refusals: Refusals by kind of violation, the most frequent first.
         days: Spending by day, the newest first.
-        names: How the videos listed are called.
+        names: Names of the listed videos.
         texts: Their synopses in the CMS, as plain text.
     """
 
@@ -180,12 +180,12 @@ class Intros:
 
     @property
     def usd(self) -> float:
-        """US dollars of all days."""
+        """Cost of all days, in US dollars."""
         return sum(day.usd for day in self.days.values())
 
 
 def intros(services: Services) -> Intros:
-    """Return what the report shows of intros."""
+    """Return the data of the intro report."""
     on = services.settings.ai_intros
     with reading(services.engine) as connection:
         by_model, by_people = _locked_counts(services, connection)
@@ -215,7 +215,7 @@ def intros(services: Services) -> Intros:
 
 
 def _locked_counts(services: Services, connection: Connection) -> tuple[int, int]:
-    video = services.tables.video  # compared by =, here and below: for IS TRUE no server uses an index
+    video = services.tables.video  # compared with =, here and below: no server uses an index for IS TRUE
     of_people = func.sum(case((_of_people(services), 1), else_=0))
     row = connection.execute(select(func.count(), of_people).where(video.c.intro_locked == true())).one()
     people = int(row[1] or 0)
@@ -223,14 +223,14 @@ def _locked_counts(services: Services, connection: Connection) -> tuple[int, int
 
 
 def _of_people(services: Services) -> ColumnElement[bool]:
-    # The model's are signed when they are written; an unsigned one was locked as it was.
+    # The source is set when the model writes an intro; without one, a person locked the existing text.
     return services.tables.video.c.intro_ai_source == ""
 
 
 def _locked(services: Services, connection: Connection, *, of_people: bool) -> list[LockedIntro]:
-    """Return the newest locked intros of one sort."""
+    """Return the newest locked intros of one kind."""
     video = services.tables.video
-    # Of the model's there may be as many as videos: their order is that of an index.
+    # The model's intros may be as many as the videos, so they are ordered by an indexed column.
     moment = video.c.intro_lock_time if of_people else video.c.intro_ai_last_at
     query = (
         select(video.c.vod_id, video.c.intro_ai_source, video.c.intro_lock_time)
@@ -242,9 +242,9 @@ def _locked(services: Services, connection: Connection, *, of_people: bool) -> l
 
 
 def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
-    """Return the videos whose task failed lately, and whose intro has not come since.
+    """Return the videos whose task failed within `DAYS` days and whose intro was not written since.
 
-    Asked of the tasks, which have an index by time; the states are read of those alone.
+    The tasks are queried first, since they have an index by time; then the states of their videos are read.
     """
     task, video = services.tables.task, services.tables.video
     since = services.clock.now() - timedelta(days=DAYS)
@@ -268,7 +268,7 @@ def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
 
 
 def _sourceless(services: Services, connection: Connection) -> list[SourcelessIntro]:
-    """Return the videos whose newest task of the last `DAYS` days ended for want of a source text, the newest first."""
+    """Return the videos whose newest task of `DAYS` days ended because of a missing source text, the newest first."""
     task = services.tables.task
     since = services.clock.now() - timedelta(days=DAYS)
     query = (
@@ -294,7 +294,7 @@ def _queued(services: Services, connection: Connection) -> list[Queued]:
 
 
 def _waiting(services: Services) -> UnqueuedIntros:
-    """Count the due videos by the very rule that queues them, a shard at a time."""
+    """Return the due videos without a task, counted shard by shard with the rule that queues them."""
     due = DueIntros(services)
     count, oldest = 0, None
     for shard in range(SHARDS):

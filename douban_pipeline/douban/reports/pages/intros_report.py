@@ -1,4 +1,4 @@
-"""The tab of intros."""
+"""The page of intros."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from douban_pipeline.douban.wording import TASK_STATUSES, VIOLATIONS, word_for
 
 
 def intros_report(found: Intros) -> ReportPage:
-    """Return the report of intros."""
+    """Return the page of intros."""
     queued = sum(item.count for item in found.queued)
     waiting = found.waiting.count if found.waiting else 0
     locked = found.locked_by_model + found.locked_by_people

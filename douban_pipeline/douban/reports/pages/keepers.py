@@ -1,13 +1,13 @@
-"""Which video of a group of likely duplicates is proposed to be kept, and why. Pure; the choice is a person's.
+"""Which video of a group of likely duplicates is proposed to be kept, and why. Pure functions; a person decides.
 
 A rule is an order of criteria; the first on which two videos differ decides between them.
 
-- ``best_match``: whose word the link is (locked, a person's, an automatic match, the CMS's, none), score of the match,
+- ``best_match``: origin of the link (locked, a person, an automatic match, the CMS, none), score of the match,
   earliest link, most watched;
-- ``earliest_link``: earliest link, whose word it is, score, most watched;
-- ``popularity``: most watched, whose word it is, score, earliest link.
+- ``earliest_link``: earliest link, origin, score, most watched;
+- ``popularity``: most watched, origin, score, earliest link.
 
-Where all are equal the smallest id stays: it came first.
+If all are equal, the smallest id is kept: it was added first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from douban_pipeline.core.ui.presentation import local_time
 
 
 class Keeper(enum.Enum):
-    """Rules; members are named as they are typed into the launchpad."""
+    """Rules; members are named as they are entered in the launchpad."""
 
     best_match = "best_match"
     earliest_link = "earliest_link"
@@ -31,7 +31,7 @@ class Keeper(enum.Enum):
 
 
 class LinkOrigin(enum.IntEnum):
-    """Whose word a video's link is, the weightiest first."""
+    """Origin of a video's link, the most reliable first."""
 
     LOCKED = 1
     PERSON = 2
@@ -54,11 +54,11 @@ class GroupMember:
     """A video of a group.
 
     Attributes:
-        year: As its row has it.
+        year: The year in its row.
         douban_id: The current id, 0 for none.
-        origin: Whose word that is.
-        score: Of the match with it, if there was one.
-        linked_at: When it was linked; for an id that came with the row, when the row came.
+        origin: Origin of the id.
+        score: Score of the match with it, if there was one.
+        linked_at: When it was linked; for an id that came with the row, when the row was added.
         hits: How often it was watched.
     """
 
@@ -73,13 +73,13 @@ class GroupMember:
 
     @property
     def locked(self) -> bool:
-        """Whether clearing its id takes more than a batch."""
+        """Whether its id is locked, so that a batch cannot clear it."""
         return self.origin is LinkOrigin.LOCKED
 
 
 @dataclass(frozen=True, slots=True)
 class _Criterion:
-    """What is compared (the smaller stays), and what to say of the one that wins over the next best."""
+    """The sort key of a comparison (the smaller is kept), and the sentence that explains the first place."""
 
     key: Callable[[GroupMember], Any]
     reason: Callable[[GroupMember, GroupMember, ZoneInfo], str]
@@ -118,6 +118,6 @@ def ranked(members: Sequence[GroupMember], keeper: Keeper) -> list[GroupMember]:
 
 
 def keep_reason(best: GroupMember, next_best: GroupMember, keeper: Keeper, zone: ZoneInfo) -> str:
-    """Return what sets the first of a ranked group apart from its second."""
+    """Return the reason why the first of a ranked group comes before its second."""
     deciding = next(each for each in _ORDERS[keeper] if each.key(best) != each.key(next_best))
     return deciding.reason(best, next_best, zone)

@@ -1,4 +1,4 @@
-"""Locked Douban ids: whose word each is, who locked it and why, and whether the CMS still has it."""
+"""Locked Douban ids: the source of each, who locked it and why, and whether the CMS still has it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class LockedId:
     """A locked id.
 
     Attributes:
-        name: The video, as it is named in a table.
-        douban_id: The id that is locked; 0 is locked too: none is to be linked.
-        source: Whose word it is.
+        name: Name of the video in tables.
+        douban_id: The locked id; 0 may be locked too: the video must not be linked.
+        source: Source of the id.
         since: When it was locked (UTC).
         in_cms: The id that the CMS has; None for a deleted video.
         status: The video's status.
-        act: Who locked it and why, where that is known.
+        act: Who locked it and why, if known.
     """
 
     vod_id: int
@@ -52,13 +52,13 @@ class LockedId:
 
     @property
     def differs(self) -> bool:
-        """Whether the CMS has something else."""
+        """Whether the CMS has another id."""
         return self.in_cms is not None and self.in_cms != self.douban_id
 
 
 @dataclass(frozen=True, slots=True)
 class LockedIds:
-    """All of them by source, how many the CMS has otherwise or not at all, and the first: these, then the newest."""
+    """Counts by source, how many differ in the CMS or are deleted there, and the first: differing ones, then newest."""
 
     by_source: dict[str, int]
     differing: int
@@ -67,12 +67,12 @@ class LockedIds:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of locked ids."""
         return sum(self.by_source.values())
 
 
 def locked_ids(services: Services, *, most: int = MOST) -> LockedIds:
-    """Return the locked ids, the ``most`` pressing in full."""
+    """Return the locked ids, the first ``most`` in full."""
     video = services.tables.video
     query = select(
         video.c.vod_id,
@@ -116,7 +116,7 @@ def _locked(row: Row, names: VideoNames, in_cms: dict[int, int], acts: dict[int,
 
 
 def _ids_in_cms(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, int]:
-    """Return the ids that the CMS has, of the videos that exist."""
+    """Return the CMS's ids by video; deleted videos are left out."""
     vod = services.cms.vod
     found: dict[int, int] = {}
     for chunk in chunks(vod_ids):
@@ -126,7 +126,7 @@ def _ids_in_cms(services: Services, connection: Connection, vod_ids: Sequence[in
 
 
 def lock_origins(services: Services, connection: Connection, vod_ids: Sequence[int]) -> dict[int, LockOrigin]:
-    """Return who locked each id: the newest decision that was applied, or else the newest change that did."""
+    """Return who locked each id, by video: from the newest applied or queued decision, else from the newest change."""
     acts: dict[int, LockOrigin] = {}
     for chunk in chunks(vod_ids):
         acts.update(_decided(services, connection, chunk))

@@ -1,4 +1,4 @@
-"""The tab of locked Douban ids."""
+"""The page of locked Douban ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, word_for
 
 
 def locked_report(found: LockedIds) -> ReportPage:
-    """Return the report of locked ids."""
+    """Return the page of locked ids."""
     sources = [(source, count) for source, count in sorted(found.by_source.items(), key=lambda item: -item[1])]
     return ReportPage(
         name="locked_douban_ids",

@@ -1,4 +1,4 @@
-"""What several reports look up of given videos, some hundred at a time."""
+"""Queries that several reports share: names, synopses and newest verdicts of given videos, some hundred at a time."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from douban_pipeline.douban.services import Services
 
 
 def video_name(vod_id: int, title: str, year: int | None = None) -> str:
-    """Return a video as it is named in a table."""
+    """Return the name of a video in tables."""
     return f"{vod_id} {title}（{year}）" if year else f"{vod_id} {title}".rstrip()
 
 
 def newest_verdicts(services: Services, vod_ids: Collection[int]) -> Subquery:
-    """Return the ids of the newest verdict of each of ``vod_ids``, to be joined."""
+    """Return a subquery with the id of the newest verdict of each of ``vod_ids``."""
     verdict = services.tables.verdict
     newest = func.max(verdict.c.verdict_id).label("verdict_id")
     return select(newest).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id).subquery()
 
 
 class VideoNames(dict[int, str]):
-    """Videos as they are named in a table, by id; one that was deleted goes by its id."""
+    """Names of videos in tables, by id; a deleted video is named by its id."""
 
     def __missing__(self, vod_id: int) -> str:
-        """Return the name of a video that is not there any more."""
+        """Return the name of a deleted video."""
         return f"{vod_id}（已删除）"
 
 
 def synopses_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> dict[int, str]:
-    """Return the synopses that the CMS has of videos, as plain text; of those without one nothing."""
+    """Return the CMS's synopses as plain text, by video; videos without one are left out."""
     vod = services.cms.vod
     found: dict[int, str] = {}
     for chunk in chunks(sorted(set(vod_ids))):
@@ -43,7 +43,7 @@ def synopses_of(services: Services, connection: Connection, vod_ids: Collection[
 
 
 def names_of(services: Services, connection: Connection, vod_ids: Collection[int]) -> VideoNames:
-    """Return how videos are named in a table."""
+    """Return the names of videos in tables."""
     vod = services.cms.vod
     names = VideoNames()
     for chunk in chunks(sorted(set(vod_ids))):

@@ -1,6 +1,6 @@
-"""Live videos without a confirmed Douban id: those worth most to the site's visitors first.
+"""Live videos without a confirmed Douban id, the most valuable to the site's visitors first.
 
-Worth is `review.ordering.value_of`: how often a video was watched, and how recently the CMS changed it.
+The value is `review.ordering.value_of`: how often a video was watched, and how recently the CMS changed it.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class MissingVideo:
     """A video without a confirmed id.
 
     Attributes:
-        year: As its row has it.
+        year: The year in its row.
         hits: How often it was watched.
         updated: When the CMS last changed it (UTC).
-        reason: Why there is none, in Chinese.
-        looked_at: When it was last looked at (UTC).
-        visit: When it is looked at next (UTC).
+        reason: Why it has none, in Chinese.
+        looked_at: When it was last visited (UTC).
+        visit: When it is visited next (UTC).
         best: The best candidate, if there was any.
     """
 
@@ -64,19 +64,19 @@ class MissingVideo:
 
 @dataclass(frozen=True, slots=True)
 class MissingIds:
-    """All of them by status as people read it, and the first in their order."""
+    """Counts by status as people read it, and the first videos in order of value."""
 
     by_status: Mapping[ShownStatus, int]
     first: tuple[MissingVideo, ...]
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of videos without a confirmed id."""
         return sum(self.by_status.values())
 
 
 def missing_ids(services: Services, *, most: int) -> MissingIds:
-    """Return the videos without a confirmed id, the ``most`` valuable in full."""
+    """Return the videos without a confirmed id, the first ``most`` in full."""
     by_status: Counter[ShownStatus] = Counter()
     with reading(services.engine) as connection:
         waiting = _waiting(services, connection)
@@ -93,7 +93,7 @@ def missing_ids(services: Services, *, most: int) -> MissingIds:
 
 
 def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, ShownStatus]]:
-    """Return id and status of every live video in scope that has no id."""
+    """Return the video id and the status of every live video in scope without a Douban id."""
     video = services.tables.video
     query = select(video.c.vod_id, shown_status_column(video)).where(
         video.c.douban_review_status.in_(_SEARCHED),
@@ -105,7 +105,7 @@ def _waiting(services: Services, connection: Connection) -> Sequence[tuple[int, 
 
 
 def _places(services: Services, vod_ids: Sequence[int]) -> Iterator[tuple[float, int]]:
-    """Yield what each video is sorted by, some at a time: a long read of `mac_vod` would keep the site from writing."""
+    """Yield the sort value of each video, read in chunks: a long read of `mac_vod` would block the site's writes."""
     vod, now = services.cms.vod, services.clock.now()
     for chunk in chunks(vod_ids):
         query = select(vod.c.vod_id, vod.c.vod_hits, vod.c.vod_time).where(vod.c.vod_id.in_(chunk))

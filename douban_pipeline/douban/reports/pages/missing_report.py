@@ -1,4 +1,4 @@
-"""The tab of videos without a Douban id."""
+"""The page of videos without a Douban id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = "按价值排列：0.65 × 播放量（log₁₀，百万次为满）�
 
 
 def missing_report(found: MissingIds) -> ReportPage:
-    """Return the report of videos without an id."""
+    """Return the page of videos without an id."""
     statuses = (ShownStatus.UNCHECKED, ShownStatus.NOT_FOUND, ShownStatus.REVIEW)
     unchecked, not_found, in_review = (found.by_status.get(status, 0) for status in statuses)
     return ReportPage(

@@ -1,7 +1,7 @@
-"""How a report is shown: it is put together once as plain data (`ReportPage`), and rendered twice.
+"""Rendering of reports: a report is built once as plain data (`ReportPage`) and rendered in two forms.
 
-In Dagster's UI it is a table of Markdown a chapter; beside it is a sheet, one HTML file that needs no network and
-is read at a desk and on a phone. Outside text is escaped here, for both. Knows nothing of Dagster.
+In Dagster's UI each chapter is a Markdown table. The page is one HTML file that needs no network, for desktop and
+phone. External text is escaped here, for both. This module does not depend on Dagster.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.store.states import DecisionAction
 
 IN_UI = 50
-"""Rows of a chapter in Dagster's UI; the sheet has all of them."""
+"""Most rows of a chapter in Dagster's UI; the page has all of them."""
 
 _SHORT = 8
-"""Letters that need no second line."""
+"""Number of characters that fit in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SubjectCell:
 
 @dataclass(frozen=True, slots=True)
 class VideoCell:
-    """A video by its name, shown with its poster and as a link to its page on the site, where these are known."""
+    """A video, shown by its name with its poster and as a link to its page on the site, if these are known."""
 
     vod_id: int
     name: str
@@ -65,20 +65,20 @@ class LinkCell:
 
 @dataclass(frozen=True, slots=True)
 class NoteCell:
-    """Text that is read second."""
+    """Secondary text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinesCell:
-    """Several cells in one, a line each."""
+    """Several cells in one, each on its own line."""
 
     cells: tuple[Cell, ...]
 
     @property
     def is_links(self) -> bool:
-        """Whether all of them are links, which are shown side by side."""
+        """Whether all cells are links, which are shown side by side."""
         return all(isinstance(each, LinkCell) for each in self.cells)
 
 
@@ -92,10 +92,10 @@ class Chapter:
     Attributes:
         key: Its name in Dagster's metadata.
         title: Its heading.
-        rows: Cells by head; all rows have the same heads.
-        note: What a reader has to know of it.
-        empty: What is said where it has no rows.
-        total: How many there are of what the rows are, of which ``rows`` may be only the first; shown in the heading.
+        rows: Cells by column heading; all rows have the same headings.
+        note: Explanation for the reader.
+        empty: Text shown if there are no rows.
+        total: Total number of rows, of which ``rows`` may be only the first; shown in the heading.
     """
 
     key: str
@@ -107,12 +107,12 @@ class Chapter:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Total number of rows."""
         return len(self.rows) if self.total is None else self.total
 
     @property
     def heads(self) -> list[str]:
-        """The heads of the columns that hold anything."""
+        """The headings of the columns that are not empty."""
         first = self.rows[0] if self.rows else {}
         return [head for head in first if any(_holds(row[head]) for row in self.rows)]
 
@@ -132,14 +132,14 @@ class ReportPage:
     """A report.
 
     Attributes:
-        name: The asset.
+        name: Name of the asset.
         title: Its heading.
-        about: What it is about, in a sentence.
-        counts: Numbers for Dagster's metadata, which draws them over time.
-        cards: Numbers on top of the sheet.
+        about: What it is about, in one sentence.
+        counts: Numbers for Dagster's metadata, which Dagster plots over time.
+        cards: Numbers at the top of the page.
         chapters: Its tables.
-        lead: A line on top that says how things are, and whether that is ``good`` or ``bad``.
-        plots: Drawings at its end, as SVG of `core.ui.plots`.
+        lead: First line with the overall state, and whether that is ``good`` or ``bad``.
+        plots: Plots at the end of the page, as SVG from `core.ui.plots`.
     """
 
     name: str
@@ -152,19 +152,19 @@ class ReportPage:
     plots: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuse names that would hide one another."""
+        """Refuse duplicate names of metadata."""
         names = [*self.counts, *(chapter.key for chapter in self.chapters)]
         if len(set(names)) < len(names):
             raise ValueError(f"{self.name}: a number and a table have one name among {names}")
 
     @property
     def file(self) -> str:
-        """Name of the sheet."""
+        """File name of the page."""
         return f"{self.name}.html"
 
     @property
     def videos(self) -> set[int]:
-        """The videos that are shown, by id."""
+        """Ids of the shown videos."""
         cells = (cell for chapter in self.chapters for row in chapter.rows for cell in row.values())
         return {vod_id for cell in cells for vod_id in _videos(cell)}
 
@@ -180,14 +180,14 @@ def _videos(cell: Cell) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class PageFrame:
-    """For whom a report is rendered.
+    """Context in which a report is rendered.
 
     Attributes:
-        zone: The site's zone, in which times are shown.
-        ui_url: Address of Dagster's UI, which a sheet puts before the paths of links.
+        zone: The site's time zone, in which times are shown.
+        ui_url: Address of Dagster's UI, which is put before the paths of links on the page.
         location: Code location of the launchpads, see `Launchpad.path`.
         site: The video site.
-        posters: Addresses of posters by video, empty for none; a video that the CMS has no more is not in it.
+        posters: Addresses of posters by video, empty for none; deleted videos are left out.
     """
 
     zone: ZoneInfo
@@ -197,17 +197,17 @@ class PageFrame:
     posters: Mapping[int, str] = field(default_factory=dict)
 
     def video_page(self, vod_id: int) -> str:
-        """Return the address of a video's page on the site, empty for one that has none."""
+        """Return the address of a video's page on the site, empty if it has none."""
         return self.site.address(vod_id) if vod_id in self.posters else ""
 
 
 def decision(text: str, vod_id: int, action: DecisionAction, **given: Any) -> LinkCell:
-    """Return a link to `record_decisions` with one decision; a person adds the name, and what ``given`` leaves open."""
+    """Return a link to `record_decisions` with one decision; a person adds the name and what ``given`` leaves out."""
     return LinkCell(text, decide(vod_id, action, dry_run=False, **given))
 
 
 def markdown(chapter: Chapter, frame: PageFrame) -> str:
-    """Return a chapter's first `IN_UI` rows as Dagster's UI shows them."""
+    """Return a chapter's first `IN_UI` rows as Markdown for Dagster's UI."""
     rows = [{head: _marked(row[head], frame) for head in chapter.heads} for row in chapter.rows[:IN_UI]]
     text = panel(rows, most=IN_UI)
     more = f"\n\n前 {len(rows)} 行，共 {chapter.count} 行。" if chapter.count > len(rows) else ""
@@ -236,8 +236,8 @@ def _marked(cell: Cell, frame: PageFrame) -> Markdown:
 def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_seconds: int = 0) -> str:
     """Return a report as an HTML page.
 
-    Its tables can be sorted and filtered, but for a page that a browser reads again every ``renewed_seconds``, which
-    would undo it; 0 is never.
+    If ``renewed_seconds`` is not 0, browsers reload the page at that interval. Its tables cannot be sorted and filtered
+    then, since a reload would undo it.
     """
     made = local_time(now, frame.zone).replace("\u00a0", " ")
     about = (
@@ -267,7 +267,7 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_second
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A cell as the template takes it: ``kind`` is ``text``, ``note``, ``link``, ``links``, ``lines`` or ``video``."""
+    """A cell for the template; ``kind`` is ``text``, ``note``, ``link``, ``links``, ``lines`` or ``video``."""
 
     kind: str
     text: str = ""
@@ -277,7 +277,7 @@ class _Shown:
 
 
 def _section(chapter: Chapter, frame: PageFrame) -> dict[str, Any]:
-    """Return a chapter as the template takes it; a cell that shows nothing is None."""
+    """Return a chapter for the template; empty cells are None."""
     heads = chapter.heads
     return {
         "key": chapter.key,
@@ -291,7 +291,7 @@ def _section(chapter: Chapter, frame: PageFrame) -> dict[str, Any]:
 
 
 def _kind(cells: Sequence[Cell]) -> str:
-    """Return how a column is set, by what is in it."""
+    """Return the layout class of a column, by its cells."""
     kinds = {type(cell) for cell in cells if cell not in (None, "")}
     if kinds <= {int, float}:
         return "number"

@@ -1,5 +1,5 @@
-"""What the report of tasks, decisions and changes shows: decisions that wait or were refused are read here,
-everything else is put together from `work` and `changes`."""
+"""Data of the report of tasks, decisions and changes. Decisions that wait or were refused are read here, the rest by
+`work` and `changes`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class DecisionLine:
 
     Attributes:
         state_reason: Why it was refused, or what it waits for.
-        unchecked: Whether the subject it names is still to be asked for and compared.
-        batch_id: All that was recorded at once.
+        unchecked: Whether the subject it names still has to be fetched and compared.
+        batch_id: Batch of the decisions that were recorded together.
     """
 
     decision_id: int
@@ -46,12 +46,12 @@ class DecisionLine:
 
 
 def open_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
-    """Return the decisions that wait or are queued: how many, and the oldest."""
+    """Return the number of decisions that are pending or queued, and the oldest of them."""
     return _decisions(services, connection, _OPEN, [], newest_first=False)
 
 
 def refused_decisions(services: Services, connection: Connection) -> tuple[int, list[DecisionLine]]:
-    """Return the decisions of the last `REFUSED_DAYS` days that were refused: how many, and the newest."""
+    """Return the number of refused decisions of the last `REFUSED_DAYS` days, and the newest of them."""
     since = services.tables.decision.c.created_at >= services.clock.now() - timedelta(days=REFUSED_DAYS)
     return _decisions(services, connection, [DecisionState.REFUSED], [since], newest_first=True)
 
@@ -89,7 +89,7 @@ def _decisions(
 
 @dataclass(frozen=True, slots=True)
 class TasksAndLog:
-    """Everything that is shown; where there is a count, it is of all, and the list may be only the first of them."""
+    """Data of the report. A count covers all, while the list beside it may hold only the first of them."""
 
     now: datetime
     open_tasks: Sequence[work.StageTasks]
@@ -105,7 +105,7 @@ class TasksAndLog:
 
 
 def tasks_and_log_of(services: Services) -> TasksAndLog:
-    """Return what the report shows of tasks, decisions and changes."""
+    """Return the data of the report."""
     with reading(services.engine) as connection:
         deferred = work.deferred(services, connection)
         failures = work.failures(services, connection)

@@ -1,4 +1,4 @@
-"""The tab of tasks, decisions and changes: what does not move, what was not applied, what was written."""
+"""The page of tasks, decisions and changes: what makes no progress, what was not applied, what was written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HASHES = re.compile(r"\b[0-9a-f]{32,}\b")
 
 
 def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
-    """Return the report of tasks, decisions and changes."""
+    """Return the page of tasks, decisions and changes."""
     failed = sum(reason.count for reason in found.failures)
     open_tasks = sum(tasks.count for tasks in found.open_tasks)
     waiting, refused, troubled = found.open_decisions[0], found.refused_decisions[0], found.troubled[0]

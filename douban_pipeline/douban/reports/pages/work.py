@@ -1,7 +1,6 @@
-"""The queue as somebody looks at it who wants to know why something does not move: where open tasks are, who holds
-them, why they were deferred, and what failed.
+"""The queue for troubleshooting: stages of open tasks, which runs hold them, why they were deferred, and what failed.
 
-How many tasks there are and how they ended is what `pipeline_health` measures; here are the reasons.
+`pipeline_health` measures numbers and outcomes of tasks; this module reads the reasons.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _NUMBERS = re.compile(r"\d{4,}")
 
 @dataclass(frozen=True, slots=True)
 class StageTasks:
-    """Open tasks of one type, stage and status; ``later`` of them may not be taken on yet."""
+    """Open tasks of one type, stage and status; ``later`` of them may not be started yet."""
 
     task_type: str
     stage: str
@@ -42,10 +41,10 @@ class LeaseHolder:
     """A run that holds tasks.
 
     Attributes:
-        owner: Its name, see `catalog.owner`.
+        owner: Its name as owner of leases, see `core.owner`.
         run_id: The run.
         dead: Whether its process is known to be gone: the next run takes the tasks over.
-        until: When the first of its leases runs out (UTC).
+        until: When the first of its leases expires (UTC).
     """
 
     owner: str
@@ -57,15 +56,15 @@ class LeaseHolder:
 
 @dataclass(slots=True)
 class TaskReason:
-    """Tasks of one type with one reason, but for numbers in it.
+    """Tasks of one type with the same reason, apart from numbers in it.
 
     Attributes:
-        reason: As the newest of them has it.
-        closed: Given up.
-        open: In the queue again.
-        vod_id: The video of the newest of them.
-        last: When that was (UTC).
-        until: When the first of those in the queue goes on (UTC).
+        reason: The reason of the newest task.
+        closed: Number of tasks that were given up.
+        open: Number of tasks that are in the queue again.
+        vod_id: The video of the newest task.
+        last: When the newest task failed or was queued (UTC).
+        until: When the first of the queued tasks may be started (UTC).
     """
 
     task_type: str
@@ -78,7 +77,7 @@ class TaskReason:
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """Number of tasks."""
         return self.closed + self.open
 
 
@@ -97,7 +96,7 @@ def open_tasks(services: Services, connection: Connection) -> list[StageTasks]:
 
 
 def holders(services: Services, connection: Connection) -> list[LeaseHolder]:
-    """Return the runs that hold tasks, those whose leases run out first first."""
+    """Return the runs that hold tasks, in the order in which their leases expire."""
     task = services.tables.task
     query = (
         select(task.c.lease_owner, func.count(), func.min(task.c.lease_until))
@@ -117,7 +116,7 @@ def _run_of(owner: str) -> str:
 
 
 def deferred(services: Services, connection: Connection) -> list[TaskReason]:
-    """Return why tasks wait that did not fail: a source is closed, a run's time was over."""
+    """Return the reasons of tasks that wait without having failed: a source is closed, a run's time was over."""
     task = services.tables.task
     query = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.created_at, task.c.run_after).where(
         task.c.status == TaskStatus.PENDING, task.c.attempts == 0, task.c.last_error != ""
@@ -126,7 +125,7 @@ def deferred(services: Services, connection: Connection) -> list[TaskReason]:
 
 
 def failures(services: Services, connection: Connection) -> list[TaskReason]:
-    """Return why tasks failed in the last `FAILURE_DAYS` days: given up, or in the queue again."""
+    """Return the reasons of tasks that failed in the last `FAILURE_DAYS` days: given up, or in the queue again."""
     task, video = services.tables.task, services.tables.video
     since = services.clock.now() - timedelta(days=FAILURE_DAYS)
     closed = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.finished_at).where(
@@ -143,7 +142,7 @@ def failures(services: Services, connection: Connection) -> list[TaskReason]:
 
 
 def _by_reason(rows: Iterable[tuple[Any, ...]]) -> list[TaskReason]:
-    """Put tasks together whose reasons differ in nothing but numbers, the most frequent first."""
+    """Return tasks grouped by reason without regard to numbers in it, the most frequent first."""
     found: dict[tuple[str, str], TaskReason] = {}
     for task_type, reason, vod_id, moment, until, is_closed in rows:
         entry = found.setdefault((task_type, _NUMBERS.sub("…", reason)), TaskReason(task_type, reason))

@@ -1,1 +1,1 @@
-"""How often automation is right, by what people decide, and holding back what is not right often enough."""
+"""Precision of automatic links, measured by people's decisions, and brakes on strata with too low precision."""

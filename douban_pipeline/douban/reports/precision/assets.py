@@ -1,4 +1,4 @@
-"""The unpartitioned asset that measures automation by what people decide. Reports on labels belong here."""
+"""The unpartitioned asset that measures automatic links by people's decisions. Reports on labels belong here."""
 
 from datetime import timedelta
 from textwrap import indent
@@ -32,7 +32,7 @@ from douban_pipeline.douban.store import brakes
 
 _MOST_WRONG = 50
 LATELY = timedelta(days=30)
-"""How far back the line on top looks: what an owner calls last month."""
+"""Period of the summary line, about a month."""
 
 
 @report_asset(
@@ -43,16 +43,16 @@ LATELY = timedelta(days=30)
 def automatic_precision(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:
-    """How often automatic links are right, by what people decided afterwards; by stratum and by score.
+    """Precision of automatic links, measured by people's later decisions; by stratum and by score.
 
-    `lately` tells in one line how much of what was linked in the last 30 days was checked, how much was
-    wrong, and where.
+    `lately` is a one-line summary of the links of the last 30 days: how many were checked, how many were wrong, and
+    in which strata.
     A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
     overrules it; the newest counts. Strata overlap, so a link that one brake holds back does not count against the
-    others. A stratum whose lower bound is under `DOUBAN_PIPELINE_PRECISION_TARGET` has its
-    brake pulled: nothing of it is confirmed without a person until the job `lift_brakes` lifts it. Rules that people
-    overrule most are too strict. `to_check` is a random sample of links nobody looked at yet; the config beside it is
-    for the job `record_decisions`. Writes nothing to the CMS.
+    others. A stratum whose lower bound is below `DOUBAN_PIPELINE_PRECISION_TARGET` gets a brake: nothing in it is
+    confirmed without a person until the job `lift_brakes` lifts the brake. Rules that people overrule most are too
+    strict. `to_check` is a random sample of links that nobody has checked yet; the config beside it is for the job
+    `record_decisions`. Writes nothing to the CMS.
     """
     services.ready()
     settings, tables = services.settings, services.tables
@@ -141,7 +141,7 @@ def _to_check(sample: Audit, titles: dict[int, str]) -> list[dict[str, object]]:
 
 
 def _launchpad(sample: Audit, titles: dict[int, str], day: str) -> str:
-    # Set in by four: code to Markdown, and still a config where the whole of it is copied into a launchpad.
+    # Indented by four: a code block in Markdown, and still a valid config when copied into a launchpad.
     return indent(decisions_to_launch(sample.picks, titles, day=day), "    ") if sample.picks else "—"
 
 

@@ -1,4 +1,4 @@
-"""Which automatic links a person should look at next, so that labels come to exist where they are wanting."""
+"""Selection of automatic links for a person to check next, so that strata with few labels get more."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MOST = 30
 
 @dataclass(slots=True)
 class Audit:
-    """The current automatic links: how many, and those to look at.
+    """Counts of the current automatic links, and a sample to check.
 
     Attributes:
-        links: All of them.
-        by_stratum: How many by stratum.
-        by_band: How many by score band.
-        picks: Those to look at, none of them looked at before.
+        links: Number of links.
+        by_stratum: Numbers by stratum.
+        by_band: Numbers by score band.
+        picks: The links to check; none was checked before.
     """
 
     links: int = 0
@@ -61,7 +61,7 @@ def current_links(connection: Connection, tables: OwnTables) -> Iterator[Automat
 
 
 def linked_since(connection: Connection, tables: OwnTables, since: datetime) -> int:
-    """Return how many videos were linked automatically since a moment, those that people undid among them."""
+    """Return how many videos were linked automatically since a moment, including links that people reverted."""
     verdict = tables.verdict
     query = select(func.count(verdict.c.vod_id.distinct())).where(
         verdict.c.state == VerdictState.APPLIED,
@@ -81,15 +81,15 @@ def audit(
 ) -> Audit:
     """Count the current links, and draw a sample of those without a label.
 
-    The sample is drawn by stratum, `PER_STRATUM` each, and is the same all day: strata with the fewest labels come
-    first. Drawn at random, so that it does not consist of what people stumbled over.
+    The sample is drawn by stratum, `PER_STRATUM` each, and is the same all day; strata with the fewest labels come
+    first. It is random, so that it is not biased towards links that people noticed.
 
     Args:
         links: The current links.
         labelled: Verdicts that people have judged.
-        rates: What is known by stratum.
-        day: Seeds the sample.
-        most: How many links at most.
+        rates: Precision by stratum.
+        day: Seed of the sample.
+        most: Most links in the sample.
     """
     found = Audit()
     drawn: dict[str, list[tuple[int, int, AutomaticLink]]] = {}
@@ -99,7 +99,7 @@ def audit(
         found.by_stratum.update(link.strata)
         if link.verdict_id in labelled:
             continue
-        # The largest of the smallest check sums is what leaves a heap of negated ones first.
+        # With negated checksums in a min-heap, the largest checksum is removed first.
         entry = (-zlib.crc32(f"{day}:{link.vod_id}".encode()), link.verdict_id, link)
         for name in link.strata or ("",):
             heap = drawn.setdefault(name, [])

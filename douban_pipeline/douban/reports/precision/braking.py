@@ -1,4 +1,4 @@
-"""Pulling brakes where measured precision falls short, and lifting them when a person says so."""
+"""Applies brakes to strata whose measured precision is too low, and lifts them on a person's order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from douban_pipeline.matching.strata import STRATA
 
 
 class LiftError(ProblemsError):
-    """Brakes cannot be lifted as asked; ``problems`` holds a sentence for each reason."""
+    """The requested brakes cannot be lifted; ``problems`` holds a sentence for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What was lifted, or would be, and how many videos waited for it."""
+    """The brakes that were or would be lifted, and the number of videos that waited for it."""
 
     brakes: tuple[Brake, ...]
     waiting: int
@@ -39,12 +39,12 @@ def name_of(stratum: str) -> str:
 
 
 def lifted_since(newest: Mapping[str, Brake]) -> dict[str, datetime]:
-    """Return the moments from which strata are judged afresh: when a person last lifted their brake."""
+    """Return when a person last lifted each stratum's brake: only later labels count."""
     return {name: brake.lifted_at for name, brake in newest.items() if brake.lifted_at is not None}
 
 
 def pull_where_short(services: Services, labels: Collection[Label], newest: Mapping[str, Brake]) -> list[Brake]:
-    """Pull the brake of every stratum that falls short; return those that were off before."""
+    """Apply a brake to every stratum whose precision is too low; return the brakes that were off before."""
     settings, now = services.settings, services.clock.now()
     target, least = settings.precision_target, settings.precision_least_labels
     held = [name for name, brake in newest.items() if brake.on]
@@ -67,10 +67,10 @@ def _reason(rate: PrecisionRate, target: float) -> str:
 
 
 def lift(services: Services, strata: Sequence[str], *, reviewer: str, note: str, dry_run: bool) -> Lifted:
-    """Lift the brakes of ``strata``; videos that wait for a person for that reason alone come due at once.
+    """Lift the brakes of ``strata``, and make the videos that they held back due at once.
 
     Raises:
-        LiftError: Anything is wrong; all problems are reported at once, and nothing is lifted.
+        LiftError: The request has problems; all are reported at once, and nothing is lifted.
     """
     wanted = list(dict.fromkeys(name.strip() for name in strata))
     with reading(services.engine) as connection:
@@ -105,7 +105,7 @@ def lift(services: Services, strata: Sequence[str], *, reviewer: str, note: str,
 
 
 def _waiting(connection: Connection, tables: OwnTables, strata: Collection[str]) -> list[int]:
-    """Return the videos whose newest verdict a brake of ``strata`` held back, and which still wait for a person."""
+    """Return the videos whose newest verdict a brake of ``strata`` held back, and that still wait for a person."""
     verdict, video, newer = tables.verdict, tables.video, tables.verdict.alias()
     newest = select(func.max(newer.c.verdict_id)).where(newer.c.vod_id == video.c.vod_id).scalar_subquery()
     query = (

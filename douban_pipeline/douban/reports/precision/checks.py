@@ -1,4 +1,4 @@
-"""Whether measured precision holds. The check blocks nothing: brakes do, wherever links are judged and written."""
+"""The check on measured precision. It blocks nothing: brakes do, where links are judged and written."""
 
 import dagster as dg
 
@@ -21,7 +21,7 @@ from douban_pipeline.douban.store import brakes
     ),
 )
 def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
-    """Fail while a brake is on, whether this run pulled it or an earlier one."""
+    """Fail while a brake is on, whether this run or an earlier one applied it."""
     services.ready()
     with reading(services.engine) as connection:
         on = [brake for brake in brakes.newest(connection, services.tables).values() if brake.on]

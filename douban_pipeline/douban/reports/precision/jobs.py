@@ -1,4 +1,4 @@
-"""Lifting brakes: every default is safe."""
+"""The job that lifts brakes: every default is safe."""
 
 import dagster as dg
 from pydantic import Field
@@ -23,7 +23,7 @@ class LiftConfig(LaunchpadConfig):
 
 
 def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.ResourceParam[Services]) -> None:
-    """Lift the brakes, or show what would happen."""
+    """Lift the brakes, or only show what would be lifted."""
     services.ready()
     lifted = lift(services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run)
     names = ", ".join(brake.stratum for brake in lifted.brakes)

@@ -1,4 +1,4 @@
-"""What people's decisions say of automatic verdicts: which links they agreed with, and which they overruled."""
+"""Labels of automatic verdicts from people's decisions: which links they agreed with, and which they overruled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_FORCE = (DecisionState.PENDING, DecisionState.APPLIED)
 
 
 class ActKind(enum.StrEnum):
-    """What a person's act says of the subject of a video."""
+    """What a person's action says about the subject of a video."""
 
     CHOSEN = "chosen"
     """It is this subject."""
@@ -41,7 +41,7 @@ class ActKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonAct:
-    """What a person did about a video; ``subject`` is 0 where the act names none."""
+    """A person's action on a video; ``subject`` is 0 if the action names none."""
 
     at: datetime
     kind: ActKind
@@ -63,7 +63,7 @@ class AutomaticLink:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A link on which a person's last word is known."""
+    """An automatic link with a person's latest judgement."""
 
     link: AutomaticLink
     right: bool
@@ -77,8 +77,8 @@ class Settled:
 
     Attributes:
         top: The candidate shown first, 0 for none.
-        chosen: The subject chosen; 0 when the person cleared the id in the CMS.
-        place: Place of the chosen one among the candidates, None if it was not among them.
+        chosen: The chosen subject; 0 if the person cleared the id in the CMS.
+        place: Rank of the chosen subject among the candidates, None if it was not among them.
         codes: What blocked confirming.
     """
 
@@ -93,14 +93,14 @@ class Settled:
 
     @property
     def top_right(self) -> bool:
-        """Whether the first candidate was the one."""
+        """Whether the first candidate was chosen."""
         return bool(self.chosen) and self.top == self.chosen
 
 
 def last_word(subject: int, acts: Iterable[PersonAct]) -> tuple[bool, PersonAct] | None:
-    """Return whether people hold the link to ``subject`` for right, and the act that says so; None if none does.
+    """Return whether people judged the link to ``subject`` as right, and the deciding act; None if no act judges it.
 
-    Acts are given by time. A lock agrees with the current subject, which an act before it may have replaced.
+    Acts are ordered by time. A lock agrees with the current subject, which an earlier act may have replaced.
     """
     current = subject
     word: tuple[bool, PersonAct] | None = None
@@ -118,9 +118,9 @@ def last_word(subject: int, acts: Iterable[PersonAct]) -> tuple[bool, PersonAct]
 
 
 def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[PersonAct]]:
-    """Return, by video and by time, what people decided about subjects; what they reverted themselves is left out.
+    """Return people's actions on subjects, by video and ordered by time; decisions that were reverted are left out.
 
-    Decisions that still wait to be applied count: the person has spoken. Those that were refused do not.
+    Pending decisions count, since the person has decided. Refused ones do not.
     """
     acts: dict[int, list[PersonAct]] = {}
     decision, log = tables.decision, tables.log
@@ -167,9 +167,9 @@ def chosen_by_people(acts: Mapping[int, Sequence[PersonAct]]) -> dict[int, int]:
 
 
 def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]) -> list[Label]:
-    """Return the automatic links that people judged, each with their last word; the order is by verdict.
+    """Return the automatic links that people judged, each with the latest judgement, ordered by verdict.
 
-    An act is about the newest automatic link before it.
+    An act refers to the newest automatic link before it.
     """
     links: dict[int, list[AutomaticLink]] = {}
     for link in automatic_links(connection, tables, acts):
@@ -189,7 +189,7 @@ def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequenc
 def automatic_links(
     connection: Connection, tables: OwnTables, vod_ids: Collection[int] | None = None
 ) -> Iterator[AutomaticLink]:
-    """Yield the confirmed verdicts that were written, of these videos or of all."""
+    """Yield the confirmed verdicts that were written, for ``vod_ids`` or for all videos."""
     verdict = tables.verdict
     names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
     query = select(*(verdict.c[name] for name in names)).where(
@@ -208,7 +208,7 @@ def automatic_links(
 def settled_by_people(
     connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]
 ) -> list[Settled]:
-    """Return the verdicts that people settled by choosing a subject or clearing one; the order is by verdict."""
+    """Return the verdicts that people settled by choosing or clearing a subject, ordered by verdict."""
     verdict, candidate = tables.verdict, tables.candidate
     names = ("verdict_id", "vod_id", "verdict", "reasons", "strata", "created_at")
     query = select(*(verdict.c[name] for name in names)).where(

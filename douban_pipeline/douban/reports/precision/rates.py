@@ -1,4 +1,4 @@
-"""Precision of automatic links from labels, by stratum and score band, and what follows from it. Pure functions."""
+"""Precision of automatic links from labels, by stratum and score band, and the strata to brake. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from douban_pipeline.matching.strata import STRATA
 
 _Z = 1.96
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
-"""Score bands with their lower ends, best first."""
+"""Score bands with their lower bounds, the best first."""
 LOWEST_BAND = "<85"
 
 
 class TargetStatus(enum.StrEnum):
-    """What the labels of a stratum say of its target."""
+    """Whether a stratum reaches its target, judged by its labels."""
 
     TOO_FEW = "样本不足"
     HOLDS = "达标"
@@ -29,34 +29,34 @@ class TargetStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrecisionRate:
-    """How often something was right."""
+    """A number of right cases out of a total."""
 
     right: int
     total: int
 
     @property
     def share(self) -> float | None:
-        """The share, None of nothing."""
+        """The share of right cases, 0 to 1; None without cases."""
         return self.right / self.total if self.total else None
 
     @property
     def interval(self) -> Interval:
-        """How sure it is."""
+        """The 95 % confidence interval (Wilson) of the share."""
         return wilson(self.right, self.total, _Z)
 
 
 def clean_labels(target: float) -> int:
-    """Return the fewest labels whose lower bound reaches ``target`` when all of them are right."""
+    """Return the least number of labels whose lower bound reaches ``target`` if all of them are right."""
     # The Wilson bound of n out of n is n / (n + z²).
     wanted = math.ceil(target * _Z**2 / (1 - target) - 1e-9)
     return wanted if wilson(wanted, wanted, _Z).low >= target else wanted + 1
 
 
 def target_status(rate: PrecisionRate, *, target: float, least: int) -> TargetStatus:
-    """Say whether a stratum is known to reach its target, known or feared not to, or hardly known at all.
+    """Return whether a stratum reaches its target, fails it, or has too few labels.
 
-    A lower bound says nothing before a clean record could pass (`clean_labels`); until then only a rate whose *upper*
-    bound is under the target is known to fail.
+    With fewer labels than `clean_labels` even a rate without errors has a lower bound below the target. Until then only
+    a rate whose *upper* bound is below the target fails.
     """
     if rate.total < least:
         return TargetStatus.TOO_FEW
@@ -84,11 +84,11 @@ def by_band(labels: Iterable[Label]) -> dict[str, PrecisionRate]:
 
 
 def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, PrecisionRate]:
-    """Return the rate of every stratum, of those without labels too.
+    """Return the rate of every stratum, including those without labels.
 
     Args:
-        labels: What people said.
-        since: Moments from which a stratum is judged afresh; labels up to then do not count in it.
+        labels: People's judgements.
+        since: Moments by stratum; labels up to then do not count in it.
     """
     since = since or {}
 
@@ -103,8 +103,8 @@ def unexplained(
 ) -> dict[str, PrecisionRate]:
     """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
 
-    Strata overlap: what makes one of them fail must not pull down the wide ones around it. What would still be
-    confirmed is what counts.
+    Strata overlap: links that make one of them fail must not lower the rates of larger ones that contain them. Only
+    links that would still be confirmed count.
     """
 
     def counted(label: Label) -> Collection[str]:
@@ -118,7 +118,7 @@ def unexplained(
 def shortfalls(
     labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
 ) -> dict[str, PrecisionRate]:
-    """Return the strata to hold back beside those that are, with their rates: the worst first, then what is left."""
+    """Return the further strata to brake, with their rates: repeatedly the worst one of those that still fail."""
     found: dict[str, PrecisionRate] = {}
     while True:
         rates = unexplained(labels, since, {*held, *found})

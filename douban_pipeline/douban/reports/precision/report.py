@@ -1,4 +1,4 @@
-"""Precision as people read it: tables, bars and a plot."""
+"""Precision for people: tables, bars and a plot."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_PLACES = 5
 
 
 def lately(linked: int, judged: Collection[Label], days: int) -> str:
-    """Return in one line what an owner asks first: of what was linked lately, how much was checked, how much was wrong.
+    """Return a one-line summary of recent links: how many were made, how many were checked, how many were wrong.
 
     Args:
-        linked: Videos linked automatically within those days.
-        judged: What people said of links of those days.
-        days: How far back.
+        linked: Number of videos linked automatically within the period.
+        judged: People's judgements of the period's links.
+        days: Length of the period in days.
     """
     checked = len({label.link.vod_id for label in judged})
     line = f"最近 {days} 天自动关联 {linked} 部"
@@ -41,7 +41,7 @@ def lately(linked: int, judged: Collection[Label], days: int) -> str:
 
 
 def rate_row(rate: PrecisionRate) -> dict[str, object]:
-    """Return the columns that every rate has."""
+    """Return the columns of a rate, which all tables share."""
     return {
         "核对": rate.total,
         "有误": rate.total - rate.right,
@@ -59,15 +59,15 @@ def stratum_rows(
     target: float,
     least: int,
 ) -> list[dict[str, object]]:
-    """Return a row for every stratum: what is known of it, what that says, and whether it is held back.
+    """Return a row for every stratum: its rate, the conclusion, and whether a brake is on.
 
     Args:
-        rates: By all labels.
-        counted: By those that no other stratum's brake explains.
-        brakes: The newest ones.
-        links: How many current automatic links there are, by stratum.
-        target: What a lower bound has to reach.
-        least: Fewest labels to judge by.
+        rates: Rates from all labels.
+        counted: Rates without the labels that a brake explains.
+        brakes: The newest brakes.
+        links: Number of current automatic links, by stratum.
+        target: The lower bound that a stratum has to reach.
+        least: Least number of labels to judge by.
     """
     return [
         {
@@ -100,7 +100,7 @@ def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> l
 
 
 def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
-    """Return a row for every rule that blocked a verdict people settled."""
+    """Return a row for every rule that blocked a verdict which people settled."""
     return [
         {
             "规则": code,
@@ -120,7 +120,7 @@ def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:
 
 
 def percent(share: float | None) -> str:
-    """Return a share for people; nothing for None."""
+    """Return a share of 0 to 1 as a percentage; empty for None."""
     return "" if share is None else f"{share:.1%}"
 
 
@@ -139,7 +139,7 @@ def bar(rate: PrecisionRate) -> Markdown:
 def plot(
     rates: Mapping[str, PrecisionRate], bands: Mapping[str, PrecisionRate], whole: PrecisionRate, *, target: float
 ) -> str:
-    """Return the precision of everything that has labels as SVG; empty without labels."""
+    """Return a plot (SVG) of the precision of all groups that have labels; empty without labels."""
     named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
     named |= {f"得分 {name}": rate for name, rate in bands.items()}
     rows = [

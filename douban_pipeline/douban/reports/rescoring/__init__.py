@@ -1,1 +1,1 @@
-"""What other rules would have said: the library judged again from archived answers, without any request."""
+"""Rescoring: judges the library again under other rules, from archived answers, without any request."""

@@ -1,4 +1,4 @@
-"""Trying other rules on the whole library before anything is saved. The job's text is the manual."""
+"""The job that tries other rules on the whole library without saving anything. Its description is the manual."""
 
 import dataclasses
 import time
@@ -31,7 +31,7 @@ _IN_FORCE = "left out: as in force"
 
 
 class RescoreConfig(LaunchpadConfig):
-    """The rules in question, and which videos they are tried on."""
+    """The rules to try, and the videos on which they are tried."""
 
     profile: str | None = Field(
         None, description=f"`plan` 各项分数相加，`calibrated` 只算可比较的部分 · {' or '.join(PROFILES)}; {_IN_FORCE}."
@@ -73,7 +73,7 @@ class RescoreConfig(LaunchpadConfig):
 
 
 def rules_in_force(settings: Settings) -> dict[str, Any]:
-    """Return what a launchpad opens with for the rules: the settings in force."""
+    """Return the initial rules of the launchpad: the current settings."""
     profile = profile_of(settings)
     thresholds = profile.thresholds
     return {
@@ -88,7 +88,7 @@ def rules_in_force(settings: Settings) -> dict[str, Any]:
 
 
 def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
-    """Return the rules that a config asks for."""
+    """Return the rules of a config; fields that are left out are taken from ``in_force``."""
     asked = {
         "confirm": config.confirm_score,
         "review": config.review_score,
@@ -106,7 +106,7 @@ def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
 
 
 def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
-    """Return a sentence for everything that is wrong with a config."""
+    """Return a sentence for each problem of a config."""
     thresholds = profile.thresholds
     bounds: list[tuple[str, float, float, float]] = [
         ("confirm_score", thresholds.confirm, 0, _MOST_POINTS),
@@ -121,7 +121,7 @@ def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
         ("examples", config.examples, 0, _MOST_EXAMPLES),
     ]
     problems = [] if profile.name in PROFILES else [f"profile: 只能是 {' 或 '.join(PROFILES)}，现为 {profile.name!r}"]
-    # Written so that NaN, too, is out of bounds.
+    # Written so that NaN is out of range, too.
     problems += [
         f"{name}: 应在 {low:g} 到 {high:g} 之间，现为 {value:g}"
         for name, value, low, high in bounds
@@ -217,7 +217,7 @@ _EXAMPLE = {
 
 
 def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
-    """Return the jobs, their launchpads filled with the settings in force."""
+    """Return the jobs, their launchpads filled with the current settings."""
     rescore_library = person_job(
         rescore,
         name="rescore_library",

@@ -1,4 +1,4 @@
-"""Which other videos were linked to a candidate when a verdict was reached: one subject is seldom two videos."""
+"""Other videos that were linked to a candidate when a verdict was reached: one subject seldom belongs to two videos."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class LinkedVideos:
 
     Attributes:
         owners: Videos by subject.
-        titles: Titles of those that matter.
-        since: When a write of ours or of a person made the link, by video; an id that came along has none.
+        titles: Titles of the videos that another video's verdict needs.
+        since: When our write or a person made the link, by video; an id that came with the row has none.
     """
 
     owners: Mapping[int, Sequence[int]]
@@ -37,7 +37,7 @@ class LinkedVideos:
         verdicts: Iterable[Mapping[Any, Any]],
         candidates: Mapping[int, Sequence[Mapping[Any, Any]]],
     ) -> LinkedVideos:
-        """Read the current links; when they were made is read for those alone that are another video's."""
+        """Return the current links; titles and times are read only for links of other videos."""
         asked = {
             (row["vod_id"], each["douban_id"])
             for row in verdicts

@@ -1,4 +1,4 @@
-"""Judging the library again in several processes, each some videos at a time, and what they found put together."""
+"""Judges the library again in several processes, each some videos at a time, and merges their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.matching.profiles import Profile
 
 MOST_PROCESSES = 4
-"""Beyond that the database is what takes the time."""
+"""Most processes: with more of them the database is the bottleneck."""
 
 WORTH_A_PROCESS = 5_000
-"""Videos for which another process is started: that takes it as long as judging a thousand."""
+"""Number of videos per process: starting a process takes as long as judging a thousand videos."""
 
 _PIECES = 8
-"""Pieces of the library a process gets, so that all are done at about the same time."""
+"""Pieces of the library per process, so that all processes finish at about the same time."""
 
 
 def replay_all(
@@ -40,11 +40,11 @@ def replay_all(
     Args:
         services: Database and settings.
         selection: Which videos.
-        profile: The rules in question.
+        profile: The rules to try.
         chosen: Subjects that people chose, by video.
-        examples: How many of each kind of change are kept.
-        progress: Called with the number done now and then.
-        processes: How many work on it; None for as many as there are processors and videos for.
+        examples: Number of examples kept for each kind of change.
+        progress: Called from time to time with the number of videos done.
+        processes: Number of processes; None to choose it by the number of processors and of videos.
     """
     stored = StoredVerdicts(services, selection)
     if processes is None:
@@ -58,13 +58,13 @@ def replay_all(
         work = [pool.submit(_replay, piece, profile, _of(chosen, piece), examples) for piece in pieces]
         _gather(found, work, examples, progress)
     finally:
-        # Ctrl-C starts no more of them.
+        # After Ctrl-C no more pieces are started.
         pool.shutdown(wait=True, cancel_futures=True)
     return found
 
 
 def _gather(found: Replay, work: list[Future[Replay]], examples: int, progress: Callable[[int], None]) -> None:
-    """Put the results together in the order of the videos, so that what comes first is always the same."""
+    """Merge the results in the order of the videos, so that the outcome is deterministic."""
     for future in work:
         found.add(future.result(), examples)
         progress(found.videos)
@@ -80,7 +80,7 @@ _services: Services | None = None
 
 
 def _open(settings: Settings) -> None:
-    """Open the database in a new process, and see to it that the process ends with the one that started it."""
+    """Open the database in a new process, and make the process end with its parent."""
     global _services
     _services = open_services(settings)
     parent = parent_process()

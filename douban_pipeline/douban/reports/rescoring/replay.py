@@ -1,4 +1,4 @@
-"""Judging the library again under other rules, and counting what would come out differently. Changes nothing."""
+"""Judges the library again under other rules and counts the differences. Changes nothing."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PROGRESS_EVERY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RejudgedVerdict:
-    """A stored verdict beside what the rules in question say.
+    """A stored verdict with its new verdict under the rules to try.
 
     Attributes:
-        stored: As it was.
-        status: As it would be.
-        douban_id: The subject it would be about, confirmed or not; 0 without candidates.
-        explanation: Why, for people.
+        stored: The stored verdict.
+        status: The new status.
+        douban_id: The new first subject, confirmed or not; 0 without candidates.
+        explanation: The reason, for people.
         codes: Reasons against confirming.
-        strata: Groups it belongs to.
+        strata: Its strata.
     """
 
     stored: StoredVerdict
@@ -47,14 +47,14 @@ class RejudgedVerdict:
 
     @property
     def changed(self) -> bool:
-        """Whether people would notice: another status, or another subject linked or shown first."""
+        """Whether the result differs for people: another status, or another subject linked or shown first."""
         subject_shown = ReviewStatus.NOT_FOUND not in (self.status, self.stored.status)
         return self.status != self.stored.status or (subject_shown and self.other_subject)
 
 
 @dataclass(slots=True)
 class StratumCount:
-    """Verdicts of one stratum: how many, confirmed before and after, and changed."""
+    """Numbers of verdicts of one stratum: all, confirmed before and after, and changed."""
 
     videos: int = 0
     before: int = 0
@@ -71,7 +71,7 @@ class StratumCount:
 
 @dataclass(slots=True)
 class AgainstPeople:
-    """Confirmed verdicts on videos whose subject a person chose: the same subject, or another."""
+    """Numbers of confirmed verdicts on videos whose subject a person chose: with the same subject or another."""
 
     right_before: int = 0
     wrong_before: int = 0
@@ -88,22 +88,22 @@ class AgainstPeople:
 
 @dataclass(slots=True)
 class Replay:
-    """What came of judging again.
+    """The result of judging again.
 
     Attributes:
-        moves: Verdicts by status before and after, and whether another subject comes first.
-        lost: Videos that could not be judged again, by reason.
-        lost_videos: The first few of them.
+        moves: Numbers of verdicts by status before and after, and whether another subject comes first.
+        lost: Numbers of videos that could not be judged again, by reason.
+        lost_videos: The first few of these videos.
         codes_before: Reasons of the stored verdicts.
-        codes_after: Reasons of the new ones.
+        codes_after: Reasons of the new verdicts.
         strata: Counts by stratum.
         rule_versions: Rule versions of the stored verdicts.
-        profiles: Their profiles.
-        people: The confirmed ones against what people chose.
-        examples: Some of each kind of change.
+        profiles: Profiles of the stored verdicts.
+        people: Confirmed verdicts compared with people's choices.
+        examples: Some examples of each kind of change.
         reconsidered: Changed videos that were not linked.
-        seconds_reading: Time that reading and parsing took, of all processes together.
-        seconds_judging: Time that judging took, likewise.
+        seconds_reading: Time for reading and parsing, in all processes together.
+        seconds_judging: Time for judging, likewise.
     """
 
     moves: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
@@ -121,7 +121,7 @@ class Replay:
     seconds_judging: float = 0.0
 
     def add(self, other: Replay, examples: int) -> None:
-        """Take in what came of judging further videos, all of larger ids."""
+        """Merge the result of further videos, all of larger ids."""
         counts = ("moves", "lost", "codes_before", "codes_after", "rule_versions", "profiles")
         for name in counts:
             getattr(self, name).update(getattr(other, name))
@@ -138,37 +138,37 @@ class Replay:
         self.seconds_judging += other.seconds_judging
 
     def sort(self) -> None:
-        """Put the examples into the order of their videos."""
+        """Sort the examples by video."""
         for kept in self.examples.values():
             kept.sort(key=lambda judged: judged.stored.vod_id)
 
     @property
     def replayed(self) -> int:
-        """Videos that were judged again."""
+        """Number of videos that were judged again."""
         return sum(self.moves.values())
 
     @property
     def videos(self) -> int:
-        """Videos that were looked at."""
+        """Number of videos that were processed."""
         return self.replayed + sum(self.lost.values())
 
     @property
     def changed(self) -> int:
-        """Videos whose verdict would be another."""
+        """Number of videos whose verdict would change."""
         return sum(count for (before, after, other), count in self.moves.items() if before != after or other)
 
     def confirmed(self, *, before: bool) -> int:
-        """Return how many were, or would be, confirmed."""
+        """Return how many verdicts were, or would be, confirmed."""
         return sum(count for move, count in self.moves.items() if move[0 if before else 1] == ReviewStatus.CONFIRMED)
 
     @property
     def microseconds_per_video(self) -> float:
-        """Time a video took, in millionths of a second."""
+        """Time per video, in microseconds."""
         return 1e6 * (self.seconds_reading + self.seconds_judging) / self.videos if self.videos else 0.0
 
 
 def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
-    """Judge one stored verdict under ``profile``, everything else being as it was then."""
+    """Return one stored verdict judged again under ``profile``, with all other inputs as they were then."""
     verdict = judge(
         stored.video,
         stored.subjects,
@@ -197,19 +197,19 @@ def replay(
     examples: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Replay:
-    """Judge stored verdicts again.
+    """Judge stored verdicts again and return the differences.
 
     Args:
         batches: What `StoredVerdicts.batches` yields.
-        profile: The rules in question.
+        profile: The rules to try.
         chosen: Subjects that people chose, by video.
-        examples: How many of each kind of change are kept, spread over the library.
-        progress: Called with the number done now and then.
+        examples: Number of examples kept for each kind of change, spread over the library.
+        progress: Called from time to time with the number of videos done.
     """
     found = Replay()
     reported = 0
     moment = time.perf_counter()
-    with without_garbage_collection():  # a fifth of the time
+    with without_garbage_collection():  # saves a fifth of the time
         for batch in batches:
             read = time.perf_counter()
             found.seconds_reading += read - moment
@@ -262,9 +262,9 @@ def _count(found: Replay, judged: RejudgedVerdict, chosen: int, examples: int) -
 
 
 def _keep(kept: list[RejudgedVerdict], most: int) -> None:
-    """Drop what is too much, whoever found it."""
+    """Drop examples beyond ``most``, independent of the order in which they were found."""
     while len(kept) > most:
-        # Ids run with time: the smallest check sums are spread over the whole library, and are the same ones each time.
+        # Ids grow with time. The smallest checksums are spread over the whole library, and are the same in every run.
         kept.remove(max(kept, key=_spread))
 
 

@@ -1,4 +1,4 @@
-"""What a replay found, as tables for people."""
+"""The result of a replay as tables for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _move(judged: RejudgedVerdict) -> str:
 
 
 def move_rows(found: Replay) -> list[dict[str, object]]:
-    """Return how many verdicts went from which status to which, the changed ones first."""
+    """Return the numbers of verdicts by status before and after, the changed ones first."""
 
     def order(move: tuple[str, str, bool]) -> tuple[bool, int, int, bool]:
         before, after, other = move
@@ -46,7 +46,7 @@ def _place(status: str) -> int:
 
 
 def code_rows(found: Replay) -> list[dict[str, object]]:
-    """Return the reasons that are met more or less often than before, the greatest difference first."""
+    """Return the reasons whose number changed, the greatest difference first."""
     before, after = found.codes_before, found.codes_after
     differing = [code for code in {*before, *after} if before[code] != after[code]]
     differing.sort(key=lambda code: (-abs(after[code] - before[code]), code))
@@ -63,7 +63,7 @@ def code_rows(found: Replay) -> list[dict[str, object]]:
 
 
 def stratum_rows(found: Replay) -> list[dict[str, object]]:
-    """Return, by stratum, how many are confirmed before and after."""
+    """Return the numbers of confirmed verdicts before and after, by stratum."""
     known = [name for name in STRATA if name in found.strata]
     return [
         {
@@ -95,7 +95,7 @@ def example_rows(found: Replay) -> list[dict[str, object]]:
 
 
 def people_rows(found: Replay) -> list[dict[str, object]]:
-    """Return confirmed verdicts against the subjects that people chose."""
+    """Return the numbers of confirmed verdicts that agree or disagree with people's choices."""
     people = found.people
     return [
         {"": "与人工选择一致", "之前": people.right_before, "之后": people.right_after},
@@ -104,7 +104,7 @@ def people_rows(found: Replay) -> list[dict[str, object]]:
 
 
 def lost_rows(found: Replay) -> list[dict[str, object]]:
-    """Return why videos could not be judged again, with a few of them each."""
+    """Return the reasons why videos could not be judged again, each with a few videos."""
     return [
         {
             "原因": why,

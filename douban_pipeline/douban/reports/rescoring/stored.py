@@ -1,4 +1,4 @@
-"""Reading stored verdicts back as they were judged: the video's facts, and its candidates from archived answers."""
+"""Reads stored verdicts back as they were judged: the video's facts, and its candidates from archived answers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Subject, Video
 
 BATCH = 150
-"""Verdicts read at once: of lists longer than 199, MariaDB and MySQL guess how many rows they name, from statistics
-that may be stale, and read the whole table (`eq_range_index_dive_limit`)."""
+"""Verdicts read at once. For lists longer than 199, MariaDB and MySQL estimate the number of rows from statistics that
+may be stale, and then read the whole table (`eq_range_index_dive_limit`)."""
 KEPT_SUBJECTS = 20_000
-"""Subjects kept in memory: the same one is a candidate of many videos, mostly of neighbours."""
+"""Subjects kept in memory: the same subject is a candidate of many videos, mostly with nearby ids."""
 
 NO_FACTS = "没有保存影片的事实"
 NO_ANSWER = "存档的应答已不在"
@@ -42,18 +42,18 @@ _FROM_CMS = "cms"
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict with all it was judged from.
+    """A stored verdict with all its inputs.
 
     Attributes:
-        status: What was stored.
+        status: The stored status.
         douban_id: The subject, confirmed or not; 0 without candidates.
         current_id: The id in the CMS then, 0 for none.
-        chosen: The subject that a person had chosen; None if nobody had, or the choice got in nobody's way.
-        braked: Strata that were held back then.
+        chosen: The subject that a person had chosen; None if nobody had, or if the choice did not affect the verdict.
+        braked: Strata whose brake was on then.
         reverted: Subjects whose link to the video had been reverted by then.
         linked: Titles of the other videos that were linked to a candidate by then, by subject.
-        added: What of the video's facts another source had added.
-        posters: Candidates whose poster was the video's.
+        added: Facts of the video that another source had added.
+        posters: Candidates that had the video's poster.
     """
 
     verdict_id: int
@@ -89,14 +89,14 @@ class LostVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RescoreSelection:
-    """Which videos are judged again; what is left empty does not restrict.
+    """Which videos are judged again; empty fields do not restrict.
 
     Attributes:
-        shards: Only these.
+        shards: Only videos of these shards.
         since: Only videos judged at this time or later.
-        most: At most so many, those of the smallest ids.
-        after: Only videos of larger ids.
-        until: Only videos of ids up to this; None for any.
+        most: Most videos, those with the smallest ids; 0 for all.
+        after: Only videos with larger ids.
+        until: Only videos with ids up to this one; None for all.
     """
 
     shards: tuple[int, ...] = ()
@@ -145,7 +145,7 @@ class StoredVerdicts:
         return [*conditions, verdict.c.created_at >= chosen.since] if chosen.since else conditions
 
     def pieces(self, count: int) -> list[RescoreSelection]:
-        """Divide the selection into at most ``count`` of about as many videos each, in the order of their ids."""
+        """Return the selection divided into at most ``count`` of about equal size, in the order of video ids."""
         verdict = self.services.tables.verdict
         query = select(verdict.c.vod_id).where(*self._conditions()).distinct()
         with reading(self.services.engine) as connection:
@@ -194,7 +194,7 @@ class StoredVerdicts:
         query = (
             select(
                 *(table.c[name] for name in ("verdict_id", "douban_id", "snapshot_id", "fetched")),
-                # Whole facts of the others need not be read: their answers are. As text, by which they are kept.
+                # Facts of fetched candidates are not needed: their answers are read. Text, because it is the cache key.
                 case((table.c.fetched == false(), type_coerce(table.c.facts, String)), else_=None).label("facts"),
                 type_coerce(table.c.facts, String).contains('"serial": true').label("serial"),
             )
@@ -207,7 +207,7 @@ class StoredVerdicts:
         return found
 
     def _fetch(self, connection: Connection, candidates: Mapping[int, Sequence[RowMapping]]) -> None:
-        """Read and parse the answers that are not in memory; None marks one that the parser refuses."""
+        """Read and parse the answers that are not in memory; one that the parser refuses is kept as None."""
         missing = {
             (row["snapshot_id"], bool(row["serial"])): row["douban_id"]
             for rows in candidates.values()
@@ -275,7 +275,7 @@ class StoredVerdicts:
 
 
 def _forget(kept: dict[Any, Any]) -> None:
-    """Drop the oldest of what is kept, beyond `KEPT_SUBJECTS`."""
+    """Drop the oldest entries beyond `KEPT_SUBJECTS`."""
     for key in list(islice(kept, max(0, len(kept) - KEPT_SUBJECTS))):
         del kept[key]
 
@@ -288,7 +288,10 @@ def _parsed(body: bytes, douban_id: int, *, serial: bool) -> Subject | None:
 
 
 def _current_id(row: RowMapping) -> int:
-    """Return the id in the CMS when the verdict was reached: as it says itself, or one that came along."""
+    """Return the id in the CMS when the verdict was reached: from its explanation, else the id that the row came with.
+
+    0 if there was none.
+    """
     named = _STANDING.search(row["explanation"])
     if named:
         return int(named[1])
@@ -296,7 +299,7 @@ def _current_id(row: RowMapping) -> int:
 
 
 def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
-    """Return the subject that a person had chosen, as the verdict says itself, or else the one that stood."""
+    """Return the subject that a person had chosen: from the verdict's explanation, else the current id."""
     named = _CHOSEN.search(row["explanation"])
     if named:
         return int(named[1])
@@ -304,7 +307,7 @@ def _chosen(row: RowMapping, codes: Sequence[str]) -> int | None:
 
 
 def _reverts(tables: OwnTables, connection: Connection) -> dict[int, list[tuple[datetime, int]]]:
-    """Return when people reverted which link of which video; see `ChangeLog.undone_values`."""
+    """Return the reverted links of each video, with the moment; see `ChangeLog.undone_values`."""
     log = tables.log
     query = select(log.c.vod_id, log.c.applied_at, log.c.old_values).where(
         or_(log.c.reverts_change_id.is_not(None), log.c.action == DecisionAction.clear_id),
@@ -319,7 +322,7 @@ def _reverts(tables: OwnTables, connection: Connection) -> dict[int, list[tuple[
 
 
 def make_due(services: Services, vod_ids: Sequence[int]) -> int:
-    """Make those of ``vod_ids`` due that still wait for a link; return how many."""
+    """Make the videos of ``vod_ids`` that still wait for a link due; return how many."""
     video, now = services.tables.video, services.clock.now()
     waiting = (
         video.c.douban_review_status.in_((ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND)),

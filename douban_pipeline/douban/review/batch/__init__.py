@@ -1,1 +1,1 @@
-"""Which videos a decision is about that is taken for many at once, and which are left out, and why."""
+"""Batch decisions: one decision about many videos, which are selected by a filter; what is left out and why."""

@@ -1,4 +1,4 @@
-"""Which videos a batch is about: the filter, and what can be wrong with one."""
+"""The filter that selects the videos of a batch, and its validation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from douban_pipeline.douban.wording import ID_SOURCES
 from douban_pipeline.matching import Code
 
 MOST_ROWS = 5000
-"""Videos that one launch decides about."""
+"""Most videos that one launch decides about."""
 
 _MOST_NAMED = 20
 _CODES = frozenset(map(str, Code))
@@ -26,28 +26,28 @@ _CODES = frozenset(map(str, Code))
 
 @dataclass(frozen=True, slots=True)
 class VideoFilter:
-    """What the videos have in common; all that is set must hold, and what is left empty does not restrict.
+    """A filter of videos; all fields that are set must hold, empty fields do not restrict.
 
     Attributes:
         statuses: Any of these statuses. Without one, ignored videos are left out.
         min_score: Least score of the newest verdict; 0 for any.
-        max_score: Largest; 0 for any.
-        with_codes: Each of these is among the reasons of the newest verdict or what speaks against its best candidate.
-        without_codes: None of these is.
+        max_score: Largest score of the newest verdict; 0 for any.
+        with_codes: All of these codes are among the newest verdict's reasons or its best candidate's objections.
+        without_codes: None of these codes is.
         type_ids: Categories.
-        min_year: First year, of the CMS row; 0 for any.
+        min_year: First year, from the CMS row; 0 for any.
         max_year: Last year; 0 for any.
-        duplicates_of: The subject whose id they carry; 0 for any.
+        duplicates_of: The subject whose id the videos have; 0 for any.
         id_locked: Whether the id is locked; None for either.
-        intro_locked: Whether the synopsis is; None for either.
-        sources: Whose the id is: any of `wording.ID_SOURCES`.
-        updated_since: Changed in the CMS from then on.
-        updated_before: Changed in the CMS before then.
-        locked_since: The id was locked from then on.
-        locked_before: The id was locked before then.
-        vod_ids: These alone.
-        except_vod_ids: These not; it does not make a filter by itself.
-        max_rows: At most so many, the most pressing.
+        intro_locked: Whether the synopsis is locked; None for either.
+        sources: Source of the id: any of `wording.ID_SOURCES`.
+        updated_since: Changed in the CMS at this time or later.
+        updated_before: Changed in the CMS before this time.
+        locked_since: The id was locked at this time or later.
+        locked_before: The id was locked before this time.
+        vod_ids: Only these videos.
+        except_vod_ids: Videos to leave out; not sufficient as a filter by itself.
+        max_rows: Most videos, the most pressing ones.
     """
 
     statuses: tuple[ShownStatus, ...] = ()
@@ -72,7 +72,7 @@ class VideoFilter:
 
     @property
     def restricts(self) -> bool:
-        """Whether it says anything but what is left out."""
+        """Whether it restricts the videos by more than exclusions (``without_codes``, ``except_vod_ids``)."""
         return any(
             (
                 self.statuses,
@@ -91,51 +91,51 @@ class VideoFilter:
 
     @property
     def scored(self) -> bool:
-        """Whether it asks for a score."""
+        """Whether it filters by score."""
         return bool(self.min_score or self.max_score)
 
     @property
     def coded(self) -> bool:
-        """Whether it asks what speaks against the best candidate."""
+        """Whether it filters by reasons and objections."""
         return bool(self.with_codes or self.without_codes)
 
     @property
     def dated(self) -> bool:
-        """Whether it asks for a year."""
+        """Whether it filters by year."""
         return bool(self.min_year or self.max_year)
 
     @property
     def timed(self) -> bool:
-        """Whether it asks when something was changed or locked."""
+        """Whether it filters by the time of a change or a lock."""
         return any((self.updated_since, self.updated_before, self.locked_since, self.locked_before))
 
     @property
     def named(self) -> bool:
-        """Whether it names the videos, so that each that is left out is listed."""
+        """Whether it names the videos, so that each one that is left out is listed."""
         return bool(self.vod_ids or self.duplicates_of)
 
     def score_fits(self, score: float | None) -> bool:
-        """Return whether a score is within the band; none is within no band."""
+        """Return whether a score is within the limits; a missing score is not within any limits."""
         if not self.scored:
             return True
         return score is not None and self.min_score <= score and (not self.max_score or score <= self.max_score)
 
     def codes_fit(self, codes: Collection[str]) -> bool:
-        """Return whether the codes are as asked for."""
+        """Return whether the codes meet the filter."""
         wanted, unwanted = self.with_codes, self.without_codes
         return all(code in codes for code in wanted) and not any(code in codes for code in unwanted)
 
     def year_fits(self, year: int | None) -> bool:
-        """Return whether a year is within the years; an unknown one is not."""
+        """Return whether a year is within the limits; an unknown year is not within any limits."""
         if not self.dated:
             return True
         return year is not None and self.min_year <= year and (not self.max_year or year <= self.max_year)
 
 
 def problems_of(services: Services, connection: Connection, asked: VideoFilter) -> list[str]:
-    """Return a sentence for everything that is wrong with a filter."""
+    """Return a sentence for each problem of a filter."""
     problems = [] if asked.restricts else [_NOTHING_SET]
-    # Written so that NaN, too, is out of bounds.
+    # Written so that NaN is out of range, too.
     problems += [
         f"{name}: 不能是负数，现为 {value:g}"
         for name, value in (("min_score", asked.min_score), ("max_score", asked.max_score))

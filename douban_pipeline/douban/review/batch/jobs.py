@@ -1,4 +1,4 @@
-"""A job that decides about many videos at once, by what they have in common."""
+"""The job that records one decision about many videos, which are selected by a filter."""
 
 import enum
 from collections.abc import Callable
@@ -44,7 +44,7 @@ _NO_SUBJECT = Markdown("")
 
 
 class YesNo(enum.StrEnum):
-    """An answer that may be left open."""
+    """Yes, no or any."""
 
     any = "any"
     yes = "yes"
@@ -55,7 +55,7 @@ _YES_NO = {YesNo.any: None, YesNo.yes: True, YesNo.no: False}
 
 
 class BatchConfig(LaunchpadConfig):
-    """What is decided, and about which videos. A filter that is empty does not restrict; one at least must be set."""
+    """The decision, and the filter of videos. Empty filters do not restrict; at least one must be set."""
 
     reviewer: str = Field("", description=REVIEWER)
     note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
@@ -198,7 +198,7 @@ def _filter(config: BatchConfig, now: datetime) -> VideoFilter:
 
 
 def _unsure(selection: BatchSelection, batch: BatchDecision) -> str:
-    """Return what somebody who unlocks in bulk has to say yes to; empty for nothing."""
+    """Return what a person who unlocks in bulk has to confirm; empty if nothing."""
     if not batch.unlocks or batch.i_am_sure or not selection.videos:
         return ""
     what = f"{len(selection.videos)} 部影片的{UNLOCKING[batch.action]}"

@@ -1,7 +1,7 @@
-"""What a decision about many videos at once may touch. Pure: one video in, the reason why it is left out comes out.
+"""Rules on which videos a batch decision may change. Pure functions from a video to the reason to leave it out.
 
-A person who decides about a single video has looked at it. Nobody looks at each of a few hundred, so that here only
-what is beyond doubt is confirmed, and what people decided or locked one by one is kept.
+A person who decides about a single video has looked at it. Nobody looks at each of a few hundred videos. So a batch
+confirms only candidates without any doubt, and keeps what people decided or locked individually.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ UNLOCKING: Mapping[DecisionAction, str] = {
     DecisionAction.unlock_id: "豆瓣 ID",
     DecisionAction.unlock_intro: "简介",
 }
-"""Actions that undo what people protected, and what that is: in bulk only for those who say that they are sure."""
+"""Actions that remove a protection, and what they unlock; in bulk they need an explicit confirmation."""
 
 _OVER_A_CHOICE = LINKING | {DecisionAction.clear_id, DecisionAction.rematch}
-"""Actions that give up the subject that a person chose."""
+"""Actions that discard the subject that a person chose."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDecision:
-    """What is decided about each of the videos."""
+    """The decision that is recorded about each of the videos."""
 
     action: DecisionAction
     douban_id: int = 0
@@ -58,13 +58,13 @@ class BatchDecision:
 
     @property
     def unlocks(self) -> bool:
-        """Whether it undoes a lock."""
+        """Whether it removes a lock."""
         return self.action in UNLOCKING
 
 
 @dataclass(frozen=True, slots=True)
 class TopCandidate:
-    """The best candidate of the newest verdict, and what speaks against it, in sentences by code."""
+    """The best candidate of the newest verdict, with the objections to it, as sentences by code."""
 
     douban_id: int
     title: str
@@ -76,14 +76,14 @@ class TopCandidate:
 
 @dataclass(frozen=True, slots=True)
 class BatchVideo:
-    """What is known of a video when it is asked whether a batch may touch it.
+    """Facts about a video that decide whether a batch may change it.
 
     Attributes:
         douban_id: The id in the CMS.
         verdict_id: Its newest verdict, 0 for none.
-        lead: Of that verdict; None without a rival.
-        stale: The video was changed since that verdict.
-        pending: Decisions about it that were not applied yet.
+        lead: Lead of that verdict; None without a rival.
+        stale: Whether the video was changed since that verdict.
+        pending: Decisions about it that are not applied yet.
         chosen: The subject that a person chose for it, 0 for none.
         reverted: Subjects whose link to it people reverted.
     """
@@ -102,14 +102,14 @@ class BatchVideo:
 
 
 def target_of(batch: BatchDecision, best: TopCandidate | None) -> int:
-    """Return the subject that a video would get; 0 where the action gives it none."""
+    """Return the subject that a video would get; 0 if the action gives it none."""
     if batch.action in FROM_CANDIDATES:
         return best.douban_id if best else 0
     return batch.douban_id if batch.action in LINKING else 0
 
 
 def batch_refusal(batch: BatchDecision, video: BatchVideo, lines: ConfirmLines) -> str | None:
-    """Return why a batch does not touch a video, in Chinese; None if it does."""
+    """Return why a batch leaves a video out, in Chinese; None if it does not."""
     return (
         (_candidate_refusal(batch, video, lines) if batch.action in FROM_CANDIDATES else None)
         or _lock_refusal(batch, video)
@@ -152,7 +152,7 @@ def _lock_refusal(batch: BatchDecision, video: BatchVideo) -> str | None:
 
 
 def _decision_refusal(batch: BatchDecision, video: BatchVideo) -> str | None:
-    """Return which single decision a batch would replace; the same one is harmless."""
+    """Return the refusal if a batch would replace an individual decision; an equal decision is harmless."""
     target = target_of(batch, video.best)
     if batch.action in _OVER_A_CHOICE and video.chosen not in (0, target) and not batch.i_am_sure:
         return f"审核员已选定 {video.chosen}；确实要改，请设 i_am_sure: true"

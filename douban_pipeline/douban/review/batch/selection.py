@@ -1,7 +1,7 @@
-"""Which videos a batch decides about, the most pressing first, and which it leaves out and why.
+"""Selects the videos of a batch, the most pressing first, and lists which are left out and why.
 
 The ids come from an index of our state table; everything else is read by key, so that a filter over the whole library
-never holds it in memory.
+does not load it into memory.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class MatchingVideo:
 
     Attributes:
         status: Its status as people read it.
-        score: Of its newest verdict; None without one, or without candidates.
-        before: The smaller, the sooner a reviewer looks at it.
-        gone: Why nobody sees it on the site, empty if people do.
-        video: What decides whether a batch may touch it.
+        score: Score of its newest verdict; None without one, or without candidates.
+        before: Sort key of the review order; smaller comes first.
+        gone: Why it is not visible on the site, empty if it is visible.
+        video: Facts that decide whether a batch may change it.
     """
 
     title: str
@@ -62,14 +62,14 @@ class MatchingVideo:
 def matching_videos(
     services: Services, connection: Connection, asked: VideoFilter, vod_ids: Sequence[int], *, with_best: bool
 ) -> Iterator[MatchingVideo]:
-    """Yield those of a few videos that meet ``asked`` in what our state table does not say.
+    """Yield the videos of ``vod_ids`` that meet the parts of ``asked`` that our state table cannot answer.
 
     Args:
         services: Database and settings.
         connection: A connection for reading.
-        asked: The filter; statuses, categories and ids are taken to hold.
-        vod_ids: As many as one statement may name.
-        with_best: Read the best candidates too.
+        asked: The filter; its statuses, categories and ids are not checked again.
+        vod_ids: At most as many as one statement may name.
+        with_best: Whether to read the best candidates too.
     """
     verdicts = newest_verdicts(services.tables, connection, vod_ids)
     left = [vod_id for vod_id in vod_ids if asked.score_fits(_score(verdicts.get(vod_id)))]
@@ -126,7 +126,7 @@ def _matching_video(
         title=readable(row["vod_name"]) if row else "",
         status=status,
         score=_score(verdict),
-        # As the review queue has it.
+        # The order of the review queue.
         before=(-value * doubt, -value, vod_id),
         gone=unlisted.sentence if unlisted else "",
         video=BatchVideo(
@@ -189,7 +189,7 @@ def _codes(verdict: RowMapping | None, best: TopCandidate | None) -> set[str]:
 
 
 MOST_LEFT_OUT = 500
-"""Videos left out that are named; further ones are only counted."""
+"""Most videos left out that are named; further ones are only counted."""
 
 _IGNORED = "已忽略；要包括它，请在 statuses 中加上 IGNORED"
 _SPARE = 1000
@@ -215,7 +215,7 @@ class SelectedVideo:
 
 
 class LeftOut(NamedTuple):
-    """A video that meets the filter but is not touched."""
+    """A video that meets the filter but is left out."""
 
     vod_id: int
     title: str
@@ -224,13 +224,13 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchSelection:
-    """What a filter selects.
+    """Result of a selection.
 
     Attributes:
-        videos: The videos in review order, at most as many as were asked for.
-        left_out: Those that are not touched, in review order; the first `MOST_LEFT_OUT`.
-        matched_in_all: All that meet the filter.
-        left_out_in_all: All of these that are not touched.
+        videos: The selected videos in review order, at most ``max_rows``.
+        left_out: The first `MOST_LEFT_OUT` videos that are left out, in review order.
+        matched_in_all: Number of videos that meet the filter.
+        left_out_in_all: Number of these that are left out.
     """
 
     videos: tuple[SelectedVideo, ...]
@@ -240,7 +240,7 @@ class BatchSelection:
 
     @property
     def beyond(self) -> int:
-        """How many more would be decided about but for the limit."""
+        """Number of further videos that would be selected without the limit."""
         return self.matched_in_all - self.left_out_in_all - len(self.videos)
 
 
@@ -251,16 +251,16 @@ def select_videos(
     *,
     progress: Callable[[int, int], None] = lambda at, of: None,
 ) -> BatchSelection:
-    """Return the videos that ``asked`` describes and ``batch`` may touch.
+    """Return the videos that meet ``asked`` and that ``batch`` may change.
 
     Args:
         services: Database and settings.
-        asked: What the videos have in common.
-        batch: What is to be decided about them.
-        progress: Called after every few hundred videos with how many were looked at, of how many.
+        asked: The filter.
+        batch: The decision about each of them.
+        progress: Called after every few hundred videos with the number of processed videos and their total.
 
     Raises:
-        SelectionError: The filter is empty or wrong; the error lists all problems.
+        SelectionError: The filter is empty or invalid; the error lists all problems.
     """
     with reading(services.engine) as connection:
         problems = [
@@ -274,7 +274,7 @@ def select_videos(
     found = _Sorted(_FirstFew(asked.max_rows))
     looked_at = 0
     for chunk in chunks(vod_ids):
-        # A connection a piece: nobody waits for a reader of the whole library.
+        # One connection per chunk, so that no read of the whole library blocks others.
         with reading(services.engine) as connection:
             for looked in matching_videos(services, connection, asked, chunk, with_best=with_best):
                 found.sort_in(looked, asked, batch, services)
@@ -286,7 +286,7 @@ def select_videos(
 
 
 def decisions_of(picked: BatchSelection, batch: BatchDecision) -> list[Decision]:
-    """Return the decision about each video. Those from candidates hold for the verdict that was looked at alone."""
+    """Return the decision about each video. A choice among candidates holds only for the verdict that was read."""
     of_verdict = batch.action in FROM_CANDIDATES
     return [
         replace(
@@ -299,7 +299,7 @@ def decisions_of(picked: BatchSelection, batch: BatchDecision) -> list[Decision]
 
 
 def _ids(tables: OwnTables, connection: Connection, asked: VideoFilter) -> list[int]:
-    """Return the videos that our state table alone does not rule out."""
+    """Return the videos that meet the filter as far as our state table can answer it."""
     video = tables.video
     conditions: list[ColumnElement[bool]] = []
     if asked.statuses:
@@ -337,7 +337,7 @@ class _FirstFew(Generic[_Item]):
         self._held: list[tuple[tuple[float, ...], _Item]] = []
 
     def offer(self, before: tuple[float, ...], item: _Item) -> None:
-        """Take an item; the smaller ``before`` is, the sooner it comes."""
+        """Add an item; items with smaller ``before`` come first."""
         self.offered += 1
         self._held.append((before, item))
         if len(self._held) > 2 * self.most + _SPARE:
@@ -360,7 +360,7 @@ class _Sorted:
     left_out: _FirstFew[LeftOut] = field(default_factory=lambda: _FirstFew(MOST_LEFT_OUT))
 
     def sort_in(self, looked: MatchingVideo, asked: VideoFilter, batch: BatchDecision, services: Services) -> None:
-        """Put a video where it belongs. One that is gone or ignored is listed only where it was named."""
+        """Add a video to the taken or the left out. One that is deleted or ignored is listed only if it was named."""
         video = looked.video
         ignored = looked.status == ShownStatus.IGNORED and ShownStatus.IGNORED not in asked.statuses
         refusal = looked.gone or (_IGNORED if ignored else None)
@@ -377,7 +377,7 @@ class _Sorted:
 
 
 def _with_best(services: Services, picks: Sequence[SelectedVideo]) -> Iterator[SelectedVideo]:
-    """Yield ``picks`` with their best candidates, which people want to see though nothing depends on them."""
+    """Yield ``picks`` with their best candidates, which are only shown."""
     for chunk in chunks(picks):
         with reading(services.engine) as connection:
             best = best_candidates(services.tables, connection, [pick.verdict_id for pick in chunk])

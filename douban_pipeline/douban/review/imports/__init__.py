@@ -1,1 +1,1 @@
-"""The queue as a spreadsheet that is filled in, and read back as decisions."""
+"""Export of the queue as a spreadsheet, and import of the filled-in file as decisions."""

@@ -1,4 +1,4 @@
-"""What people and Excel write into a cell, as the value that is meant; what may mean something else is refused."""
+"""Parses the cells that people and Excel write; ambiguous cells are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from douban_pipeline.douban.wording import ACTIONS
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _AS_TEXT = re.compile(r'="([^"]*)"')
 _LOST = re.compile(r"[+-]?\d+(?:\.\d+)?E[+-]?\d+", re.IGNORECASE)
-# Three places would be somebody's thousands.
+# At most two decimal places: three digits after a point may be a thousands group.
 _WHOLE = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.0{0,2})?")
 _MOST_DIGITS = 15
 _SHOWN = 40
@@ -23,18 +23,18 @@ _NO = frozenset(("否", "不", "不要", "无", "n", "no", "f", "false", "off", 
 
 
 class CellError(ValueError):
-    """A cell cannot be read; the message says what is wrong with it."""
+    """A cell cannot be read; the message says why."""
 
 
 def plain(text: str) -> str:
-    """Return a cell as it is compared: full-width letters and digits plain, without what is not seen."""
+    """Return a cell normalised for comparison: full-width characters converted, invisible ones removed."""
     found = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).strip()
     match = _AS_TEXT.fullmatch(found)
     return (match[1] if match else found.removeprefix("'")).strip()
 
 
 def key_of(text: str) -> str:
-    """Return a name as it is looked up: without case, spaces, hyphens and underscores."""
+    """Return the lookup key of a name: case-folded, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]", "", plain(text).casefold())
 
 
@@ -42,7 +42,7 @@ def whole_number(text: str) -> int:
     """Return a number as Excel may have saved it (``1234.0``, ``1,234``, ``="1234"``); 0 for an empty cell.
 
     Raises:
-        CellError: It is none, or Excel has lost digits of it.
+        CellError: It is not a whole number, or Excel has lost digits of it.
     """
     cell = plain(text)
     if not cell:
@@ -74,10 +74,10 @@ def subject_id(text: str) -> int:
 
 
 def yes_or_no(text: str) -> bool:
-    """Return what 是, 否, true, 1 and the like say; an empty cell says no.
+    """Return the boolean value of a cell (是, 否, true, 1 and similar); an empty cell means no.
 
     Raises:
-        CellError: It says something else.
+        CellError: The cell is neither yes nor no.
     """
     cell = plain(text).casefold()
     if cell not in _YES | _NO | {""}:
@@ -92,7 +92,7 @@ def action_named(text: str) -> DecisionAction:
     """Return the action of that name, English or Chinese.
 
     Raises:
-        CellError: There is none; the message names those that are near, or all.
+        CellError: There is no such action; the message lists similar ones, or all.
     """
     found = _ACTIONS.get(key_of(text))
     if found is not None:

@@ -1,4 +1,4 @@
-"""The review queue as a CSV file that is filled in with Excel, and that file read back as decisions."""
+"""Writes the review queue as a CSV file to be filled in with Excel, and reads that file back as decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 
 MOST_BYTES = 20 * 1024 * 1024
-"""A line for every video of a library of 170,000 is smaller."""
+"""Size limit of a file, in bytes; a file with one line for each of 170,000 videos is smaller."""
 
 DELIMITERS = (",", ";", "\t")
 
@@ -47,7 +47,7 @@ class CsvError(ProblemsError):
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of the file: the line on which it begins, and its cells or why they cannot be separated."""
+    """A row of the file: its first line, and its cells or why they cannot be separated."""
 
     line: int
     cells: tuple[str, ...]
@@ -55,19 +55,19 @@ class CsvRow:
 
     @property
     def blank(self) -> bool:
-        """Whether nothing is written in it."""
+        """Whether it is empty."""
         return not self.wrong and not any(cell.strip() for cell in self.cells)
 
 
 def rows_of(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow, Iterator[CsvRow]]:
-    """Return the header and the rows under it.
+    """Return the header and the rows below it.
 
     Args:
-        data: UTF-8, UTF-16 with its mark, or GB18030; separated by commas, semicolons or tabs. Or a workbook (xlsx).
-        is_column: Whether a cell is the head of a known column, which shows what the separator is.
+        data: UTF-8, UTF-16 with a BOM, or GB18030; separated by commas, semicolons or tabs. Or a workbook (xlsx).
+        is_column: Whether a cell is the heading of a known column, by which the separator is detected.
 
     Raises:
-        CsvError: It is empty, too large, no text, or has no header that is known.
+        CsvError: It is empty, too large, not text, or has no known header.
     """
     if data.startswith(_WORKBOOK):
         return _of_workbook(data, is_column)
@@ -87,7 +87,7 @@ def _of_workbook(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow,
     rows = (CsvRow(number, cells) for number, cells in workbook_rows(data))
     try:
         header = next((row for row in rows if not row.blank), CsvRow(1, ()))
-        # A cell behind the last head, with nothing in it, is the sheet's width and no mistake.
+        # Empty cells after the last heading are due to the sheet's width and are no error.
         found = list(rows)
     except WorkbookError as error:
         raise CsvError([str(error)]) from error
@@ -100,7 +100,7 @@ def _of_workbook(data: bytes, is_column: Callable[[str], bool]) -> tuple[CsvRow,
 
 
 def too_large(size: int) -> str:
-    """Return what is said of a file of so many bytes."""
+    """Return the message for a file of ``size`` bytes that is too large."""
     return f"文件太大：{size / 2**20:.1f} MB，最多 {MOST_BYTES // 2**20} MB；请分成几个文件"
 
 
@@ -147,9 +147,9 @@ def _line_at(text: str, position: int | None) -> int:
 
 
 def _rows(lines: Sequence[str], start: int, delimiter: str) -> Iterator[CsvRow]:
-    """Yield the rows from line index ``start`` on. After a line that cannot be read, the next one is read anew.
+    """Yield the rows from line index ``start`` on. After a line that cannot be read, parsing restarts at the next one.
 
-    A quote that is never closed would otherwise swallow the rest of the file.
+    Otherwise an unclosed quote would consume the rest of the file.
     """
     swallowed = re.compile(rf'[\r\n]\s*"?\d+"?{delimiter}')
     while start < len(lines):
@@ -184,7 +184,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "note": ("备注", "note"),
     "verdict_id": ("verdict_id", "判定ID"),
 }
-"""What a column may be called, by the field of the decision; the first is written."""
+"""Accepted names of the columns, by the field of the decision; the first is used on export."""
 
 READING = (
     "片名",
@@ -201,12 +201,12 @@ READING = (
     "候选5",
     "相似度",
 )
-"""Columns that are there to be read; they are not read back."""
+"""Columns for information; they are ignored on import."""
 
 _FILLED = ("action", "douban_id", "rank", "days", "lock", "accept_conflicts", "override_cms_lock", "note")
 _HEADER = ("vod_id", *READING, *(FIELDS[name][0] for name in _FILLED), "verdict_id")
 _NEEDED = ("vod_id", "action")
-# Whoever fills in one of these meant to decide something.
+# A value in one of these shows that a decision was intended.
 _TELLING = ("douban_id", "rank", "days", "lock", "accept_conflicts", "override_cms_lock")
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
@@ -227,14 +227,14 @@ _READING_KEYS = frozenset(map(key_of, READING))
 
 @dataclass(frozen=True, slots=True)
 class ParsedDecisions:
-    """What a file says.
+    """Decisions of a file.
 
     Attributes:
-        decisions: The decisions, each naming its line.
+        decisions: The decisions, each with its line.
         lines: Their lines.
         refused: Lines that cannot be read, in the file's order, and why.
-        undecided: How many lines have no decision.
-        ignored: Columns that are not known.
+        undecided: Number of lines without a decision.
+        ignored: Unknown columns.
     """
 
     decisions: tuple[Decision, ...]
@@ -245,8 +245,8 @@ class ParsedDecisions:
 
 
 def export_csv(waiting: Iterable[QueueEntry]) -> bytes:
-    """Return a CSV file of ``waiting``, a line a video, that Excel opens as UTF-8; nothing in it is a formula."""
-    import pandas  # only who makes the file has to wait for it to load
+    """Return a CSV file of ``waiting``, one line per video, that Excel opens as UTF-8; no cell is a formula."""
+    import pandas  # loaded only by a run that needs it
 
     rows = []
     for entry in waiting:
@@ -275,7 +275,7 @@ def _candidate(candidate: ReviewCandidate) -> str:
 
 
 def parse_csv(data: bytes) -> ParsedDecisions:
-    """Return the decisions of a file that was exported or typed.
+    """Return the decisions of a file that was exported or written by hand.
 
     Lines without a decision are skipped; a line that cannot be read, or that may mean something else, is refused
     by itself.
@@ -307,7 +307,7 @@ def parse_csv(data: bytes) -> ParsedDecisions:
 
 
 def _columns(header: CsvRow) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Return the place of every field, and the columns that are not known."""
+    """Return the position of every field, and the unknown columns."""
     columns: dict[str, int] = {}
     problems: list[str] = []
     strange: list[str] = []
@@ -320,7 +320,7 @@ def _columns(header: CsvRow) -> tuple[dict[str, int], tuple[str, ...]]:
             columns[field] = at
         elif key and key not in _READING_KEYS:
             strange.append(plain(cell)[:20])
-    # What was written into a misspelt column must not be lost; one of another name is somebody's own.
+    # Values in a misspelt column must not be lost. A column with an unrelated name is ignored.
     missing = {key: FIELDS[field][0] for key, field in _FIELD_OF.items() if field not in columns}
     for name in strange:
         problems += [
@@ -334,9 +334,9 @@ def _columns(header: CsvRow) -> tuple[dict[str, int], tuple[str, ...]]:
 
 
 def _misfit(row: CsvRow, columns: Mapping[str, int], width: int) -> str:
-    """Return why the cells of a row cannot be trusted to be under their heads, empty if they can.
+    """Return why the cells of a row may not be under their headings, empty if they are.
 
-    Spreadsheets leave out empty cells at the end of a row, so that one may be short; but not before the decision.
+    Spreadsheets omit empty cells at the end of a row, so a row may be short, but not before the decision.
     """
     found = len(row.cells)
     if any(cell.strip() for cell in row.cells[width:]):
@@ -352,7 +352,7 @@ def _half_filled(cells: Mapping[str, str]) -> str:
 
 
 def _decision(line: int, cells: Mapping[str, str]) -> Decision | str:
-    """Return the decision of a line, or what is wrong with its cells."""
+    """Return the decision of a line, or the problems of its cells as text."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for field, cell in cells.items():

@@ -1,4 +1,4 @@
-"""Files that people put into the inbox to have them imported: read by name, and never anything beside the inbox."""
+"""Reads files that people put into the inbox for import: by name, and never a file outside the inbox."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InboxFile:
 
 
 class InboxError(Exception):
-    """There is no such file, or it may not be read; ``files`` are those that may, the newest first."""
+    """There is no such file, or it may not be read; ``files`` are the readable ones, the newest first."""
 
     def __init__(self, problem: str, files: Sequence[InboxFile]) -> None:
         super().__init__(problem)
@@ -35,21 +35,21 @@ class InboxError(Exception):
 
 
 def inbox_of(settings: Settings) -> Path:
-    """Return the folder of the inbox, which may not be there yet; not among the reports, which may be served."""
+    """Return the folder of the inbox, which may not exist yet; it is not in the report folder, which may be served."""
     return settings.home.absolute() / "inbox"
 
 
 def read_inbox_file(settings: Settings, name: str) -> bytes:
-    """Return what a file of the inbox holds.
+    """Return the content of a file of the inbox.
 
-    A name that leads out of the folder, by separators or as a link, is refused: whoever may launch a job could have
-    any file of this machine shown.
+    A name that leads out of the folder, by separators or as a link, is refused. Otherwise anyone who may launch a job
+    could read any file of this machine.
 
     Raises:
-        InboxError: The file is not there, is none, or is too large.
+        InboxError: The file does not exist, is not a regular file, or is too large.
     """
     folder = inbox_of(settings)
-    # So that people find where to put it; if it cannot be made, the sentence below names it.
+    # Created so that people find it; if that fails, the message below names it.
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     problem = _name_problem(name)
@@ -60,7 +60,7 @@ def read_inbox_file(settings: Settings, name: str) -> bytes:
     except FileNotFoundError:
         problem = f"收件夹 {folder} 里没有文件 {name!r}"
     except OSError as error:
-        # Opened so that links are not followed.
+        # O_NOFOLLOW reports a link as ELOOP.
         linked = error.errno == errno.ELOOP
         problem = f"{name!r} 是链接，请放入文件本身" if linked else f"无法读取 {name!r}：{error.strerror}"
     except _UnfitError as error:
@@ -69,7 +69,7 @@ def read_inbox_file(settings: Settings, name: str) -> bytes:
 
 
 class _UnfitError(Exception):
-    """What has that name is not a file that may be read."""
+    """The named entry is not a file that may be read."""
 
 
 def _name_problem(name: str) -> str:
@@ -79,7 +79,7 @@ def _name_problem(name: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    # Not waiting for the other end of a pipe.
+    # O_NONBLOCK: opening a pipe does not wait for its other end.
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(opened)

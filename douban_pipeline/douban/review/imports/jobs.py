@@ -1,4 +1,4 @@
-"""A job that records the decisions of a CSV file, filled in with Excel or typed."""
+"""The job that records the decisions of a CSV file or workbook."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ _SHOWN = 500
 
 
 class ImportConfig(LaunchpadConfig):
-    """Who decided, and where it is written down. Either ``file`` or ``text``."""
+    """Who decided, and where the decisions are: either ``file`` or ``text``."""
 
     reviewer: str = Field("", description=REVIEWER)
     note: str = Field("", description="原因；用于自己没有备注的行 · Why; for lines that have no note of their own.")
@@ -44,7 +44,7 @@ class ImportConfig(LaunchpadConfig):
 
 
 def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
-    """Read the decisions, record the good ones, and report the other lines."""
+    """Read the decisions, record the valid ones, and report the other lines."""
     services.ready()
     parsed = _parsed(config, services)
     unread = [f"第 {line} 行：{why}" for line, why in parsed.refused[:_SHOWN]]
@@ -119,7 +119,7 @@ def _not_there(error: InboxError, settings: Settings) -> dg.Failure:
 
 
 def _refused(parsed: ParsedDecisions, recording: Recording) -> list[tuple[int, str]]:
-    """Return the lines that were refused, for whatever reason, in the order of the file."""
+    """Return the refused lines with their reasons, in the order of the file."""
     unread = [(line, f"第 {line} 行：{why}") for line, why in parsed.refused]
     recorded = zip(parsed.lines, recording.items, strict=True)
     return sorted(unread + [(line, item.sentence) for line, item in recorded if item.status is DecisionStatus.REFUSED])

@@ -1,4 +1,4 @@
-"""Excel's own files (xlsx) as rows of text, as if they had been saved as CSV."""
+"""Reads Excel workbooks (xlsx) as rows of text, as if they had been saved as CSV."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from datetime import date, datetime
 from typing import Any
 
 MOST_UNPACKED = 200 * 1024 * 1024
-"""A workbook is packed: what unpacks to more than this is none that a person filled in."""
+"""Limit of the uncompressed size of a workbook, in bytes: no workbook that a person filled in is larger."""
 
 MOST_ROWS = 200_000
 
 
 class WorkbookError(Exception):
-    """The workbook cannot be read; the message is a sentence for who filled it in."""
+    """The workbook cannot be read; the message is a sentence for the person who filled it in."""
 
 
 def workbook_rows(data: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the rows of the first sheet with their numbers, each cell as text; of formulas their last result.
+    """Yield the rows of the first sheet with their numbers, each cell as text; formulas as their last result.
 
     Raises:
         WorkbookError: It is damaged, protected by a password, empty, or far too large.
     """
-    # Takes a third of a second to load, which only who reads a workbook has to wait for.
+    # Takes a third of a second to load, so it is loaded only when a workbook is read.
     from openpyxl import load_workbook
 
     try:
@@ -43,7 +43,7 @@ def workbook_rows(data: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:
         if not book.worksheets:
             raise WorkbookError("工作簿里没有工作表")
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # programs write wrong ones
+        sheet.reset_dimensions()  # some programs write wrong dimensions
         for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
             if number > MOST_ROWS:
                 raise WorkbookError(f"工作表多于 {MOST_ROWS:,} 行；请分成几个文件")
@@ -53,7 +53,7 @@ def workbook_rows(data: bytes) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as a person sees it, and as the CSV of the same sheet would have it."""
+    """Return a cell as text, as the CSV file of the same sheet would contain it."""
     match cell:
         case None:
             return ""

@@ -1,1 +1,1 @@
-"""What waits for a person: the queue in its order, its table for the UI, and the review sheet."""
+"""Videos that wait for a person: the ordered queue, its table for the UI, and the review sheet."""

@@ -1,4 +1,4 @@
-"""A link in doubt: the verdict that made it beside the newest one, item by item, for whoever has to settle it."""
+"""Links in doubt: the verdict that confirmed a link compared with the newest one, item by item, for reviewers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from douban_pipeline.douban.store.tables import OwnTables
 
 @dataclass(frozen=True, slots=True)
 class VerdictOnLink:
-    """What one verdict said of the linked subject.
+    """One verdict on the linked subject.
 
     Attributes:
         verdict_id: The verdict.
-        status: What it was.
-        judged_at: When (UTC).
+        status: Its status.
+        judged_at: When it was reached (UTC).
         rules: Rule version and profile.
-        score: Points of the linked subject; None where it was not among the candidates.
+        score: Score of the linked subject; None if it was not among the candidates.
         lead: Lead of the best candidate, whichever that was.
-        items: The linked subject's items, as they were stored.
-        conflicts: What spoke against it, as sentences.
-        facts: What was known of it.
+        items: The linked subject's score items, as stored.
+        conflicts: Its conflicts, as sentences.
+        facts: Its known facts.
     """
 
     verdict_id: int
@@ -49,12 +49,12 @@ class BothVerdicts:
 
 
 def both_verdicts(tables: OwnTables, connection: Connection, linked: Mapping[int, int]) -> dict[int, BothVerdicts]:
-    """Return both verdicts of those of some hundred videos whose link was confirmed before and is not any more.
+    """Return both verdicts of the videos whose link was confirmed before and is not confirmed any more.
 
     Args:
         tables: Our tables.
-        connection: A connection that reads.
-        linked: The subject in the CMS of each video.
+        connection: A connection for reading.
+        linked: The subject in the CMS of each video, at most some hundred.
     """
     verdict = tables.verdict
     newest = _last(tables, connection, linked)
@@ -71,7 +71,7 @@ def both_verdicts(tables: OwnTables, connection: Connection, linked: Mapping[int
     candidates = _candidates(tables, connection, wanted) if wanted else {}
     found: dict[int, BothVerdicts] = {}
     for vod_id, (then, now) in pairs.items():
-        # The last one that was confirmed may have been about another subject, which a person replaced since.
+        # The last confirmed verdict may be about another subject, which a person has replaced since.
         if verdicts[then]["douban_id"] == linked[vod_id]:
             keys = ((then, linked[vod_id]), (now, linked[vod_id]))
             first, second = (_verdict(verdicts[key[0]], candidates.get(key)) for key in keys)

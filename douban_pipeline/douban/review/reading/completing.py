@@ -1,8 +1,8 @@
-"""Candidates that the search named and nobody asked Douban about: asked now, so that all cards are alike.
+"""Fetches candidates that are known from the search only, so that all cards show the same facts.
 
-It comes after everything else: at most so many requests a queue, a fifth of that while due videos wait, and none where
-the source has no allowance left. What was judged stays as it is: the points and conflicts here are of this moment, and
-only shown. The answers go into the archive, so that the next queue, and the next verdict, ask for none of them.
+This has the lowest priority: a limited number of requests per queue, a fifth of that while due videos wait, and none if
+the source has no allowance left. Stored verdicts do not change: the points and conflicts computed here are only shown.
+The answers go into the archive, so that the next queue and the next verdict do not request them again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_TIME = timedelta(minutes=5)
 
 @dataclass(slots=True)
 class CompletedCandidates:
-    """What became of the candidates that nobody had asked about: asked now, known from the archive, or left."""
+    """Numbers of candidates that were not fetched before: requested now, found in the archive, or left."""
 
     requests: int = 0
     known: int = 0
@@ -35,7 +35,7 @@ class CompletedCandidates:
 
 
 class _Asking:
-    """Asks for subjects as long as there is allowance; each subject once."""
+    """Fetches subjects while there is allowance, each subject once."""
 
     def __init__(self, services: Services, most: int) -> None:
         self.services = services
@@ -46,7 +46,7 @@ class _Asking:
         self.found: dict[int, SubjectRecord | None] = {}
 
     def record(self, douban_id: int) -> SubjectRecord | None:
-        """Return a subject, None where it is not there or cannot be asked for now."""
+        """Return a subject; None if it does not exist or cannot be fetched now."""
         if douban_id not in self.found:
             self.found[douban_id] = self._ask(douban_id)
         return self.found[douban_id]
@@ -69,19 +69,19 @@ class _Asking:
         except (SubjectMissing, SubjectMismatch):
             return None
         except SourceError:
-            # Closed, out of quota or ill: nothing more is asked for. The verdicts do not depend on it.
+            # The gate is closed, the quota is used up or the source is down: no more requests. No verdict needs them.
             self.most = 0
             self.done.left += 1
             return None
 
 
 def completed(services: Services, queue: ReviewQueue, *, most: int) -> tuple[ReviewQueue, CompletedCandidates]:
-    """Return the queue with what Douban says of candidates that were known from the search only.
+    """Return the queue with Douban's facts of candidates that were known from the search only, and the counts.
 
     Args:
         services: Sources, archive and settings.
         queue: The queue as it was judged.
-        most: Requests at most.
+        most: Most requests.
     """
     asking = _Asking(services, most)
     groups = tuple(tuple(_completed(services, entry, asking) for entry in group) for group in queue.groups)

@@ -1,4 +1,4 @@
-"""How much visitors discuss a video: the comments of its section, as the system comments keeps them."""
+"""Numbers of visitors' comments on videos, from the tables of the comments system."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 
 HOT_FOR = timedelta(days=7)
-"""A section is hot while something happened in it within this time."""
+"""A section is hot if there was activity in it within this time."""
 MOST = 5_000
-"""Hot sections that are read at once, the latest first."""
+"""Most hot sections that are read at once, the latest first."""
 _VIDEO = 1
-"""The type of sections that belong to videos, as the CMS numbers it."""
+"""The CMS's number for sections that belong to videos."""
 
 section = table(
     "cmt_section",
@@ -28,16 +28,16 @@ section = table(
     column("visible_count", Integer),
     column("active_at", UtcDateTime),
 )
-"""The columns that are read of the comments' table."""
+"""The columns of the comments system's table that are read."""
 
 _log = logging.getLogger(__name__)
 
 
 def hot_comments(services: Services, vod_ids: Collection[int] | None = None) -> dict[int, int]:
-    """Return the number of visible comments of videos whose section is hot; of some ``vod_ids`` if given.
+    """Return the number of visible comments by video, of videos whose section is hot; only ``vod_ids`` if given.
 
-    The order of the review queue does not depend on the comments: where their database cannot be read, that is logged
-    as a warning and no video counts as discussed.
+    The review queue works without the comments: if their database cannot be read, a warning is logged and no video
+    counts as discussed.
     """
     settings = services.settings
     if not settings.priority_from_comments or "comments" not in settings.systems:

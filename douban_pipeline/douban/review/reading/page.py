@@ -1,6 +1,6 @@
-"""The page of the review sheet: a template, style and scripts, put together as one file.
+"""The page of the review sheet: a template, style and scripts, combined into one file.
 
-As a file it asks no server. The service adds `live.js`, `renewing.js` and what it may ask for.
+The written file makes no requests. The service adds `live.js`, `renewing.js` and the permission to call the service.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ _PACKAGE = "douban_pipeline.douban.review.reading"
 
 _NAMES = ("launchpad", "choices", "comparison", "cards", "finding", "window", "bulk", "main", "starting")
 _SCRIPTS = tuple(f"{name}.js" for name in _NAMES)
-"""In the order in which they use each other; those of the service stand before the last two."""
+"""Scripts in the order of their dependencies; those of the service are inserted before the last two."""
 
 
 def sheet_page(sheet: Mapping[str, Any]) -> bytes:
-    """Return the page of what `sheet_of` returned, as one file: it asks no server and runs no script but its own.
+    """Return the page of the result of `sheet_of` as one file: it makes no requests and runs only its own scripts.
 
-    Posters are loaded from elsewhere only where the sheet says so.
+    Posters are loaded from other servers only if the sheet allows it.
     """
     policy = policy_of(served=False, pictures="https: http:" if sheet.get("pictures") == "direct" else "")
     return _page(sheet, _SCRIPTS, policy)
 
 
 def served_page(sheet: Mapping[str, Any]) -> tuple[bytes, str]:
-    """Return the page of a sheet that the service keeps up to date, and the policy that it has to be sent with."""
+    """Return the page of a sheet that the service keeps up to date, and the content security policy to send with it."""
     policy = policy_of(served=True, pictures="'self' https: http:" if sheet.get("pictures") == "direct" else "'self'")
     return _page(sheet, _served_scripts(), policy), policy
 
 
 def policy_of(*, served: bool, pictures: str) -> str:
-    """Return the content policy of the page, which names style and scripts by their hashes.
+    """Return the content security policy of the page, which names style and scripts by their hashes.
 
     Args:
-        served: Whether the page may ask the service that it came from.
-        pictures: Where posters may come from, as the policy says it; empty for nowhere.
+        served: Whether the page may call the service that it came from.
+        pictures: Allowed sources of posters, in the policy's syntax; empty for none.
     """
     script = _script(_served_scripts() if served else _SCRIPTS)
     asks = ["connect-src 'self'"] if served else []
@@ -58,8 +58,8 @@ def _served_scripts() -> tuple[str, ...]:
 
 
 def _page(sheet: Mapping[str, Any], scripts: Sequence[str], policy: str) -> bytes:
-    # What the sheet holds is in the page as JSON, and its scripts set outside text as text, never as markup.
-    # Ours as they are: the policy's quotes, and style and scripts whose hashes it names.
+    # The sheet's data is in the page as JSON, and the scripts insert outside text as text, never as markup.
+    # These are not escaped: the policy contains quotes, and the hashes of style and scripts must match.
     ours = {"policy": policy, "style": _file("sheet.css"), "script": _script(tuple(scripts))}
     trusted = {name: Markup(text) for name, text in ours.items()}  # noqa: S704 - nothing from outside is in them
     return render(_PACKAGE, "sheet_files/sheet.html", sheet=sheet, **trusted).encode()
@@ -72,7 +72,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _script(names: tuple[str, ...]) -> str:
-    """Return the scripts as one, of which nothing can be reached from elsewhere."""
+    """Return the scripts as one, wrapped in a function so that nothing is global."""
     return f"(() => {{\n{''.join(map(_file, names))}}})();"
 
 

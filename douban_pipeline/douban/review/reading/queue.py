@@ -1,7 +1,7 @@
-"""What waits for a person, the most valuable and most doubtful first; seasons of one work come together.
+"""The queue of videos that wait for a person, the most valuable and most doubtful first, seasons of one work together.
 
-Tens of thousands may wait. Of all of them only what the order needs is read;
-everything else is read of the few that are shown.
+Tens of thousands may wait. For all of them only the columns for the order are read; everything else is read only for
+the few that are shown.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from douban_pipeline.matching.codes import labels_of
 from douban_pipeline.matching.site_videos import kind_of_category, video_facts
 
 _LARGEST_GROUP = 12
-"""Members of a franchise that one look takes in; further ones form a group of their own."""
+"""Most members of a franchise in one group; further ones form another group."""
 
 _SETTLING = [action for action in DecisionAction if aspect_of(action) is Aspect.LINK]
-"""Decisions after which a video does not wait for a person any more, as soon as they are recorded."""
+"""Decisions that remove a video from the queue as soon as they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """What the order needs of a video."""
+    """The facts of a video that determine its place in the queue."""
 
     vod_id: int
     status: str
@@ -58,14 +58,14 @@ class QueuePlace:
 
     @property
     def before(self) -> tuple[float, float, int]:
-        """The smaller, the sooner it is looked at."""
+        """Sort key; smaller comes first."""
         return (-self.value * self.doubt, -self.value, self.vod_id)
 
 
 def places_of(
     services: Services, connection: Connection, vod_ids: Collection[int] | None = None
 ) -> tuple[list[QueuePlace], int]:
-    """Return the place of every waiting video, and how many wait for the machine only; of some ``vod_ids`` if given."""
+    """Return the place of every waiting video, and the number of already decided ones; only ``vod_ids`` if given."""
     rows = _waiting(services, connection, vod_ids)
     decided = decided_videos(services.tables, connection)
     open_rows = [row for row in rows if row["vod_id"] not in decided]
@@ -106,13 +106,13 @@ def places_of(
 
 @lru_cache(maxsize=50_000)
 def _franchise_of(name: str) -> tuple[str, int]:
-    """Return name without season or part, and the number of that, 0 for none; names seldom change between looks."""
+    """Return a name without season or part, and its number, 0 for none. Cached, since names seldom change."""
     title = parse_title(readable(name))
     return title.base, title.number or 0
 
 
 def _waiting(services: Services, connection: Connection, vod_ids: Collection[int] | None) -> list[RowMapping]:
-    """Return the few columns that place a video, of all that wait."""
+    """Return the columns that determine the places of all waiting videos."""
     video, vod, verdict = services.tables.video, services.cms.vod, services.tables.verdict
     newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id == video.c.vod_id).scalar_subquery()
     query = (
@@ -136,7 +136,7 @@ def _waiting(services: Services, connection: Connection, vod_ids: Collection[int
 
 
 def decided_videos(tables: OwnTables, connection: Connection) -> set[int]:
-    """Return the videos about whose link a decision is recorded and waits to be applied."""
+    """Return the videos with a recorded decision about their link that is not applied yet."""
     decision = tables.decision
     query = select(decision.c.vod_id).where(decision.c.state == DecisionState.PENDING, decision.c.action.in_(_SETTLING))
     return set(connection.execute(query).scalars())
@@ -145,7 +145,7 @@ def decided_videos(tables: OwnTables, connection: Connection) -> set[int]:
 def _points(
     tables: OwnTables, connection: Connection, verdict_ids: Sequence[int]
 ) -> dict[int, tuple[float | None, float | None]]:
-    """Return score and lead of verdicts."""
+    """Return the score and the lead of verdicts, by verdict."""
     verdict = tables.verdict
     found: dict[int, tuple[float | None, float | None]] = {}
     for chunk in chunks(verdict_ids):
@@ -168,7 +168,7 @@ def grouped(places: Sequence[QueuePlace]) -> list[list[QueuePlace]]:
 
 
 def first_of(groups: Sequence[Sequence[QueuePlace]], most: int) -> list[list[QueuePlace]]:
-    """Return the first ``most`` places, each group's by season or part; the last group may lose its least pressing."""
+    """Return the first ``most`` places, each group ordered by season or part; the last group may be cut."""
     first, room = [], most
     for group in groups:
         if room <= 0:
@@ -184,27 +184,27 @@ class QueueEntry:
     """A video that waits for a person.
 
     Attributes:
-        title: As people read it, like year and category.
+        title: Its title as people read it, like year and category.
         updated: When the CMS last changed it.
         douban_id: The id in the CMS, 0 for none.
         status: One of `ShownStatus`.
         reason: Why it waits, in Chinese.
-        verdict_id: Its newest verdict; 0: never judged.
-        score: Of the best candidate of that verdict.
-        lead: Over the best other work.
-        value: What it is worth to the site; see `ordering`.
-        doubt: How much a look may change. The order is by their product.
+        verdict_id: Its newest verdict; 0 if it was never judged.
+        score: Score of that verdict's best candidate.
+        lead: Its lead over the best other work.
+        value: Its value to the site; see `ordering`.
+        doubt: The doubt about it. The order is by the product of value and doubt.
         franchise: Name without season or part, by which seasons are grouped.
-        facts: What is known locally, by the field names of `matching.Video`.
-        candidates: The best of that verdict.
+        facts: The site's facts, by the field names of `matching.Video`.
+        candidates: The best candidates of that verdict.
         locked: Whether the id is locked.
-        intro_locked: Whether the synopsis is.
+        intro_locked: Whether the synopsis is locked.
         stale: Whether the video was changed in the CMS since that verdict.
-        cms_locked: Whether the site locked the row, so that only what overrides that is written.
-        labels: What held that verdict's link back, in a word each (年份冲突, 多候选接近), where there is one.
-        both: The verdict that confirmed the link and the newest one, where that confirms it no more.
-        picture: Its poster as the CMS has it, empty for none.
-        frame: Likewise the first screenshot of its file.
+        cms_locked: Whether the site locked the row, so that only decisions that override the lock are written.
+        labels: Short labels of that verdict's reasons against the link (年份冲突, 多候选接近), if there are any.
+        both: The verdict that confirmed the link and the newest one, if that does not confirm it any more.
+        picture: Address of its poster in the CMS, empty for none.
+        frame: Address of the first screenshot of its file, likewise.
     """
 
     vod_id: int
@@ -239,10 +239,10 @@ class ReviewQueue:
     """The queue.
 
     Attributes:
-        length: All that wait.
-        by_status: The same by status.
-        groups: What to look at first, the most pressing group first, its members by season or part.
-        decided: Videos that would wait but for a decision that is still to be applied.
+        length: Number of all waiting videos.
+        by_status: Their numbers by status.
+        groups: The first groups, the most pressing group first, its members by season or part.
+        decided: Number of videos that are left out because a decision about them is not applied yet.
     """
 
     length: int
@@ -252,7 +252,7 @@ class ReviewQueue:
 
     @property
     def first(self) -> tuple[QueueEntry, ...]:
-        """The members of all groups in their order."""
+        """The members of all groups, in order."""
         return tuple(entry for group in self.groups for entry in group)
 
 
@@ -278,7 +278,7 @@ def review_queue_of(services: Services, *, most: int, candidates: int = 5) -> Re
 def entries_of(
     services: Services, connection: Connection, places: Sequence[QueuePlace], candidates: int = 5
 ) -> dict[int, QueueEntry]:
-    """Return all that is shown of these videos; one that was deleted since the queue was read is not among them."""
+    """Return the entries of these videos, by video; videos that were deleted since are left out."""
     video, verdict, vod = services.tables.video, services.tables.verdict, services.cms.vod
     columns: list[ColumnElement[Any]] = [each for each in vod.c if each.name not in ("vod_content", "vod_blurb")]
     if services.cms.screenshots is not None:
@@ -342,7 +342,7 @@ def _entry(
         doubt=place.doubt,
         franchise=place.franchise,
         facts=asdict(video_facts(row, services.cms, services.categories)),
-        # A verdict of this very moment has candidates that its score is not of.
+        # A newer verdict may have been stored meanwhile: its candidates do not belong to this score.
         candidates=tuple(each for each in candidates if each.verdict_id == place.verdict_id),
         locked=row["douban_id_locked"],
         intro_locked=row["intro_locked"],

@@ -1,4 +1,4 @@
-"""The whole queue in a line a video: what it is found, filtered and sorted by before anybody looks at it closely."""
+"""The index of the whole queue: one line per video with the fields for search, filter and sorting."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from douban_pipeline.matching.codes import labels_of
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """In which order videos wait, before anything else is read of them.
+    """The order of the whole queue.
 
     Attributes:
-        places: All that wait, each group's by season or part, the most pressing group first.
+        places: The places of all waiting videos, the most pressing group first, its members by season or part.
         group_of: The number of each video's group.
-        decided: How many wait for the machine only.
+        decided: Number of videos with a decision that is not applied yet.
     """
 
     places: tuple[QueuePlace, ...]
@@ -36,7 +36,7 @@ class QueueOrder:
 
 
 def order_of(services: Services) -> QueueOrder:
-    """Return the order of all that waits."""
+    """Return the order of the whole queue."""
     with reading(services.engine) as connection:
         places, decided = places_of(services, connection)
     groups = [sorted(group, key=lambda place: (place.number, place.before)) for group in grouped(places)]
@@ -45,9 +45,9 @@ def order_of(services: Services) -> QueueOrder:
 
 
 def lines_of(services: Services, order: QueueOrder, places: Sequence[QueuePlace]) -> list[dict[str, Any]]:
-    """Return a line for each of ``places``, but for those that were deleted; whole groups have their names.
+    """Return a line for each of ``places`` except deleted videos; lines of groups have the group's name.
 
-    The fields are named as those of a card, whose first part they are.
+    The fields have the names of a card's fields, of which they are a subset.
     """
     with reading(services.engine) as connection:
         lines = _lines(services, connection, places)

@@ -1,6 +1,6 @@
-"""The first of the queue as tables of Markdown for Dagster's UI, each video with links that settle it.
+"""The first videos of the queue as Markdown tables for Dagster's UI, each with links to decide about it.
 
-A link opens the launchpad of `record_decisions` filled in; nothing happens until a person adds a name and launches it.
+A link opens the filled-in launchpad of `record_decisions`; nothing happens until a person adds a name and launches it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching.scoring import TIE_BREAK
 
 SHOWN = 16
-"""Videos in Dagster's UI, whose dialog opens scrolled to its end: the first should be in sight. More on the sheet."""
+"""Number of videos in Dagster's UI. Its dialog opens scrolled to the end, and the first should be visible; the sheet
+has more."""
 
 _CANDIDATES = 3
 _REASON_CHARACTERS = 40
 
 
 def holders_shown(services: Services, queue: ReviewQueue) -> Mapping[int, SubjectHolders]:
-    """Return which videos have the subjects that the tables show."""
+    """Return the holders of the subjects that the tables show."""
     return holders_of(services, {each.douban_id for entry in queue.first[:SHOWN] for each in entry.candidates})
 
 
@@ -39,11 +40,11 @@ def pressing_table(
     location: str,
     site: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the most pressing videos, and say how many more are on the sheet, and how many on none.
+    """Return the table of the most pressing videos, with the numbers of further ones on the sheet and in all.
 
     Args:
-        queue: What waits.
-        holders: Which videos have the subjects that are shown.
+        queue: The queue.
+        holders: Videos that have the shown subjects.
         location: Repository and code location, for links into launchpads.
         site: Addresses of a video's ``page`` and ``player`` with ``{id}`` in them, empty for none.
     """
@@ -56,7 +57,7 @@ def pressing_table(
 
 
 def _on_site(entry: QueueEntry, site: Mapping[str, str]) -> Markdown:
-    """Return a video's number as a link to its page on the site, and a link to its player, where these are known."""
+    """Return a video's id as a link to its page on the site, and a link to its player, if these are known."""
 
     def address(name: str) -> str:
         return site.get(name, "").replace("{id}", str(entry.vod_id))
@@ -83,7 +84,7 @@ def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: s
 
 
 def _then(entry: QueueEntry) -> str:
-    """Say how the score of the current link changed between both verdicts; empty where there are not two."""
+    """Return how the score of the current link changed between both verdicts, as text; empty without both."""
     if entry.both is None:
         return ""
     then, now = (
@@ -97,7 +98,7 @@ def _titled(title: str, year: object) -> str:
 
 
 def _named(candidate: ReviewCandidate, entry: QueueEntry) -> Markdown:
-    # The same title twice in a row only breaks the lines.
+    # Repeating the same title would only wrap the line.
     title = "同名" if candidate.title == entry.title else candidate.title
     return Markdown(f"{subject_link(candidate.douban_id)}\u00a0{escaped(_titled(title, candidate.year or '?'))}")
 
@@ -107,7 +108,7 @@ def _points(best: ReviewCandidate, lead: float | None) -> Markdown:
 
 
 def _own_words(reason: str, best: ReviewCandidate | None) -> str:
-    """Return a reason without what the columns say of the best candidate; what it says of another stays."""
+    """Return a reason without the part on the best candidate, which has its own columns; the rest is kept."""
     if best is None:
         return reason
     head = f"《{_titled(best.title + '》', best.year or '')}得分 {best.score:.1f}"
@@ -121,27 +122,27 @@ def _short(reason: str) -> str:
 
 
 def _held(entry: QueueEntry, candidate: ReviewCandidate, holders: Mapping[int, SubjectHolders]) -> str:
-    """Say which other videos have a candidate's subject; empty for none."""
+    """Return as text which other videos have a candidate's subject; empty for none."""
     count, others = held_by_others(entry, candidate.douban_id, holders)
     more = f" 等 {count} 部" if count > len(others) else ""
     return f"已关联影片 {'、'.join(map(str, others))}{more}" if count else ""
 
 
 def _unbroken(text: str) -> str:
-    """Return text in which no line ends, however narrow its column is."""
+    """Return text that never wraps, however narrow its column is."""
     return "\u2060".join(text.replace(" ", "\u00a0"))
 
 
 def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterator[tuple[str, Launchpad]]:
-    """Yield the launches that settle a video, each with the text of its link."""
+    """Yield the launches that decide about a video, each with the text of its link."""
     seen = {"verdict_id": entry.verdict_id} if entry.verdict_id else {}
     over = "（CMS 已锁定，仍要写入）" if entry.cms_locked else ""
     if entry.candidates and not entry.stale:
         best, *others = entry.candidates
-        # An id is surer than a rank: it stays what the reviewer saw.
+        # By id, not by rank: it remains the subject that the reviewer saw.
         replaces = entry.locked and entry.douban_id != best.douban_id
         action = DecisionAction.replace_and_lock if replaces else DecisionAction.choose
-        # Refused unless it is meant: the link says that it is.
+        # Without accept_conflicts it would be refused; the link's text says that conflicts are accepted.
         held = bool(_held(entry, best, holders))
         meant = {"accept_conflicts": True} if held else {}
         text = ("替换" if held else "替换锁定") if replaces else ("确认" if held else "确认首选")
@@ -163,13 +164,13 @@ def links_of(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> Iterat
 
 
 def _launch(entry: QueueEntry, action: DecisionAction, **given: Any) -> Launchpad:
-    # Refused unless it is meant, like a conflict.
+    # Without override_cms_lock it would be refused.
     meant = {"override_cms_lock": True} if entry.cms_locked and action in WRITING else {}
     return decide(entry.vod_id, action, dry_run=False, title=entry.title, **{**given, **meant})
 
 
 def _comments(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> str:
-    """Return comments behind the config that say which id is which, for whoever puts another one in."""
+    """Return comments after the config that list the candidates' ids, for choosing another one."""
     lines = [
         f"# {each.rank}: {each.douban_id} {plain(each.title)[:30]} ({each.year or '?'}) {_held(entry, each, holders)}"
         for each in entry.candidates
@@ -178,7 +179,7 @@ def _comments(entry: QueueEntry, holders: Mapping[int, SubjectHolders]) -> str:
 
 
 def candidates_table(queue: ReviewQueue, holders: Mapping[int, SubjectHolders]) -> str:
-    """Return the best candidates of the most pressing videos, with what earns them points and what speaks against."""
+    """Return the table of the best candidates of the most pressing videos, with their points and conflicts."""
     rows = [
         _candidate(entry, each, holders) for entry in queue.first[:SHOWN] for each in entry.candidates[:_CANDIDATES]
     ]

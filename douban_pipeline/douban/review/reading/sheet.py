@@ -1,6 +1,6 @@
-"""What the review sheet shows: every field in words, both sides of it, and how the matcher read them.
+"""Data of the review sheet: every field as text, for the video and the candidates, with the matcher's comparison.
 
-Nothing here decides: what a reviewer chooses is checked when it is recorded.
+Nothing is decided here: a reviewer's choice is checked when it is recorded.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LABELS: Mapping[str, str] = {
     "votes": "评分人数",
     "remarks": "备注",
 }
-"""The rows of the comparison, in their order; those that the matcher gives points for are named as its items."""
+"""The rows of the comparison, in order; rows for which the matcher gives points have the names of its items."""
 
 _ITEM_ROWS = {"tie_break": "rating"}
 _AGAINST: Mapping[str, str] = {
@@ -61,7 +61,7 @@ _AGAINST: Mapping[str, str] = {
     Code.KIND_CONFLICT: "kind",
     Code.MEDIUM_CONFLICT: "kind",
 }
-"""Rows that a conflict speaks against although no item says so: the names may be equal and the seasons not."""
+"""Rows that a conflict marks although their item does not: names may be equal while the seasons differ."""
 
 _KINDS: Mapping[str | None, str] = {
     Kind.FILM: "电影",
@@ -76,7 +76,7 @@ _MOST_LETTERS = 200
 
 
 def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
-    """Return all that the sheet shows of ``queue``, ready for JSON."""
+    """Return the sheet's data of ``queue``, ready for JSON."""
     shown = {card["vod"]: card for card in cards_of(services, queue.first)}
     return {
         **frame_of(services),
@@ -90,11 +90,11 @@ def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
 
 
 def frame_of(services: Services) -> dict[str, Any]:
-    """Return what the sheet shows whatever waits: rules in force, words, and where its links lead."""
+    """Return the sheet's data that does not depend on the queue: current rules, words, and addresses of links."""
     settings, now = services.settings, services.clock.now()
     profile = profile_of(settings)
     return {
-        # Of this library, whoever makes the sheet and when: choices wait in the browser until they are launched.
+        # The same for every sheet of this library: choices are kept in the browser under it until they are launched.
         "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
         "profile": word_for(PROFILES, profile.name),
         "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
@@ -114,14 +114,14 @@ def frame_of(services: Services) -> dict[str, Any]:
 
 
 def site_addresses(settings: Settings) -> dict[str, str]:
-    """Return addresses of a video's page and player on the site, with ``{id}`` in them; empty where none is known."""
+    """Return the addresses of a video's page and player on the site, with ``{id}`` in them; empty if not known."""
     site = settings.site_url.rstrip("/")
     paths = {"page": settings.site_page, "player": settings.site_player}
     return {name: site + path if site and path else "" for name, path in paths.items()}
 
 
 def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str, Any]]:
-    """Return the cards of videos that wait, with all that is known of both sides, ready for JSON."""
+    """Return the cards of waiting videos, with all known facts of both sides, ready for JSON."""
     settings = services.settings
     subjects = {candidate.douban_id for entry in entries for candidate in entry.candidates}
     holders = holders_of(services, subjects)
@@ -148,7 +148,7 @@ def _posters(services: Services, subjects: Iterable[int]) -> dict[int, str]:
 
 
 def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:
-    """Return what the archive has of the subject that a video is linked to, where it is not among the candidates."""
+    """Return the archived facts of a video's linked subject; None if it is among the candidates."""
     if any(candidate.douban_id == entry.douban_id for candidate in entry.candidates):
         return None
     record = archived(services, entry.douban_id)
@@ -158,7 +158,7 @@ def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:
 
 
 def _writes(services: Services, entries: Mapping[int, QueueEntry]) -> dict[int, dict[str, list[str]]]:
-    """Return by video and candidate what replacing the video's id would write, as lines."""
+    """Return the values that replacing the video's id would write, as lines by video and candidate."""
     found: dict[int, dict[str, list[str]]] = {}
     ranks = max((len(entry.candidates) for entry in entries.values()), default=0)
     for rank in range(ranks):
@@ -174,13 +174,13 @@ def _writes(services: Services, entries: Mapping[int, QueueEntry]) -> dict[int, 
 
 
 def plain(text: object) -> str:
-    """Return outside text as one line that cannot turn the page around: no control signs, no marks of direction."""
+    """Return outside text as one line that cannot break the layout: no control characters, no direction marks."""
     line = "".join(sign if unicodedata.category(sign) not in ("Cc", "Cf", "Cs") else " " for sign in str(text))
     return " ".join(line.split())[:_MOST_LETTERS]
 
 
 def group_name(titles: Iterable[str]) -> str:
-    """Return what a franchise is called: the shortest title says it best."""
+    """Return the name of a franchise: the shortest of its titles."""
     return min((plain(clean_title(title)) for title in titles), key=len)
 
 
@@ -224,7 +224,7 @@ def _card(
 
 
 def _both(both: BothVerdicts, zone: ZoneInfo) -> dict[str, Any]:
-    """Return the rows of the table that compares both verdicts, and which of them differ."""
+    """Return the rows of the table that compares both verdicts, each with whether it differs."""
     sides = (both.then, both.now)
     rows: list[list[str]] = [
         ["结论", *(word_for(REVIEW_STATUSES, side.status) for side in sides)],
@@ -239,7 +239,7 @@ def _both(both: BothVerdicts, zone: ZoneInfo) -> dict[str, Any]:
     facts = [_subject_rows(str(side.facts.get("title", "")), side.facts) for side in sides]
     for name, label in LABELS.items():
         words = ["、".join(side.get(name, ())) for side in facts]
-        # What changes with every answer decides nothing.
+        # Rating and votes change with every answer and do not matter.
         if name not in ("rating", "votes") and words[0] != words[1]:
             rows.append([f"{label}（条目）", *(word or "—" for word in words)])
     rows.append(["冲突", *("；".join(side.conflicts) or "无" for side in sides)])
@@ -256,7 +256,7 @@ def _points_of(item: Mapping[str, Any] | None) -> str:
 
 
 def day_of(moment: datetime | None, zone: ZoneInfo) -> str:
-    """Return the day of a moment as it is shown; empty for none."""
+    """Return the day of a moment as text; empty for None."""
     return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else ""
 
 
@@ -266,7 +266,7 @@ def _local(entry: QueueEntry) -> dict[str, list[str]]:
         {
             "title": [entry.title],
             "aliases": facts["aliases"][:_MOST_ALIASES],
-            # As the CMS has it, where that is no year at all.
+            # The CMS's value if it cannot be read as a year.
             "year": [facts["year"] or entry.year],
             "kind": dict.fromkeys([entry.category, _KINDS.get(facts.get("kind"), "")]),
             "region": facts["regions"],
@@ -281,14 +281,14 @@ def _local(entry: QueueEntry) -> dict[str, list[str]]:
 
 
 def item_label(name: str) -> str:
-    """Return how an item of the matcher's points is called here."""
+    """Return the label of an item of the matcher's points."""
     return LABELS.get(_ITEM_ROWS.get(name, name), name)
 
 
 def held_by_others(
     entry: QueueEntry, douban_id: int, holders: Mapping[int, SubjectHolders]
 ) -> tuple[int, tuple[int, ...]]:
-    """Return how many other videos have a subject, and one or two of these."""
+    """Return how many other videos have a subject, and one or two of them."""
     found = holders.get(douban_id)
     if found is None:
         return 0, ()
@@ -321,7 +321,7 @@ def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
 
 
 def _subject_rows(title: str, facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what is known of a subject by the rows of the comparison."""
+    """Return the known facts of a subject, by row of the comparison."""
     years = [facts.get("year"), *facts.get("release_years", ())]
     return _filled(
         {
@@ -342,22 +342,22 @@ def _subject_rows(title: str, facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def shown_votes(votes: int | None) -> str:
-    """Return how many people rated a subject, as it is read; empty where nobody says."""
+    """Return the number of ratings of a subject as text; empty if unknown."""
     return f"{votes:,}" if votes else ""
 
 
 def shown_rating(facts: Mapping[str, Any]) -> str:
-    """Return rating and votes of a subject in short; empty where it has none."""
+    """Return the rating and the votes of a subject in short; empty without a rating."""
     rating, votes = facts.get("rating"), shown_votes(facts.get("votes"))
     return f"{rating:.1f}{f'（{votes} 人）' if votes else ''}" if rating else ""
 
 
 def _marks(candidate: ReviewCandidate) -> dict[str, list[Any]]:
-    """Return outcome, points and most points of every row of the comparison that the matcher looked at."""
+    """Return outcome, points and most points of every row of the comparison that the matcher compared."""
     marks: dict[str, list[Any]] = {}
     for item in candidate.items:
         row = _ITEM_ROWS.get(item["name"], item["name"])
-        # To have a rating at all orders equals; it agrees with nothing and is part of no score.
+        # The item for having a rating only breaks ties; it compares nothing and is part of no score.
         outcome = "" if row == "rating" else item.get("outcome", "")
         marks[row] = [outcome, item["points"], item.get("weight", 0)]
     for code in candidate.conflicts:
@@ -373,6 +373,6 @@ def _length(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _filled(rows: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
-    """Return the rows that something is known of, each as its words."""
+    """Return the rows that are not empty, each as its words."""
     filled = {row: [word for each in values if (word := plain(each or ""))] for row, values in rows.items()}
     return {row: words for row, words in filled.items() if words}

@@ -1,1 +1,1 @@
-"""Recording what people decide: rows as typed, checked against the library and each other, and stored."""
+"""Recording of people's decisions: checked against the library and each other, and stored."""

@@ -23,7 +23,7 @@ from douban_pipeline.douban.wording import ACTIONS
 
 ALREADY = "已经如此，无需记录"
 CONFIRM_ANYWAY = "请核对；确认无误请加 accept_conflicts: true"
-"""The remedy wherever something speaks against a subject."""
+"""The remedy for every conflict with a subject."""
 
 _NAMED = 3
 
@@ -33,11 +33,11 @@ class DecisionDraft:
     """A decision while it is examined and recorded.
 
     Attributes:
-        decision: The decision as it is by now: with its subject, and its status once that is known.
+        decision: The decision in its current state: with its subject, and its status once that is known.
         verdict_id: The verdict the reviewer looked at, or else the newest.
         problems: Why it is refused.
-        conflicts: What speaks against the subject; a reviewer may accept it.
-        unchecked: Why the subject could not be asked for.
+        conflicts: Objections to the subject, which a reviewer may accept.
+        unchecked: Why the subject could not be fetched.
     """
 
     decision: Decision
@@ -53,7 +53,7 @@ class DecisionDraft:
 
     @property
     def open(self) -> bool:
-        """Whether its status is not known yet and nothing was found against it."""
+        """Whether it has no final status yet and no problem."""
         return self.decision.status is DecisionStatus.REQUESTED and not self.problems
 
     @property
@@ -67,23 +67,23 @@ class DecisionDraft:
         return self.decision.status is DecisionStatus.REFUSED
 
     def settle(self, status: DecisionStatus, reason: str = "") -> None:
-        """Set what became of it."""
+        """Set its status and the reason."""
         self.decision = replace(self.decision, status=status, reason=reason)
 
     def refuse(self, *problems: str) -> None:
-        """Refuse it for these problems and those that were found before."""
+        """Refuse it with these problems and those found before."""
         self.problems += problems
         self.settle(DecisionStatus.REFUSED, "；".join(dict.fromkeys(self.problems)))
 
     def add_problem(self, problem: str | None) -> None:
-        """Note a problem, if there is one."""
+        """Add a problem, if there is one."""
         if problem:
             self.problems.append(problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The decisions of a launch in the order written, by video, and what is known about them."""
+    """The decisions of a launch in the given order and by video, with the data about their videos."""
 
     services: Services
     drafts: tuple[DecisionDraft, ...]
@@ -92,14 +92,14 @@ class Examination:
     pending: PendingDecisions
 
     def in_order(self) -> tuple[list[DecisionDraft], list[DecisionDraft]]:
-        """Return the decisions about links, and the others: these are settled later, as some of them need a link."""
+        """Return the decisions about links, and the others, which are settled later because some need a link."""
         links = [draft for draft in self.drafts if draft.decision.aspect is Aspect.LINK]
         return links, [draft for draft in self.drafts if draft.decision.aspect is not Aspect.LINK]
 
     def apply_refusal(self, draft: DecisionDraft) -> str | None:
-        """Return why a decision could not be applied after what is decided of its video's link.
+        """Return why a decision could not be applied after the decision about its video's link; None if it could.
 
-        The id that the decision is about is set on the way.
+        Also sets the id that the decision is about.
         """
         links = (each.decision for each in self.by_video[draft.vod_id] if each.decision.aspect is Aspect.LINK)
         no_link = (DecisionStatus.REQUESTED, DecisionStatus.REFUSED)
@@ -111,7 +111,7 @@ class Examination:
 
 
 def examine(services: Services, decisions: Sequence[Decision]) -> Examination:
-    """Return the drafts of ``decisions`` with all that is found against them without asking anybody outside."""
+    """Return the drafts of ``decisions`` with all problems that can be found without a call to a source."""
     snapshot = read_snapshot(services, decisions)
     drafts = tuple(_begin(services, decision, snapshot) for decision in decisions)
     by_video: dict[int, list[DecisionDraft]] = {}
@@ -152,7 +152,7 @@ def _begin(services: Services, decision: Decision, snapshot: LibrarySnapshot) ->
 
 
 def _note_contradictions(drafts: Sequence[DecisionDraft]) -> None:
-    """Note with the decisions about one video which of the others contradicts it: neither can be the one meant."""
+    """Add a problem to each decision about one video that another one contradicts: both are refused."""
     different = {draft.decision.identity: draft.decision for draft in drafts}
     if len(different) == 1:
         return
@@ -164,7 +164,7 @@ def _note_contradictions(drafts: Sequence[DecisionDraft]) -> None:
 
 
 def _compare(services: Services, draft: DecisionDraft, snapshot: LibrarySnapshot, pending: PendingDecisions) -> None:
-    """Compare a sound decision with what was decided about its video, and with what is so."""
+    """Compare a decision without problems with pending decisions about its video and with the current state."""
     decision = draft.decision
     same = pending.same(decision)
     if same is not None:
@@ -181,9 +181,9 @@ def _compare(services: Services, draft: DecisionDraft, snapshot: LibrarySnapshot
 def _note_other_videos(
     services: Services, drafts: Sequence[DecisionDraft], snapshot: LibrarySnapshot, pending: PendingDecisions
 ) -> None:
-    """Note with every open decision which other videos have its subject: by the site, a pending decision or a row.
+    """Add a conflict to every open decision whose subject other videos have: by a link, a pending decision or a row.
 
-    That is seldom meant, so that a reviewer has to say that it is.
+    That is seldom intended, so a reviewer has to accept it explicitly.
     """
     linking = [draft for draft in drafts if draft.linking]
     holders = holders_of(services, {draft.decision.douban_id for draft in linking})
@@ -206,14 +206,14 @@ def _note_other_videos(
             draft.conflicts.append(f"条目 {subject} 已关联到{named(ends, titles, count)}")
         if given[id(draft)]:
             draft.conflicts.append(given_sentence(subject, given[id(draft)], titles))
-        # One other row is enough to say, and to go on looking would take long where all rows name one subject.
+        # Only one other row is named: searching for all would be slow where all rows name one subject.
         other = next((each for each in rivals[subject] if each.vod_id != draft.vod_id), None)
         if other is not None:
             draft.conflicts.append(f"{other.where} 把条目 {subject} 给了影片 {other.vod_id}《{other.title}》")
 
 
 def known_sentence(decision: Decision) -> str:
-    """Return a sentence that says which decision says the same already."""
+    """Return a sentence that names the equal decision that exists already."""
     batch = f"，批次 {decision.batch_id}" if decision.batch_id else ""
     return f"已有相同的决定（{decision.reviewer}{batch}）"
 
@@ -224,6 +224,6 @@ def given_sentence(douban_id: int, vod_ids: Collection[int], titles: Mapping[int
 
 
 def named(vod_ids: Collection[int], titles: Mapping[int, str], count: int) -> str:
-    """Return videos as a sentence names them, and how many there are if these are not all."""
+    """Return the first videos as text for a sentence, with their number if these are not all."""
     names = [f"影片 {each}" + (f"《{titles[each]}》" if titles.get(each) else "") for each in sorted(vod_ids)[:_NAMED]]
     return "、".join(names) + (f" 等 {count} 部影片" if count > len(names) else "")

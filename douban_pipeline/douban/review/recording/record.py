@@ -1,4 +1,4 @@
-"""Recording what reviewers decide. Later runs apply it; nothing is written to the CMS here."""
+"""Records reviewers' decisions. Later runs apply them; nothing is written to the CMS here."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.writes.changes import PIPELINE
 
 AT_ONCE = 50
-"""Decisions that are recorded together: few, so that a launch that is killed while it waits for a source keeps what it
-recorded before."""
+"""Decisions that are recorded together: few, so that a launch that is killed while it waits for a source keeps the
+decisions that it recorded before."""
 
 MOST_LISTED = 50
-"""Decisions of which a launch that cannot be recorded at all says what is wrong with them."""
+"""Most decisions whose problems are listed if a launch cannot be recorded at all."""
 
 UNCHECKED = "条目尚未核对，执行时先核对"
 OVERRIDDEN = "影片已在 CMS 中锁定（vod_lock），仍将写入（override_cms_lock）"
@@ -45,25 +45,25 @@ _LARGEST = 2**63 - 1
 
 
 class DecisionError(ProblemsError):
-    """Nothing of the launch can be recorded: nobody signs it, or it is empty. ``problems`` holds all sentences."""
+    """Nothing of the launch can be recorded: the reviewer or note is invalid, or it is empty. ``problems`` says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A launch: its decisions in the order written, and the batch by which all that follows from it is reverted."""
+    """A recorded launch: its decisions in the given order, and the batch by which all its writes can be reverted."""
 
     batch_id: str
     items: tuple[Decision, ...]
     reviewer: str = ""
 
     def of(self, *statuses: DecisionStatus) -> list[Decision]:
-        """Return the decisions that came to any of ``statuses``."""
+        """Return the decisions with any of ``statuses``."""
         return [item for item in self.items if item.status in statuses]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who decided and why, the Dagster run, and the batch that holds all of a launch."""
+    """Who decided and why, the Dagster run, and the batch of the launch."""
 
     reviewer: str
     note: str
@@ -81,23 +81,24 @@ def record(
     dry_run: bool,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Recording:
-    """Record ``decisions`` for the next runs: the good ones, and with their reason those that are refused.
+    """Record ``decisions`` for the next runs: valid ones, and refused ones with their reason.
 
-    The same decision twice is harmless, so that a launch that was killed may be launched again; a newer decision
-    takes the place of older ones that it contradicts. Subjects that people name are asked for and compared as long
-    as `Settings.run_seconds` lasts; what could not be asked is recorded unchecked.
+    Recording the same decision twice is harmless, so a launch that was killed may be launched again. A newer decision
+    replaces older ones that it contradicts. Subjects that people name are fetched and compared within
+    `Settings.run_seconds`; subjects that could not be fetched are recorded unchecked.
 
     Args:
         services: Database, source and settings.
-        decisions: What was decided, as it was written.
-        reviewer: Who decided; noted with every write that follows.
-        note: Why, for the log.
+        decisions: The decisions as entered.
+        reviewer: Who decided; logged with every write that follows.
+        note: The reason, for the log.
         run_id: The Dagster run that records them.
         dry_run: Check everything, record nothing.
         progress: Called with the number of decisions that are settled so far.
 
     Raises:
-        DecisionError: Nobody signs the launch, or it is empty. Nothing is recorded; the error lists all problems.
+        DecisionError: The reviewer or note is invalid, or there are no decisions. Nothing is recorded; the error lists
+            all problems.
     """
     decisions = [
         replace(each, where=each.where or f"decisions 第 {number} 条") for number, each in enumerate(decisions, start=1)
@@ -144,7 +145,7 @@ class _Recorder:
         self.first: dict[str, DecisionDraft] = {}
 
     def sentences(self) -> list[str]:
-        """Return what is wrong with the decisions that can be found without a call to a source."""
+        """Return the problems of the decisions that can be found without a call to a source."""
         wrong = [draft for draft in self.examination.drafts if draft.problems]
         for draft in wrong:
             draft.refuse()
@@ -152,7 +153,7 @@ class _Recorder:
         return [draft.decision.sentence for draft in wrong[:MOST_LISTED]] + more
 
     def record(self, progress: Callable[[int], None]) -> None:
-        """Settle all decisions, a chunk after the other."""
+        """Settle all decisions, chunk by chunk."""
         done = 0
         for drafts in self.examination.in_order():
             for start in range(0, len(drafts), AT_ONCE):
@@ -165,7 +166,7 @@ class _Recorder:
         progress(done)
 
     def _check(self, draft: DecisionDraft) -> None:
-        """Check what is left to be checked of a decision that is still open; refuse it if anything was found."""
+        """Make the remaining checks of an open decision; refuse it if there are problems."""
         if draft.open and draft.decision.aspect is not Aspect.LINK:
             draft.add_problem(self.examination.apply_refusal(draft))
         if draft.open and draft.decision.action in NAMING:
@@ -198,11 +199,11 @@ class _Recorder:
             draft.unchecked = f"{UNCHECKED}：{error}"
         else:
             draft.decision = replace(draft.decision, checked_at=self.services.clock.now())
-            # What the comparison says comes first: it is about this video.
+            # The conflicts of the comparison come first: they are about this video.
             draft.conflicts[:0] = [f"条目 {douban_id} {conflicts}"] if conflicts else []
 
     def _settle(self, drafts: Sequence[DecisionDraft]) -> None:
-        """Record the decisions of a chunk that are open, refused ones with their reason; the same twice is once."""
+        """Record the open decisions of a chunk, and refused ones with their reason; duplicates are recorded once."""
         again = []
         for draft in drafts:
             if draft.open and self.first.setdefault(draft.decision.identity, draft) is not draft:
@@ -228,9 +229,9 @@ _Settled = list[tuple[DecisionDraft, DecisionStatus, str]]
 
 
 def store(services: Services, signature: Signature, drafts: Sequence[DecisionDraft]) -> None:
-    """Write down ``drafts`` that are open or refused, and settle the open ones: all in one transaction.
+    """Store the ``drafts`` that are open or refused, and settle the open ones: all in one transaction.
 
-    What somebody else recorded since they were examined counts: the same decision is known, one that is contradicted
+    Decisions that others recorded since the examination are considered: an equal decision is known, a contradicted one
     is replaced, and a subject that was given to another video since is refused.
     """
     settled = run_transaction(services.engine, lambda connection: _store(services, connection, signature, drafts))
@@ -284,24 +285,24 @@ def _store(
     if new:
         insert_missing(connection, table, new, key="pending_key")
     if recorded:
-        # Due at once, so that the sensor launches the run that applies it. The time is taken here: statements above may
-        # wait for locks, and a visit that ended while they did must not lie after the one that is due.
+        # Due at once, so that the sensor launches the run that applies it. The current time is read here because the
+        # statements above may wait for locks, and a visit that ended while they waited must not be later than this.
         due = update(video).where(video.c.vod_id.in_([draft.vod_id for draft in recorded]))
         connection.execute(due.values(douban_next_sync_at=services.clock.now()))
     return settled
 
 
 def _wait_for_turn(tables: OwnTables, connection: Connection) -> None:
-    """Let one launch at a time write down a chunk: two that look and then write would not see each other.
+    """Let one launch at a time store a chunk: two that read and then write would not see each other's decisions.
 
-    Whoever holds the row of the first video has the turn. It is held for as long as a chunk takes to be written.
+    The lock is on the row of the first video. It is held until the chunk is stored.
     """
     video = tables.video
     connection.execute(select(video.c.vod_id).order_by(video.c.vod_id).limit(1).with_for_update())
 
 
 def _final_status(decision: Decision, pending: PendingDecisions) -> tuple[DecisionStatus, str]:
-    """Return what becomes of an open decision, given what is pending now, and why."""
+    """Return the final status of an open decision, given the decisions pending now, and the reason."""
     same = pending.same(decision)
     if same is not None:
         return DecisionStatus.KNOWN, known_sentence(same)
@@ -336,5 +337,5 @@ def _values(draft: DecisionDraft, signature: Signature) -> dict[str, Any]:
 
 
 def _fitting(number: int) -> int:
-    """Return a number that a refused decision names, or 0 where the column cannot hold it."""
+    """Return a number of a refused decision, or 0 if the column cannot hold it."""
     return number if abs(number) <= _LARGEST else 0

@@ -1,6 +1,6 @@
-"""What changes when a video's id is replaced: the old subject beside the new one, and what would be written.
+"""The changes when a video's id is replaced: the old and the new subject, and the values that would be written.
 
-Only the archive is asked: a subject that somebody decides about has been there lately, and one that is not is shown as
+Only the archive is read: a subject that a person decides about was usually fetched lately; otherwise it is shown as
 unknown.
 """
 
@@ -37,14 +37,14 @@ _SHOWN: Mapping[str, tuple[str, Callable[[SubjectRecord], Any]]] = {
     "vod_douban_score": ("评分", lambda record: record.rating),
     "vod_score_num": ("人数", lambda record: record.votes),
 }
-"""Columns in the order in which they are read: their names, and what a subject has for them."""
+"""Columns in display order: their labels, and the subject's value for them."""
 
 _MOST_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
-    """One line of a comparison; ``written`` is what the column would hold, empty where it stays as it is."""
+    """One line of a comparison; ``written`` is the new value of the column, empty if it does not change."""
 
     name: str
     local: str
@@ -55,14 +55,14 @@ class ReplacedValue:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A video whose id is another one afterwards.
+    """A video whose id would be replaced.
 
     Attributes:
         vod_id: The video.
-        title: As people read it.
-        old_id: The id that it has.
-        new_id: The id that it would have.
-        values: What both subjects say, and what would be written; where the archive has neither, nothing.
+        title: Its title as people read it.
+        old_id: Its current id.
+        new_id: Its new id.
+        values: Values of both subjects, and those that would be written; empty if the archive has neither subject.
     """
 
     vod_id: int
@@ -73,7 +73,7 @@ class Replacement:
 
 
 def replacements(services: Services, decisions: Iterable[Decision], *, most: int = 20) -> list[Replacement]:
-    """Return what the first ``most`` decisions change that give a video another id than it has; refused ones too."""
+    """Return the changes by the first ``most`` decisions that replace a video's id, including refused ones."""
     linking = [each for each in decisions if each.linking and each.douban_id > 0]
     linking = [each for each in linking if each.status is not DecisionStatus.ALREADY]
     targets = {each.vod_id: each.douban_id for each in linking}
@@ -81,7 +81,7 @@ def replacements(services: Services, decisions: Iterable[Decision], *, most: int
 
 
 def compared(services: Services, targets: Mapping[int, int], *, most: int = 20) -> list[Replacement]:
-    """Return what changes for videos that have an id and would get that of ``targets`` instead."""
+    """Return the changes for videos that have an id and would get that of ``targets`` instead."""
     found: list[Replacement] = []
     for chunk in chunks(sorted(targets)):
         with reading(services.engine) as connection:
@@ -102,7 +102,7 @@ def compared(services: Services, targets: Mapping[int, int], *, most: int = 20) 
 
 
 def archived(services: Services, douban_id: int) -> SubjectRecord | None:
-    """Return a subject as the archive has it, None where it has none."""
+    """Return a subject from the archive, None if it has none."""
     try:
         answer = services.douban.archived(douban_id, max_age=LONGEST_CACHE)
     except SourceError:
@@ -133,7 +133,7 @@ def would_write(
     undone: Mapping[str, Collection[Any]],
     intro_locked: bool,
 ) -> dict[str, Any]:
-    """Return what a sync with a subject would write to a video, by column."""
+    """Return the values that a sync with a subject would write to a video, by column."""
     plan = plan_fields(
         row,
         record,
@@ -152,7 +152,7 @@ def _short(value: Any) -> str:
 
 
 def replacement_rows(found: Iterable[Replacement]) -> list[dict[str, object]]:
-    """Return replacements as the rows of a table: a heading row for each video, and its values under it."""
+    """Return replacements as table rows: a heading row for each video, followed by its values."""
     rows: list[dict[str, object]] = []
     for each in found:
         rows.append(

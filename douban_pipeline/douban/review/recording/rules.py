@@ -1,6 +1,6 @@
-"""Why a decision cannot be recorded: by itself, and about a video of which this or that is known.
+"""Rules on why a decision cannot be recorded: invalid by itself, or in conflict with the state of its video.
 
-Functions of what was read before. Each returns its reason as a Chinese sentence with the remedy, or None.
+Pure functions of data that was read before. Each refusal is a Chinese sentence with the remedy, or None.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.writes.refusals import Reason, unlisted_refusal
 
 MOST_NOTE = 500
-"""Characters of a note; more is refused, never cut."""
+"""Most characters of a note; a longer one is refused, never cut."""
 
 MOST_REVIEWER = 64
-"""Characters of a reviewer's name."""
+"""Most characters of a reviewer's name."""
 
 MOST_DAYS = 36_500
-"""A century; whoever wants more means for ever."""
+"""Most days to ignore a video: a century; 0 means for ever."""
 
 _SHOWN_CANDIDATES = 10
 
 
 def faults(decision: Decision, *, ai_intros: bool) -> Iterator[str]:
-    """Yield what is wrong with a decision by itself: fields that are missing, unused by its action or out of range.
+    """Yield the problems of a decision by itself: fields that are missing, unused by its action or out of range.
 
     Args:
-        decision: The decision as it was written.
-        ai_intros: Whether intros are written at all.
+        decision: The decision as entered.
+        ai_intros: Whether writing of intros is enabled.
     """
     action = decision.action
     yield from _subject_faults(decision)
@@ -63,8 +63,8 @@ def bulk_unlock_refusal(decisions: Sequence[Decision], reviewer: str, allowed: C
     """Return why the unlocking decisions of a launch are refused, None if they may be recorded.
 
     Args:
-        decisions: All of the launch.
-        reviewer: Who signs it.
+        decisions: All decisions of the launch.
+        reviewer: Who launched it.
         allowed: Reviewers who may unlock many videos at once.
     """
     videos = {decision.vod_id for decision in decisions if decision.action in UNLOCKING}
@@ -89,7 +89,7 @@ def _subject_faults(decision: Decision) -> Iterator[str]:
 
 
 def video_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
-    """Return why nothing can be decided about the video."""
+    """Return why nothing can be decided about the video; None if something can."""
     row, state = snapshot.rows.get(decision.vod_id), snapshot.states.get(decision.vod_id)
     if row is None and state is None:
         return "没有这部影片，请把示例换成真实的 vod_id"
@@ -103,7 +103,7 @@ def video_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
 
 
 def subject_of(decision: Decision, snapshot: LibrarySnapshot) -> tuple[int, str | None]:
-    """Return the subject that a decision comes to, and why there is none: then the id is as it was written."""
+    """Return the subject of a decision, and why it has none: then the id is as entered."""
     written = decision.douban_id
     if decision.action not in FROM_CANDIDATES:
         return written, None
@@ -133,7 +133,7 @@ def _listed(candidates: list[CandidateName]) -> str:
 
 
 def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
-    """Return why the reviewer looked at something else than what is current; the subject is the resolved one."""
+    """Return why the decision is outdated: the reviewer saw an older state. The decision has its resolved subject."""
     if not decision.linking:
         return None
     verdict = snapshot.verdicts.get(decision.vod_id)
@@ -144,7 +144,7 @@ def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
     state = snapshot.states[decision.vod_id]
     by_person = state["douban_review_status"] == ReviewStatus.CONFIRMED and state["douban_id_source"] in BY_PEOPLE
     if seen and by_person and state["vod_douban_id"] != decision.douban_id:
-        # A sheet that was printed before somebody else decided: its verdict is still the newest.
+        # The sheet is older than another person's decision, though its verdict is still the newest.
         linked = f"候选已过时：审核员已把影片关联到 {state['vod_douban_id']}"
         return f"{linked}，要改为 {decision.douban_id} 请把 verdict_id 填 0 重新决定"
     if verdict is None or not (seen or decision.action in FROM_CANDIDATES):
@@ -155,7 +155,7 @@ def stale_refusal(decision: Decision, snapshot: LibrarySnapshot) -> str | None:
 
 
 def is_already_so(decision: Decision, snapshot: LibrarySnapshot) -> bool:
-    """Return whether what is asked for is so already, and a person said so where that matters."""
+    """Return whether the decision would change nothing; a link must also have been chosen by a person."""
     vod_id, action = decision.vod_id, decision.action
     row, state = snapshot.rows[vod_id], snapshot.states[vod_id]
     status = state["douban_review_status"]
@@ -180,13 +180,13 @@ def is_already_so(decision: Decision, snapshot: LibrarySnapshot) -> bool:
 
 
 def current_id(decision: Decision, snapshot: LibrarySnapshot, link: Decision | None, now: datetime) -> int:
-    """Return the id that a decision is about, 0 where it is about none.
+    """Return the id that a decision is about, 0 if it is about none.
 
     Args:
         decision: The decision.
-        snapshot: What is known of its video.
-        link: What is decided of the video's link and applied first, if anything is.
-        now: The present moment.
+        snapshot: The state of its video.
+        link: The decision about the video's link that is applied first, if there is one.
+        now: The current time.
     """
     if not decision.about_current_id:
         return 0
@@ -197,12 +197,12 @@ def current_id(decision: Decision, snapshot: LibrarySnapshot, link: Decision | N
 def apply_refusal(
     decision: Decision, snapshot: LibrarySnapshot, link: Decision | None, settings: Settings, now: datetime
 ) -> str | None:
-    """Return why a decision could not be applied as things are; arguments as for `current_id`.
+    """Return why a decision could not be applied in the current state; arguments as for `current_id`.
 
-    The rules are those of applying, so that a reviewer hears of them at once.
+    The rules are those of applying, so that a reviewer learns of a refusal at once.
     """
     row, state = _after_link(decision.vod_id, snapshot, link, now)
-    # When the video's facts change before it is applied, that is another question.
+    # Without the fingerprint: whether the video's facts change before it is applied is checked then.
     refusal = decision_refusal(replace(decision, fingerprint=""), row, state, settings)
     if not refusal and decision.action is DecisionAction.lock_id and not state["vod_douban_id"]:
         return "影片没有豆瓣 ID，请先用 confirm_top1、choose 或 set_id 指定"
@@ -212,7 +212,7 @@ def apply_refusal(
 def _after_link(
     vod_id: int, snapshot: LibrarySnapshot, link: Decision | None, now: datetime
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Return the video's CMS row and our state as ``link`` leaves them."""
+    """Return the video's CMS row and our state row as they are after ``link`` is applied."""
     row, state = dict(snapshot.rows[vod_id]), dict(snapshot.states[vod_id])
     if link is None:
         return row, state

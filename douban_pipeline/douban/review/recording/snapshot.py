@@ -1,4 +1,4 @@
-"""What is known of the videos and subjects that decisions are about, read in chunks: never a query a decision."""
+"""Reads the state of the videos and subjects that decisions are about, in chunks instead of one query per decision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.intro_changes import locked_by_writing
 
 LARGEST_ID = 2**32 - 1
-"""The CMS's columns of ids hold no more."""
+"""Largest value of the CMS's id columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class ReviewCandidate:
         verdict_id: The verdict it belongs to.
         rank: Its place, from 1.
         points: Points by item, of the items that could be compared.
-        items: The items as they were stored, each with ``name``, ``points`` and what was compared.
-        conflicts: What speaks against it, as sentences, by code.
+        items: The items as stored, each with ``name``, ``points`` and the compared values.
+        conflicts: Objections to it, as sentences by code.
         rejects: Codes that rule it out.
-        facts: What is known of the subject, as the matcher saw it.
-        fetched: False: known from a search hit only.
-        same_poster: Whether its poster was the video's.
+        facts: The subject's facts, as the matcher saw them.
+        fetched: Whether its details were fetched; False if it is known from a search hit only.
+        same_poster: Whether it had the video's poster.
     """
 
     verdict_id: int
@@ -55,14 +55,14 @@ class ReviewCandidate:
 
     @property
     def similarity(self) -> float | None:
-        """How alike the titles are, 0 to 1; None for a candidate that was stored without its items."""
+        """Similarity of the titles, 0 to 1; None for a candidate that was stored without its items."""
         title = next((item for item in self.items if item["name"] == "title"), None)
         weight = title.get("weight") if title else None
         return round(title["points"] / weight, 2) if title and weight else None
 
 
 def newest_verdicts(tables: OwnTables, connection: Connection, vod_ids: Collection[int]) -> dict[int, RowMapping]:
-    """Return the newest verdict of each of ``vod_ids`` that has one, without what was compared."""
+    """Return the newest verdict of each of ``vod_ids`` that has one, without the compared values."""
     verdict = tables.verdict
     newest = select(func.max(verdict.c.verdict_id)).where(verdict.c.vod_id.in_(vod_ids)).group_by(verdict.c.vod_id)
     # In two steps: MariaDB runs a subquery of this form once for each row.
@@ -75,7 +75,7 @@ def newest_verdicts(tables: OwnTables, connection: Connection, vod_ids: Collecti
 def newest_candidates(
     tables: OwnTables, connection: Connection, vod_ids: Collection[int], most: int
 ) -> dict[int, list[ReviewCandidate]]:
-    """Return up to ``most`` candidates of each video's newest verdict, the best first; none for no candidates."""
+    """Return up to ``most`` candidates of each video's newest verdict, the best first; omit videos without any."""
     table, verdict = tables.candidate, tables.verdict
     newest = (
         select(func.max(verdict.c.verdict_id).label("verdict_id"))
@@ -112,7 +112,7 @@ def newest_candidates(
 
 
 class CandidateName(NamedTuple):
-    """A candidate as a message names it."""
+    """A candidate for use in messages."""
 
     rank: int
     douban_id: int
@@ -122,15 +122,15 @@ class CandidateName(NamedTuple):
 
 @dataclass(slots=True)
 class LibrarySnapshot:
-    """What the library holds about the videos that a launch names, at the moment it was read.
+    """The library's data about the videos of a launch, at the moment it was read.
 
     Attributes:
         rows: The CMS's rows.
         states: Our state rows.
-        verdicts: The newest verdict of each video about which a subject is decided.
+        verdicts: The newest verdict of each video with a decision that links it.
         candidates: Its candidates, the best first.
-        chosen: Subjects that people chose for good.
-        intro_written: Videos whose synopsis is locked only because an intro was written: that lock goes with the intro.
+        chosen: Subjects that people chose and nobody released.
+        intro_written: Videos whose synopsis is locked only because an intro was written: that lock ends with the intro.
     """
 
     rows: dict[int, RowMapping] = field(default_factory=dict)
@@ -141,13 +141,13 @@ class LibrarySnapshot:
     intro_written: set[int] = field(default_factory=set)
 
     def title(self, vod_id: int) -> str:
-        """Return a video's title as people read it, empty where there is no such video."""
+        """Return a video's title as people read it, empty if there is no such video."""
         row = self.rows.get(vod_id)
         return readable(row["vod_name"]) if row is not None else ""
 
 
 def read_snapshot(services: Services, decisions: Collection[Decision]) -> LibrarySnapshot:
-    """Return what the library holds about the videos of ``decisions``."""
+    """Return the library's data about the videos of ``decisions``."""
     found, tables = LibrarySnapshot(), services.tables
     vod_ids = sorted({each.vod_id for each in decisions if 0 < each.vod_id <= LARGEST_ID})
     linking = {each.vod_id for each in decisions if each.linking}
@@ -172,7 +172,7 @@ def read_snapshot(services: Services, decisions: Collection[Decision]) -> Librar
 def _candidate_names(
     tables: OwnTables, connection: Connection, verdict_ids: Sequence[int]
 ) -> Iterator[tuple[int, CandidateName]]:
-    # Not what was compared: that is most of a candidate, and nobody reads it here.
+    # Without the compared values, which are the largest part of a candidate and not needed here.
     table = tables.candidate
     query = (
         select(table.c.verdict_id, table.c.rank, table.c.douban_id, table.c.title, table.c.year)
@@ -185,20 +185,20 @@ def _candidate_names(
 
 @dataclass(frozen=True, slots=True)
 class SubjectHolders:
-    """Live videos that carry a subject: how many, and the first and the last of them."""
+    """Live videos that are linked to a subject: their number, and the first and the last of them."""
 
     count: int
     ends: tuple[int, ...]
 
     def others(self, vod_id: int, *, carries: bool) -> tuple[int, tuple[int, ...]]:
-        """Return how many of them are not ``vod_id`` (which does carry it, or not), and one or two of these."""
+        """Return how many of them are not ``vod_id``, and one or two of these; ``carries``: whether it is one."""
         return self.count - carries, tuple(each for each in self.ends if each != vod_id)
 
 
 def holders_of(services: Services, subjects: Collection[int]) -> dict[int, SubjectHolders]:
-    """Return which live videos carry ``subjects`` as a confirmed link; a subject nobody carries is left out.
+    """Return the live videos with a confirmed link to each of ``subjects``; subjects without any are left out.
 
-    Counted by the database: some converters write one id into every record.
+    They are counted by the database, because some converters write one id into every record.
     """
     video, vod = services.tables.video, services.cms.vod
     found: dict[int, SubjectHolders] = {}
@@ -232,16 +232,16 @@ def titles_of(services: Services, vod_ids: Iterable[int]) -> dict[int, str]:
 
 @dataclass(slots=True)
 class PendingDecisions:
-    """Recorded decisions that were not applied yet: by video, and by the subject that they give to a video."""
+    """Recorded decisions that are not applied yet: by video, and by the subject that they give to a video."""
 
     by_video: dict[int, list[Decision]] = field(default_factory=dict)
     by_subject: dict[int, list[Decision]] = field(default_factory=dict)
 
     def same(self, decision: Decision) -> Decision | None:
-        """Return the pending decision that says the same already.
+        """Return the pending decision that is equal to ``decision``, None if there is none.
 
-        One about a subject does not when the video's facts changed since: it will be refused for that, and the
-        reviewer has seen them now.
+        One that links a subject is not equal if the video's facts changed since: it will be refused for that, while
+        the reviewer of ``decision`` has seen the new facts.
         """
         for pending in self.by_video.get(decision.vod_id, ()):
             outdated = decision.linking and pending.fingerprint != decision.fingerprint
@@ -250,7 +250,7 @@ class PendingDecisions:
         return None
 
     def replaced_by(self, decision: Decision) -> list[int]:
-        """Return the keys of the decisions that ``decision`` replaces; none of those that a run has begun."""
+        """Return the keys of the decisions that ``decision`` replaces, without those that a run has begun to apply."""
         return [
             pending.decision_id
             for pending in self.by_video.get(decision.vod_id, ())
@@ -258,7 +258,7 @@ class PendingDecisions:
         ]
 
     def link_left(self, decision: Decision) -> Decision | None:
-        """Return what is decided of the video's link, unless ``decision`` takes its place."""
+        """Return the pending decision about the video's link, None if there is none or ``decision`` replaces it."""
         for pending in self.by_video.get(decision.vod_id, ()):
             if pending.aspect is Aspect.LINK and not decision.contradicts(pending):
                 return pending

@@ -1,1 +1,1 @@
-"""The review sheet as the service offers it: claimed cards, jobs that it launches, and what came of decisions."""
+"""The review sheet as a service: claims of cards, launches of jobs, and the outcomes of decisions."""

@@ -1,4 +1,4 @@
-"""The served sheet over HTTP, below one prefix. It knows nothing of tokens and cookies: the service sees to them."""
+"""HTTP API of the served sheet, below one prefix. Authentication (tokens, cookies) is done by the service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
 from douban_pipeline.douban.store.states import DecisionAction
 
 MOST_AT_ONCE = 60
-"""Cards that a page claims at once, and decisions that are launched together."""
+"""Most cards that a page claims at once, and half of the most decisions that are launched together."""
 
 _NAME = r"^[A-Za-z0-9-]{8,64}$"
 _Video = Annotated[int, Field(ge=1, le=LARGEST_ID)]
@@ -32,7 +32,7 @@ class _Body(BaseModel):
 
 
 class Opened(_Body):
-    """A page that opens, what it was called before it was loaded again, and how many cards it shows at once."""
+    """A page that opens, its name before a reload, and how many cards it shows at once."""
 
     page: _Token
     former: _Token | None = None
@@ -41,7 +41,7 @@ class Opened(_Body):
 
 
 class Wanted(_Body):
-    """Cards that a page wants to show, the first it wants most."""
+    """Cards that a page wants to show, in order of preference."""
 
     page: _Token
     reviewer: _Reviewer = ""
@@ -58,12 +58,12 @@ class Sent(_Body):
 
     @property
     def choice(self) -> SentChoice:
-        """It as the desk knows it."""
+        """The choice in the form that the desk uses."""
         return SentChoice(self.run, self.vod, tuple(self.actions))
 
 
 class Shown(_Body):
-    """What a page shows, and what it waits for."""
+    """The cards that a page shows, and the sent choices that it waits for."""
 
     page: _Token
     reviewer: _Reviewer = ""
@@ -85,7 +85,7 @@ class ChosenRow(_Body):
 
 
 class Chosen(_Body):
-    """Decisions to be recorded together."""
+    """Decisions to record together."""
 
     request: _Token
     reviewer: _Reviewer
@@ -94,7 +94,7 @@ class Chosen(_Body):
 
 
 class Undone(_Body):
-    """A choice to be undone."""
+    """A choice to undo."""
 
     request: _Token
     reviewer: _Reviewer
@@ -102,14 +102,14 @@ class Undone(_Body):
 
 
 class Closed(_Body):
-    """A page that is closed, with the videos that it gives up."""
+    """A page that is closed, with the videos that it releases."""
 
     page: _Token
     given_up: list[_Video] = Field(max_length=2000)
 
 
 def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
-    """Return the router."""
+    """Return the router of the served sheet."""
     router = APIRouter()
 
     def refusal(error: Exception) -> HTTPException:
@@ -131,7 +131,7 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
             body, policy = desk.page(_user(request))
         except known as error:
             raise refusal(error) from error
-        # What it is made of is shown anew at once.
+        # Not cached, so that a new version is shown at once.
         headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
         return Response(body, media_type="text/html; charset=utf-8", headers=headers)
 
@@ -198,7 +198,7 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
             return Response(str(error), 404, {"Cache-Control": "private, max-age=600"}, "text/plain; charset=utf-8")
         except known as error:
             raise refusal(error) from error
-        # Sandboxed: whatever it turns out to be, opened by itself it runs nothing.
+        # Sandboxed: opened by itself it runs no script, whatever its content is.
         headers = {"Cache-Control": f"private, max-age={_WEEK}", "Content-Security-Policy": "sandbox"}
         return Response(found.body, media_type=found.media_type, headers=headers)
 
@@ -206,7 +206,7 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
 
 
 def _user(request: Request) -> str:
-    """Return who has logged in, as the service found out; empty where nobody says."""
+    """Return the logged-in user, as set by the service; empty if unknown."""
     return str(getattr(request.state, "user", ""))[:MOST_REVIEWER]
 
 

@@ -1,7 +1,6 @@
-"""Who looks at which waiting video: a claim holds for a short time, and nobody else is shown the video until then.
+"""Claims on waiting videos: a claim holds for a short time, during which the video is not shown to other reviewers.
 
-A claim protects reviewers from doing work twice and nothing else: two decisions about a video are settled where they
-are recorded.
+A claim only prevents duplicate work: two decisions about one video are resolved where they are recorded.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 
 LEASE = timedelta(seconds=90)
-"""How long a page that says nothing keeps its videos; browsers wake hidden pages once a minute."""
+"""How long a page keeps its claims without renewing them; browsers wake hidden pages once a minute."""
 
 
 class Claims:
@@ -44,7 +43,7 @@ class Claims:
             new = [vod_id for vod_id in free if vod_id not in taken]
             rows = [{"vod_id": vod_id, "holder": holder, "reviewer": reviewer, "until": now + LEASE} for vod_id in new]
             if rows:
-                # Of two that claim at once one comes first: whoever finds the row there does not hold it.
+                # Of two concurrent claims only one inserts the row; the other does not hold it.
                 insert_missing(connection, claim, rows, key="vod_id")
             held = self._held(connection, holder, free)
             return [vod_id for vod_id in free if vod_id in held]
@@ -52,9 +51,9 @@ class Claims:
         return run_transaction(self._engine, work)
 
     def renew(self, holder: str, reviewer: str, vod_ids: Collection[int]) -> None:
-        """Hold ``vod_ids`` for longer, but for those that somebody else holds.
+        """Renew the claims on ``vod_ids``, except those that somebody else holds.
 
-        Claims of ``holder`` that are not named run out by themselves: their cards may be on their way to it.
+        Other claims of ``holder`` are left to expire: their cards may be on the way to the page.
         """
         claim = self._tables.claim
 
@@ -64,7 +63,7 @@ class Claims:
             for chunk in chunks(wanted):
                 named = (claim.c.holder == holder, claim.c.vod_id.in_(chunk))
                 connection.execute(update(claim).where(*named).values(until=until))
-            # One that ran out and that nobody took is still the page's.
+            # An expired claim that nobody else took is restored.
             gone = set(wanted) - self._held(connection, holder, wanted)
             rows = [
                 {"vod_id": vod_id, "holder": holder, "reviewer": reviewer, "until": until} for vod_id in sorted(gone)
@@ -75,18 +74,18 @@ class Claims:
         run_transaction(self._engine, work)
 
     def hand_over(self, former: str, holder: str) -> None:
-        """Give ``holder`` all that ``former`` claimed: a page that is loaded again goes on with its cards."""
+        """Transfer all claims of ``former`` to ``holder``: a reloaded page keeps its cards."""
         claim = self._tables.claim
         run_statement(self._engine, update(claim).where(claim.c.holder == former).values(holder=holder))
 
     def release(self, holder: str, vod_ids: Collection[int]) -> None:
-        """Give up ``vod_ids``, as far as ``holder`` claimed them."""
+        """Release the claims of ``holder`` on ``vod_ids``."""
         claim = self._tables.claim
         for chunk in chunks(sorted(vod_ids)):
             run_statement(self._engine, delete(claim).where(claim.c.holder == holder, claim.c.vod_id.in_(chunk)))
 
     def of_others(self, holder: str) -> dict[int, str]:
-        """Return which videos others look at, and who that is."""
+        """Return the videos that others have claimed, with the reviewer of each."""
         claim = self._tables.claim
         query = select(claim.c.vod_id, claim.c.reviewer)
         query = query.where(claim.c.holder != holder, claim.c.until >= self._clock.now())

@@ -1,7 +1,7 @@
-"""Dagster's GraphQL as the served sheet needs it: launching a job once, and asking what became of a run.
+"""Client of Dagster's GraphQL for the served sheet: launches a job once, and reads the state of a run.
 
-Whoever launches names the launch: a run carries the name as a tag, so that a launch that is asked for again, because
-its answer was lost, finds the run of the first one.
+Every launch has a name from the caller, which its run has as a tag. So a launch that is requested again because its
+answer was lost finds the first run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 TAG = "pipeline/request"
-"""Tag of a run that names the launch."""
+"""Tag of a run with the name of its launch."""
 
 _SECONDS = 20.0
 _MOST_SAID = 500
@@ -51,15 +51,15 @@ query Said($id: ID!) { runOrError(runId: $id) { __typename ... on Run { eventCon
 
 
 class DagsterUnavailable(Exception):  # noqa: N818 (it says what happened)
-    """Dagster did not answer, or did not take a launch; the message is a sentence in Chinese."""
+    """Dagster did not answer, or did not accept a launch; the message is a sentence in Chinese."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How far a run has come.
+    """State of a run.
 
     Attributes:
-        ended: Whether it is over.
+        ended: Whether it has ended.
         failed: Whether it ended without success.
     """
 
@@ -83,10 +83,10 @@ class DagsterApi:
     def launch(
         self, job: str, config: Mapping[str, Any], request: str, tags: Mapping[str, str] = MappingProxyType({})
     ) -> str:
-        """Launch ``job`` unless a run of this ``request`` is there, and return the run's id; ``tags`` are the run's.
+        """Launch ``job`` unless a run of this ``request`` exists, and return the run's id; ``tags`` are the run's.
 
         Raises:
-            DagsterUnavailable: It does not answer, does not know the job, or refuses the config.
+            DagsterUnavailable: Dagster does not answer, does not know the job, or refuses the config.
         """
         with self._lock:
             turn = self._launching.setdefault(request, threading.Lock())
@@ -98,17 +98,17 @@ class DagsterApi:
                 self._launching.pop(request, None)
 
     def state(self, run_id: str) -> RunState:
-        """Return how far a run has come; one that Dagster does not know any more has ended.
+        """Return the state of a run; one that Dagster does not know any more counts as ended and failed.
 
         Raises:
-            DagsterUnavailable: It does not answer.
+            DagsterUnavailable: Dagster does not answer.
         """
         found = self._ask(_ENDED, id=run_id)["runOrError"]
         status = found.get("status", "FAILURE")
         return RunState(status == "SUCCESS" or status in _FAILED, status in _FAILED)
 
     def failure(self, run_id: str) -> str:
-        """Return what a failed run says went wrong, shortened; empty where it says nothing.
+        """Return the error message of a failed run, shortened; empty if it has none.
 
         Raises:
             DagsterUnavailable: Dagster does not answer.
@@ -143,7 +143,7 @@ class DagsterApi:
         raise DagsterUnavailable(f"Dagster 没有接受任务 {job}：{str(said or answer['__typename'])[:_MOST_SAID]}")
 
     def _place(self, job: str) -> tuple[str, str]:
-        """Return repository and location that have a job: installations name their locations as they like."""
+        """Return the repository and the location of a job; installations may name their locations freely."""
         if job not in self._places:
             answer = self._ask(_JOBS)["repositoriesOrError"]
             for node in answer.get("nodes", ()):

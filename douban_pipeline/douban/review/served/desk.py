@@ -1,7 +1,7 @@
-"""What the served sheet does, in the order of calls: the queue, claimed cards, launches, and what came of them.
+"""The operations of the served sheet: the queue, claims of cards, launches, and their outcomes.
 
 Decisions are recorded by the job ``record_decisions`` and reverted by ``revert_changes``, both launched through Dagster
-as by hand; nothing is written here but claims.
+as if by hand; only claims are written here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 
 LEAST_AGE = timedelta(seconds=15)
-"""How old the list of what waits may be before it is read again; where reading takes long, so many times as long."""
+"""How old the list of waiting videos may be before it is read again; longer if reading takes long (`_REST`)."""
 
 STALE_AGE = timedelta(minutes=5)
-"""The same for who opens the sheet: what was decided since is not offered, whatever the list says."""
+"""The same when the sheet is opened: videos that were decided since are hidden in any case."""
 
 _WINDOW = 60
-"""Videos of which a page is told at first."""
+"""Number of videos whose lines a page gets at first."""
 
 _REST = 20
 RECORD, REVERT = "record_decisions", "revert_changes"
@@ -49,7 +49,7 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class _Known:
-    """What waited when it was read at a moment, and how long reading took; lines are read when they are asked for."""
+    """The queue's order as read at a moment, and how long reading took; lines are read on demand."""
 
     at: datetime
     took: timedelta
@@ -58,13 +58,13 @@ class _Known:
 
     @property
     def version(self) -> str:
-        """Changes whenever it is read anew."""
+        """Text that changes whenever the queue is read again."""
         return self.at.isoformat()
 
 
 @dataclass(frozen=True, slots=True)
 class SentChoice:
-    """A choice that a page sent: the run that records it, and what it was about."""
+    """A choice that a page sent: the run that records it, its video and its actions."""
 
     run_id: str
     vod_id: int
@@ -72,12 +72,12 @@ class SentChoice:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from others: its run and its video."""
+        """What identifies it: its run and its video."""
         return self.run_id, self.vod_id
 
 
 class NotYet(Exception):  # noqa: N818 (it says what happened)
-    """What is asked for cannot be done yet, or not any more; the message is a sentence in Chinese."""
+    """The request cannot be done yet, or not any more; the message is a sentence in Chinese."""
 
 
 class ReviewDesk:
@@ -96,25 +96,25 @@ class ReviewDesk:
         self._index: _Known | None = None
 
     def page(self, reviewer: str) -> tuple[bytes, str]:
-        """Return the page, and the policy that it has to be sent with.
+        """Return the page, and the content security policy to send with it.
 
         Args:
-            reviewer: Who has logged in, empty where nobody says.
+            reviewer: The logged-in user, empty if unknown.
         """
         frame = frame_of(self._services)
         pictures = frame["pictures"] or "service"
         return served_page({**frame, "pictures": pictures, "groups": [], "live": True, "reviewer": reviewer})
 
     def open(self, holder: str, reviewer: str, most: int, former: str = "") -> dict[str, Any]:
-        """Claim the first cards that are free and return them, with how many wait: what is looked at first.
+        """Claim the first free cards and return them, with the numbers of the queue, for a page that opens.
 
-        What waits is not read anew for it unless nobody has asked for long: a page that is open asks all the time.
+        The queue is not read again for it unless it is old (`STALE_AGE`): open pages refresh it all the time.
 
         Args:
             holder: The page.
             reviewer: Who looks at it.
             most: How many cards.
-            former: What the page was called before it was loaded again: what that one claimed is this one's.
+            former: The page's name before it was reloaded: its claims are transferred.
         """
         if former:
             self._claims.hand_over(former, holder)
@@ -129,7 +129,7 @@ class ReviewDesk:
         return {**found, "items": lines_of(self._services, order, shown), **self._counts(known)}
 
     def queue(self, holder: str) -> dict[str, Any]:
-        """Return a line for each video that waits for a person and that nobody else looks at or has decided."""
+        """Return a line for each waiting video that is not decided and that nobody else has claimed."""
         known = self._known(LEAST_AGE)
         lines = known.lines or lines_of(self._services, known.order, known.order.places)
         known.lines = lines
@@ -143,7 +143,7 @@ class ReviewDesk:
     def cards(self, holder: str, reviewer: str, wanted: Sequence[int], most: int) -> dict[str, Any]:
         """Claim the first ``most`` of ``wanted`` that are free, and return their cards.
 
-        Those that somebody else looks at, or that wait no more, are named as ``gone``.
+        Videos that somebody else has claimed, or that do not wait any more, are listed as ``gone``.
         """
         services = self._services
         held = self._claims.take(holder, reviewer, wanted, most)
@@ -158,7 +158,7 @@ class ReviewDesk:
         return {"cards": cards_of(services, entries), "gone": gone}
 
     def live(self, holder: str, reviewer: str, held: Collection[int], sent: Sequence[SentChoice]) -> dict[str, Any]:
-        """Hold what a page shows for longer, and return what changed since it was shown.
+        """Renew the claims of a page, and return what changed since its cards were shown.
 
         Args:
             holder: The page.
@@ -179,21 +179,21 @@ class ReviewDesk:
         }
 
     def decide(self, request: str, reviewer: str, note: str, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Launch the job that records decisions and applies them, once for a ``request``; return the run's id.
+        """Launch the job that records decisions and applies them, once per ``request``; return the run's id.
 
         Raises:
-            DagsterUnavailable: Dagster did not take it.
+            DagsterUnavailable: Dagster did not accept it.
         """
         config = {"reviewer": reviewer, "note": note, "dry_run": False, "decisions": [dict(row) for row in rows]}
         tags = {AT_ONCE_TAG: "at_once"}
         return self._dagster.launch(RECORD, {"ops": {"store_decisions": {"config": config}}}, request, tags)
 
     def undo(self, request: str, reviewer: str, choice: SentChoice) -> str:
-        """Launch the job that reverts what a choice came to, once for a ``request``; return the run's id.
+        """Launch the job that reverts the effects of a choice, once per ``request``; return the run's id.
 
         Raises:
-            NotYet: The choice is not recorded, or came to nothing.
-            DagsterUnavailable: Dagster did not take it.
+            NotYet: The choice is not recorded, or has no effect to revert.
+            DagsterUnavailable: Dagster did not accept it.
         """
         live = (DecisionState.PENDING, DecisionState.QUEUED, DecisionState.APPLIED)
         ids = [row["decision_id"] for row in self._decisions([choice]).values() if row["state"] in live]
@@ -208,11 +208,11 @@ class ReviewDesk:
         return self._dagster.launch(REVERT, {"ops": {"take_back": {"config": config}}}, request)
 
     def release(self, holder: str, given_up: Collection[int]) -> None:
-        """Give up videos that a page holds and nobody decided about there."""
+        """Release the claims of a page on videos that were not decided there."""
         self._claims.release(holder, given_up)
 
     def _states(self, sent: Sequence[SentChoice]) -> list[dict[str, Any]]:
-        """Return what became of choices, an entry for each of their actions that is known of."""
+        """Return the outcomes of choices, one entry for each of their actions whose outcome is known."""
         rows = self._decisions(sent)
         missing = {choice.run_id for choice in sent for action in choice.actions if (*choice.key, action) not in rows}
         ended = {run_id: run for run_id in sorted(missing) if (run := self._dagster.state(run_id)).ended}
@@ -231,13 +231,13 @@ class ReviewDesk:
         return found
 
     def _unrecorded(self, run_id: str, run: RunState) -> tuple[str, str]:
-        """Return state and sentence of what a run that has ended did not record."""
+        """Return the state and the reason of actions that an ended run did not record."""
         if run.failed:
             return "refused", self._dagster.failure(run_id) or "记录决定的运行没有成功，请重新选择"
         return "already", "已经如此，或已有相同的决定，无需记录"
 
     def _decisions(self, sent: Sequence[SentChoice]) -> dict[tuple[str, int, str], RowMapping]:
-        """Return the decisions that came of choices, by run, video and action."""
+        """Return the recorded decisions of choices, by run, video and action."""
         decision = self._services.tables.decision
         wanted = {choice.key for choice in sent}
         found: dict[tuple[str, int, str], RowMapping] = {}
@@ -250,15 +250,15 @@ class ReviewDesk:
         return found
 
     def _hidden(self, holder: str) -> set[int]:
-        """Return what others decided or look at."""
+        """Return the videos that are decided or claimed by others."""
         with reading(self._services.engine) as connection:
             decided = decided_videos(self._services.tables, connection)
         return decided | set(self._claims.of_others(holder))
 
     def _known(self, age: timedelta) -> _Known:
-        """Return what waits, read anew where that is older than ``age``, or so many times as old as reading takes.
+        """Return the queue's order; read again if it is older than ``age`` and than `_REST` times its reading time.
 
-        One thread reads, the others take what is there.
+        One thread reads; others use the existing result.
         """
         now = self._services.clock.now()
         known = self._index

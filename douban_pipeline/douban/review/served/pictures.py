@@ -1,7 +1,7 @@
-"""Posters for reviewers, fetched by the service and kept on its disk: the reviewer's browser asks nobody else.
+"""Posters for reviewers, fetched by the service and cached on its disk: the reviewer's browser contacts no third party.
 
-An address of a poster is outside text, so only public addresses are asked, and the site's own; what comes is taken if
-it is small enough and begins as a picture does. No address is taken from a request.
+The address of a poster is untrusted, so only public addresses and the site's own host are contacted. An answer is
+accepted if it is small enough and begins like a picture. No address is taken from a request.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 
 MOST_BYTES = 3_000_000
-"""Largest picture that is taken."""
+"""Size limit of a picture, in bytes."""
 
 _SECONDS, _MOST_REDIRECTS = 10.0, 3
 _AT_ONCE = 4
 _FORGET = timedelta(minutes=10)
-"""How long a picture that could not be had is not asked for again."""
+"""How long a picture that could not be fetched is not requested again."""
 
 _DAYS, _MOST_FILES = 30, 20_000
 _BEGINNINGS: Mapping[bytes, str] = {
@@ -52,7 +52,7 @@ class NoPicture(Exception):  # noqa: N818 (it says what happened)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as it came, and what it is."""
+    """A picture as it was received, with its media type."""
 
     body: bytes
     media_type: str
@@ -62,7 +62,7 @@ class Pictures:
     """Posters of videos and subjects. Safe to share between threads.
 
     Args:
-        services: Where addresses of posters are known, the folder HOME, and settings.
+        services: Database and archive with the addresses of posters, and settings with the folder HOME.
     """
 
     def __init__(self, services: Services) -> None:
@@ -76,7 +76,7 @@ class Pictures:
         """Return the poster of a ``video`` or a ``subject``, or the first ``frame`` of a video's file.
 
         Raises:
-            NoPicture: It has none, or none that can be had or shown.
+            NoPicture: It has none, or none that can be fetched or shown.
         """
         address = self._address(kind, number)
         if not address:
@@ -100,7 +100,7 @@ class Pictures:
                 if len(self._missing) > _MOST_FILES:
                     self._missing.clear()
                 raise
-        # A disk that is full costs the copy, not the picture.
+        # If the disk is full, the picture is returned without being cached.
         with suppress(ReportFileError):
             self._folder.write(name, picture.body)
         self._tidy()
@@ -143,7 +143,7 @@ class Pictures:
         raise NoPicture("海报的地址转来转去")
 
     def _tidy(self) -> None:
-        """Remove what is old where there are very many."""
+        """Remove old files if there are more than `_MOST_FILES`."""
         files = list(self._folder.path.iterdir())
         if len(files) <= _MOST_FILES:
             return
@@ -175,7 +175,7 @@ def _picture(answer: httpx.Response) -> Picture:
 
 
 def media_type_of(body: bytes) -> str:
-    """Return what a picture is by how it begins, whatever its server called it; empty where it is none."""
+    """Return the media type of a picture by its first bytes, whatever its server says; empty if it is no picture."""
     for beginning, media_type in _BEGINNINGS.items():
         if body.startswith(beginning):
             return media_type
