@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -262,6 +262,69 @@ def test_a_launch_that_is_asked_for_again_finds_its_run():
             api.launch("no_such_job", {}, "c" * 32)
     with pytest.raises(DagsterUnavailable, match="没有应答"):
         api.launch("record_decisions", {}, "d" * 32)
+
+
+def test_an_error_of_dagster_says_nothing_of_runs_and_jobs():
+    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        query = json.loads(body)["query"]
+        [field] = [name for name in ("runOrError", "runsOrError", "repositoriesOrError", "launchRun") if name in query]
+        asked.append(field)
+        failed = {"__typename": "PythonError", "message": "OperationalError: database is locked"}
+        return 200, {}, json.dumps({"data": {field: failed}}).encode()
+
+    asked: list[str] = []
+    with answering(dagster) as url:
+        api = DagsterApi(f"{url}/graphql")
+        for call in (api.state, api.failure, lambda run: api.launch("record_decisions", {}, run)):
+            with pytest.raises(DagsterUnavailable, match="出错：OperationalError: database is locked"):
+                call(ONE)
+    assert asked == ["runOrError", "runOrError", "runsOrError"], "nothing is launched that may be under way"
+
+
+def test_threads_that_ask_for_one_launch_make_one_run():
+    runs: list[str] = []
+    entered, failing = threading.Event(), threading.Event()
+
+    class Slow(DagsterApi):
+        def _tagged(self, request: str) -> str:
+            return runs[0] if runs else ""
+
+        def _launch(self, job: str, config: Any, tags: Any) -> str:
+            if not entered.is_set():
+                entered.set()
+                failing.wait(60)
+                raise DagsterUnavailable("lost")
+            assert not within, "two threads launch the same request"
+            within.append(tags)
+            runs.append("run")
+            within.pop()
+            return "run"
+
+    within: list[Any] = []
+    api, found = Slow("http://127.0.0.1:9/graphql"), []
+
+    def launch() -> None:
+        with suppress(DagsterUnavailable):
+            found.append(api.launch("record_decisions", {}, ONE))
+
+    threads = [threading.Thread(target=launch) for _ in range(4)]
+    threads[0].start()
+    assert entered.wait(60)
+    for thread in threads[1:]:
+        thread.start()
+    failing.set()
+    for thread in threads:
+        thread.join(60)
+    assert (runs, found) == (["run"], ["run"] * 3)
+    assert not api._turns
+
+
+def test_a_picture_is_shown_where_none_can_be_kept(shared_library, tmp_path):
+    library = shelved(shared_library, [Case(4, {"vod_pic": "upload/a.png"})])
+    (tmp_path / "cache").write_bytes(b"a file where the folder should be")
+    with answering(lambda method, path, body: (200, {"Content-Type": "image/png"}, PNG)) as url:
+        library.options = {"site_url": url, "home": tmp_path}
+        assert Pictures(library.services).of("video", 4).body == PNG
 
 
 def test_posters_are_fetched_once_and_only_if_they_are_small_pictures_of_the_site_or_of_the_public(

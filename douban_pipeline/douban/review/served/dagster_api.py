@@ -7,7 +7,8 @@ answer was lost finds the first run.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -40,13 +41,16 @@ query Tagged($filter: RunsFilter!) { runsOrError(filter: $filter, limit: 1) { __
     ... on PythonError { message } } }
 """
 _ENDED = """
-query Ended($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
+query Ended($id: ID!) { runOrError(runId: $id) { __typename
+    ... on Run { status }
+    ... on PythonError { message } } }
 """
 _SAID = """
 query Said($id: ID!) { runOrError(runId: $id) { __typename ... on Run { eventConnection(limit: 1000) { events {
     __typename
     ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } }
-    ... on RunFailureEvent { message } } } } } }
+    ... on RunFailureEvent { message } } } }
+    ... on PythonError { message } } }
 """
 
 
@@ -78,7 +82,8 @@ class DagsterApi:
         self._url = url
         self._lock = threading.Lock()
         self._places: dict[str, tuple[str, str]] = {}
-        self._launching: dict[str, threading.Lock] = {}
+        self._turns: dict[str, tuple[threading.Lock, int]] = {}
+        """For each request that threads want to launch: whose turn it is, and the number of threads."""
 
     def launch(
         self, job: str, config: Mapping[str, Any], request: str, tags: Mapping[str, str] = MappingProxyType({})
@@ -88,14 +93,8 @@ class DagsterApi:
         Raises:
             DagsterUnavailable: Dagster does not answer, does not know the job, or refuses the config.
         """
-        with self._lock:
-            turn = self._launching.setdefault(request, threading.Lock())
-        try:
-            with turn:
-                return self._tagged(request) or self._launch(job, config, {**tags, TAG: request})
-        finally:
-            with self._lock:
-                self._launching.pop(request, None)
+        with self._turn(request):
+            return self._tagged(request) or self._launch(job, config, {**tags, TAG: request})
 
     def state(self, run_id: str) -> RunState:
         """Return the state of a run; one that Dagster does not know any more counts as ended and failed.
@@ -103,7 +102,7 @@ class DagsterApi:
         Raises:
             DagsterUnavailable: Dagster does not answer.
         """
-        found = self._ask(_ENDED, id=run_id)["runOrError"]
+        found = self._ask(_ENDED, "runOrError", id=run_id)
         status = found.get("status", "FAILURE")
         return RunState(status == "SUCCESS" or status in _FAILED, status in _FAILED)
 
@@ -113,7 +112,7 @@ class DagsterApi:
         Raises:
             DagsterUnavailable: Dagster does not answer.
         """
-        found = self._ask(_SAID, id=run_id)["runOrError"]
+        found = self._ask(_SAID, "runOrError", id=run_id)
         events = found.get("eventConnection", {}).get("events", ())
         said = [
             (event.get("failureMetadata") or {}).get("description") or (event.get("error") or {}).get("message")
@@ -123,8 +122,23 @@ class DagsterApi:
         said += [event.get("message") for event in events if event["__typename"] == "RunFailureEvent"]
         return next((str(text).strip()[:_MOST_SAID] for text in said if text), "")
 
+    @contextmanager
+    def _turn(self, request: str) -> Iterator[None]:
+        """Let one thread at a time launch a request; the others then find its run."""
+        with self._lock:
+            turn, threads = self._turns.get(request, (threading.Lock(), 0))
+            self._turns[request] = turn, threads + 1
+        try:
+            with turn:
+                yield
+        finally:
+            with self._lock:
+                turn, threads = self._turns.pop(request)
+                if threads > 1:
+                    self._turns[request] = turn, threads - 1
+
     def _tagged(self, request: str) -> str:
-        found = self._ask(_TAGGED, filter={"tags": [{"key": TAG, "value": request}]})["runsOrError"]
+        found = self._ask(_TAGGED, "runsOrError", filter={"tags": [{"key": TAG, "value": request}]})
         runs = found.get("results", ())
         return str(runs[0]["runId"]) if runs else ""
 
@@ -136,7 +150,7 @@ class DagsterApi:
             "mode": "default",
             "executionMetadata": {"tags": [{"key": key, "value": value} for key, value in tags.items()]},
         }
-        answer = self._ask(_LAUNCH, params=params)["launchRun"]
+        answer = self._ask(_LAUNCH, "launchRun", params=params)
         if answer["__typename"] == "LaunchRunSuccess":
             return str(answer["run"]["runId"])
         said = answer.get("message") or "；".join(each["message"] for each in answer.get("errors", ()))
@@ -145,7 +159,7 @@ class DagsterApi:
     def _place(self, job: str) -> tuple[str, str]:
         """Return the repository and the location of a job; installations may name their locations freely."""
         if job not in self._places:
-            answer = self._ask(_JOBS)["repositoriesOrError"]
+            answer = self._ask(_JOBS, "repositoriesOrError")
             for node in answer.get("nodes", ()):
                 for each in node["jobs"]:
                     self._places.setdefault(each["name"], (node["name"], node["location"]["name"]))
@@ -153,7 +167,12 @@ class DagsterApi:
             raise DagsterUnavailable(f"Dagster 里没有任务 {job}：请确认代码位置已加载")
         return self._places[job]
 
-    def _ask(self, query: str, **variables: Any) -> dict[str, Any]:
+    def _ask(self, query: str, field: str, **variables: Any) -> dict[str, Any]:
+        """Return the field of the answer to a query.
+
+        Raises:
+            DagsterUnavailable: Dagster does not answer, or answers with an error of its own.
+        """
         try:
             with httpx.Client(trust_env=False, timeout=_SECONDS) as client:
                 answer = client.post(self._url, json={"query": query, "variables": variables})
@@ -163,4 +182,9 @@ class DagsterApi:
             raise DagsterUnavailable(f"Dagster（{self._url}）没有应答：{reason}") from error
         if not isinstance(content, dict) or content.get("errors") or not isinstance(content.get("data"), dict):
             raise DagsterUnavailable(f"Dagster（{self._url}）的应答无法读取（HTTP {answer.status_code}）")
-        return dict(content["data"])
+        found = dict(content["data"][field])
+        if found.get("__typename") == "PythonError":
+            # Such as a database that Dagster cannot reach: it says nothing about runs and jobs.
+            said = str(found.get("message", "")).strip()[:_MOST_SAID]
+            raise DagsterUnavailable(f"Dagster（{self._url}）出错：{said}")
+        return found

@@ -103,7 +103,7 @@ class Pictures:
         # If the disk is full, the picture is returned without being cached.
         with suppress(ReportFileError):
             self._folder.write(name, picture.body)
-        self._tidy()
+            self._tidy()
         return picture
 
     def _address(self, kind: str, number: int) -> str:
