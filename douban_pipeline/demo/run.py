@@ -12,6 +12,7 @@ import dagster as dg
 from dagster._core.instance import InstanceRef
 from rich.console import Console
 
+from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import Outcome, print_outcomes
@@ -40,11 +41,11 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     home = demo_home()
     console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
-    os.environ.update(demo_environment(home))
+    chosen = [name for name in SYSTEMS if name in systems]
+    os.environ.update({**demo_environment(home), f"{BASE_PREFIX}SYSTEMS": ",".join(chosen)})
     outcomes = []
     with _open_instance() as instance:
         set_pool_limits(instance, pool_limits())
-        chosen = [name for name in SYSTEMS if name in systems]
         for number, name in enumerate(chosen, 1):
             count = len(chosen)
             console.rule(said(f"第 {number} 个，共 {count} 个：{name}", f"{number} of {count}: {name}"), align="left")

@@ -88,7 +88,6 @@ def demo_environment(
         "FEEDS_ALLOW_PRIVATE": "true",
         "DIGEST_DATABASE_URL": f"sqlite:///{home / 'digest.sqlite'}",
         "COMMENTS_DATABASE_URL": f"sqlite:///{home / 'comments.sqlite'}",
-        "SYSTEMS": ",".join(("douban", "feeds", "digest", "tmdb", "comments")),
     }
     # The replayed model accepts any key; a real one in the environment must not be sent to it.
     outside = {"DAGSTER_HOME": str(home / "dagster"), "OPENROUTER_API_KEY": "demo"}

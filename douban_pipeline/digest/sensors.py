@@ -20,8 +20,8 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=described(
-            "出日报的时段运行失败时，启动 `watch_digest` 补出日报。",
-            "Launches `watch_digest` when the run of the report's slot failed.",
+            "出日报的时段运行失败时，启动 watch_digest 补出日报。",
+            "Launches watch_digest when the run of the report's slot failed.",
         ),
     )
     def digest_failure_sensor(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:

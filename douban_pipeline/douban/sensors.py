@@ -54,9 +54,9 @@ DECISIONS_INTERVAL_SECONDS = 10
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "有足够的影片到期、或有影片等了够久时启动主作业 `douban_chain`。数据源断开、检查不通过、或在 "
-        "`DOUBAN_PIPELINE_ACTIVE_HOURS` 之外时不启动；每次不启动都写明原因。",
-        "Launches `douban_chain` for shards with enough due videos, or with one that has waited long "
+        "有足够的影片到期、或有影片等了够久时启动主作业 douban_chain。数据源断开、检查不通过、或在 "
+        "DOUBAN_PIPELINE_ACTIVE_HOURS 之外时不启动；每次不启动都写明原因。",
+        "Launches douban_chain for shards with enough due videos, or with one that has waited long "
         "enough; a tick that launches nothing says why.",
     ),
 )
@@ -135,8 +135,8 @@ def due_videos_sensor(
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "有人工决定等着时，几秒内启动 `apply_decisions`；有人工点名的简介时启动 `write_ordered_intros`。",
-        "Launches `apply_decisions` within seconds of a person's decision, and `write_ordered_intros`"
+        "有人工决定等着时，几秒内启动 apply_decisions；有人工点名的简介时启动 write_ordered_intros。",
+        "Launches apply_decisions within seconds of a person's decision, and write_ordered_intros"
         " for intros that people ordered.",
     ),
 )
@@ -212,8 +212,8 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "CMS 有新增或改动的影片时启动 `take_in_changes`；来源系统发现库里片名有更新时也启动。",
-        "Launches `take_in_changes` when the CMS has new or changed rows, or a followed resource "
+        "CMS 有新增或改动的影片时启动 take_in_changes；来源系统发现库里片名有更新时也启动。",
+        "Launches take_in_changes when the CMS has new or changed rows, or a followed resource "
         "site has news of a title of the library.",
     ),
 )
@@ -259,8 +259,8 @@ def intake_sensor(
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "每两分钟重写首页 `index.html`，不启动任何运行。",
-        "Writes the front page `index.html` every two minutes. It launches nothing.",
+        "每两分钟重写首页 index.html，不启动任何运行。",
+        "Writes the front page index.html every two minutes. It launches nothing.",
     ),
 )
 def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:

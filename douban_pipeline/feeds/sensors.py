@@ -25,8 +25,8 @@ _MOST_FAILED = 2
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "到期的来源够多、或有来源等了一分钟时启动 `poll_feeds`，同时只有一次运行；连续失败两次后停十分钟。",
-        "Launches `poll_feeds` when enough sources are due, or one has waited a minute; one run at a time.",
+        "到期的来源够多、或有来源等了一分钟时启动 poll_feeds，同时只有一次运行；连续失败两次后停十分钟。",
+        "Launches poll_feeds when enough sources are due, or one has waited a minute; one run at a time.",
     ),
 )
 def due_feeds_sensor(

@@ -25,8 +25,8 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         owners=owners(),
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=described(
-            "有变更等待写入图时启动 `sync_tmdb_graph`，同一时刻只有一次运行。",
-            "Launches `sync_tmdb_graph` when changes wait for the graph; one run at a time.",
+            "有变更等待写入图时启动 sync_tmdb_graph，同一时刻只有一次运行。",
+            "Launches sync_tmdb_graph when changes wait for the graph; one run at a time.",
         ),
     )
     def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:

@@ -84,6 +84,14 @@ def test_everything_says_what_it_is_in_english():
     assert not [name for name, text in shown.items() if not text or has_chinese(text)]
 
 
+@pytest.mark.parametrize("given", [loaded, english])
+def test_what_dagster_shows_as_plain_text_has_no_markup(given):
+    shown, *_ = given()
+    plain = {name: text for name, text in shown.items() if re.match(r"\w+Definition ", name)}
+    assert len(plain) > 10
+    assert not [name for name, text in plain.items() if re.search(r"[`*]|\]\(", text)]
+
+
 @pytest.mark.parametrize(
     ("given", "owner", "backend"), [(loaded, "team:site", "sqlite"), (english, "editor@example.com", "mariadb")]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import dagster as dg
@@ -32,7 +33,7 @@ def test_every_system_has_a_row_and_a_link(tmp_path: Path) -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project's folder, while the demo would make its library in a folder of the test."""
     monkeypatch.chdir(tmp_path)
-    for name in ("DAGSTER_HOME", *run.demo_environment(tmp_path)):
+    for name in ("DAGSTER_HOME", "DOUBAN_PIPELINE_SYSTEMS", *run.demo_environment(tmp_path)):
         monkeypatch.setenv(name, "")  # what the demo sets is taken back afterwards
     return Path(run.__file__).parents[2]
 
@@ -50,6 +51,7 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     shown = io.StringIO()
     assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=200))
     assert done == ["a", "c"]
+    assert os.environ["DOUBAN_PIPELINE_SYSTEMS"] == "a,comments,c", "assets read from these alone, as in `make dev`"
     assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
 
 

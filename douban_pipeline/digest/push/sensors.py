@@ -23,8 +23,8 @@ _MOST_FAILED = 5
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
-        "有消息到期时启动 `push_notifications`，同时只有一次运行。",
-        "Launches `push_notifications` when a message is due; one run at a time.",
+        "有消息到期时启动 push_notifications，同时只有一次运行。",
+        "Launches push_notifications when a message is due; one run at a time.",
     ),
 )
 def push_sensor(
