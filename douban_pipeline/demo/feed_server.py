@@ -106,6 +106,7 @@ class FeedServer(LoopbackStandIn):
             "throttled": lambda: HttpAnswer(429, b"slow down", headers={"Retry-After": str(channel.retry_after)}),
             "unauthorised": lambda: HttpAnswer(401, b"login"),
             "forbidden": lambda: HttpAnswer(403, b"no"),
+            "missing": lambda: HttpAnswer(404, b"not now", headers={"Retry-After": str(channel.retry_after)}),
             "gone": lambda: HttpAnswer(410, b"gone"),
             "broken": lambda: HttpAnswer(200, b'<?xml version="1.0"?><oops><<<&&', _XML),
             "failing": lambda: HttpAnswer(500, b"oops"),

@@ -80,7 +80,7 @@ def as_seconds(value: object) -> int | None:
         return None
     try:
         seconds = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if not math.isfinite(seconds):
         return None

@@ -7,6 +7,7 @@ belongs to this run. So a run that dies leaves no partial results: its sources a
 from __future__ import annotations
 
 import logging
+import math
 import time
 import uuid
 from collections import Counter, deque
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
@@ -90,6 +92,8 @@ class Poller:
         self._monotonic = monotonic
         self._end = monotonic() + seconds
         self._plan: BudgetPlan | None = None
+        # A request that begins under a lease ends under it, also where the settings allow more time than the lease has.
+        self._lease = max(services.settings.lease_seconds, math.ceil(2 * services.settings.request_timeout_seconds))
 
     def run(self, *, most: int = 1_000_000, only: Sequence[str] = ()) -> PollReport:
         """Poll due sources, or the sources ``only`` whether they are due or not, and return the result.
@@ -100,7 +104,7 @@ class Poller:
         """
         report = PollReport()
         settings, engine, now = self._services.settings, self._services.engine, self._services.now()
-        lease = settings.lease_seconds
+        lease = self._lease
         report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
         self._plan = self._current_plan(now)
         while most > 0 and self._monotonic() < self._end:
@@ -122,7 +126,7 @@ class Poller:
         return plan or make_plan(self._services.engine, self._services.settings, now)
 
     def _claim(self, token: str, now: int, limit: int, only: Sequence[str]) -> list[Source]:
-        lease = self._services.settings.lease_seconds
+        lease = self._lease
 
         def claim(connection: Connection) -> list[Source]:
             ids = stats.claim(connection, now, token, lease, limit, only)
@@ -143,7 +147,7 @@ class Poller:
         chains = [
             (host, queue) for host, queue in queues.items() for _ in range(min(settings.host_concurrency, len(queue)))
         ]
-        expires = began + settings.lease_seconds - settings.request_timeout_seconds
+        expires = began + self._lease - settings.request_timeout_seconds
         left: list[str] = []
 
         def work(chain: tuple[str, deque[Source]]) -> list[tuple[PollRecord, int] | None]:
@@ -194,7 +198,19 @@ class Poller:
                 return self._failed(connection, source, host, fetched, now, took), 0
             return self._answered(connection, source, host, fetched, now, took, row["last_check_at"] or 0)
 
-        return run_transaction(self._services.engine, record)
+        try:
+            return run_transaction(self._services.engine, record)
+        except (OperationalError, InterfaceError):
+            raise  # the database's failure, not the source's
+        except Exception as error:
+            if isinstance(fetched, SourceError):
+                raise
+            # Such as a value that the database does not take: other sources are polled nevertheless.
+            logger.exception("the answer of source %s could not be stored", source.source_id)
+            fetched = FeedRefused(
+                host, f"unexpected {type(error).__name__}: an answer that cannot be stored, see the log"
+            )
+            return run_transaction(self._services.engine, record)
 
     def _defer(
         self, connection: Connection, source: Source, host: str, token: str, error: GateClosed, now: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -74,6 +75,34 @@ def test_a_wrong_encoding_is_read_all_the_same() -> None:
 def test_what_is_no_feed_is_refused_with_a_reason(body: bytes) -> None:
     with pytest.raises(FeedRefused, match="feed"):
         parsed(body)
+
+
+def test_a_feed_that_is_the_name_of_a_file_is_not_read_from_it(tmp_path: Path) -> None:
+    own = tmp_path / "own.xml"
+    own.write_bytes(rss("<item><guid>secret</guid></item>"))
+    with pytest.raises(FeedRefused, match="not a feed"):
+        parsed(str(own).encode())
+
+
+def test_hostile_text_takes_time_in_proportion_to_its_length() -> None:
+    # Each of these took hours: the time grew with the square of the length.
+    assert plain("<style " * 200_000 + "a", 100_000).startswith("<style <style")
+    assert plain("</script " * 100_000 + "<script>" * 100_000, 100_000).startswith("</script")
+    assert parsed(rss("", '<?xml version="1.0"?>' + "\n" * 2_000_000)).entries == ()
+    author = "a." * 500_000
+    assert len(parsed(rss(f"<item><guid>1</guid><author>{author}</author></item>")).entries) == 1
+    with pytest.raises(FeedRefused, match="before its first element"):
+        parsed(b"<!DOCTYPE\n" * 100_000 + rss(""))
+
+
+def test_scripts_are_no_text() -> None:
+    assert plain("a<script>x</script >b<STYLE a>y</style>c<script>d</scrip>e") == "a b c d e"
+    assert plain("a<style><script></style>b</script>c") == "a b c"
+
+
+def test_links_and_times_that_no_database_takes_are_mended() -> None:
+    assert link_of("https://a.org/\x00b\ud800c", "") == "https://a.org/bc"
+    assert moment_of(10**400, ZONE) is None
 
 
 def test_an_empty_feed_is_a_feed() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 import yaml
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
 from douban_pipeline.feeds import following, guards
@@ -16,8 +18,9 @@ from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.reviewing import drop_old, review
 from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.store import entries
 from douban_pipeline.feeds.store.tables import newcomer, snapshot, stats
-from douban_pipeline.feeds.types import PollOutcome
+from douban_pipeline.feeds.types import Entry, PollOutcome
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, given_settings, hourly, stage
 
 
@@ -136,6 +139,53 @@ def test_every_fault_ends_in_a_clear_state_and_stops_no_other_source(tmp_path: P
         assert at.source(ids["gone"])["state"] == "gone"
         assert len(at.entries(ids["well"])) == 3
         assert at.poll().polled == 0
+
+
+def test_an_answer_that_cannot_be_stored_is_its_source_s_failure_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stage(tmp_path, channels(bad=Channel("rss", hourly(3)), good=Channel("rss", hourly(3)))) as at:
+        bad, good = at.follow("bad", "good")
+        real = entries.store_entries
+
+        def store(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> entries.StoredEntries:
+            broken = [replace(each, title="\ud800") for each in given] if source_id == bad else given
+            return real(connection, source_id, broken, now)
+
+        monkeypatch.setattr(entries, "store_entries", store)
+        report = at.poll()
+        assert report.outcomes == {PollOutcome.FAILED.value: 1, PollOutcome.HIT.value: 1}
+        assert (at.stats(bad)["fail_count"], at.stats(bad)["lease_token"]) == (1, "")
+        assert at.stats(bad)["next_due_at"] >= START + 15 * 60
+        assert (len(at.entries(bad)), len(at.entries(good))) == (0, 3)
+
+
+def test_other_options_are_applied_to_an_answer_that_did_not_change(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
+        [news] = at.follow("news")
+        at.poll()
+        at.follow("news", cadence="P4")
+        at.poll()
+        # What people change may need the whole answer: they do not get a 304 for it.
+        assert [each.status for each in at.server.seen] == [200, 200]
+        assert at.stats(news)["check_count"] == 2
+
+
+def test_a_request_may_take_longer_than_the_lease_that_is_set(tmp_path: Path) -> None:
+    ticks = iter(range(1000))
+    given = {"lease_seconds": 30, "request_timeout_seconds": 60.0}
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3))), **given) as at:
+        at.follow("news")
+        report = Poller(at.services, seconds=60, monotonic=lambda: next(ticks)).run()
+        assert (report.polled, report.left) == (1, 0)
+
+
+def test_a_refusal_that_asks_to_wait_is_heeded(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(3), fault="missing", retry_after=5 * HOUR))) as at:
+        [news] = at.follow("news")
+        at.poll()
+        assert at.stats(news)["error_kind"] == "HTTP 404 not found"
+        assert at.stats(news)["next_due_at"] == START + 5 * HOUR
 
 
 def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import LONGEST_RETRY_AFTER
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.http_answers import HttpExchange
+from douban_pipeline.core.http_answers import HttpExchange, retry_after
 from douban_pipeline.core.payload import AnswerRules
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
@@ -87,7 +87,8 @@ class WebClient:
     def _read(self, answer: HttpExchange, *, source: Source, url: str, now: int) -> FetchedFeed:
         host = self._fetcher.source
         if answer.status in _REFUSED:
-            raise FeedRefused(host, f"HTTP {answer.status}", answer.status)
+            wait = retry_after(answer.headers.get("retry-after", ""), datetime.fromtimestamp(now, UTC))
+            raise FeedRefused(host, f"HTTP {answer.status}", answer.status, wait)
         known: dict[str, Any] = {
             "max_age": max_age(answer.headers),
             "moved_to": answer.moved_to,
@@ -137,12 +138,12 @@ class AccountClient:
         articles = self._werss.articles(account, now - _WEEK, self._reading.most)
         entries = [
             Entry(
-                guid=each.article_id,
+                guid=plain(each.article_id, 2000),
                 link=link_of(each.url, ""),
                 title=plain(each.title),
                 summary=plain(each.description, LONGEST_SUMMARY),
                 published_at=credible(each.published_at, now),
-                extra={"mp_id": each.account_id or account},
+                extra={"mp_id": plain(each.account_id or account)},
             )
             for each in articles
         ]

@@ -14,15 +14,34 @@ from douban_pipeline.feeds.cadence import DAY, as_seconds
 LONGEST_SUMMARY = 1000
 _EARLIEST = 946_684_800
 """2000-01-01: an earlier time comes from a clock that was never set."""
-_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_HIDDEN = re.compile(r"<(script|style)\b", re.IGNORECASE)
+_HIDDEN_END = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style")}
+_TAG = re.compile(r"<[^<>]*>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def plain(value: object, most: int = 500) -> str:
     """Return text without tags, entities and control characters, on one line, cut to ``most`` characters."""
     text = value if isinstance(value, str) else "" if value is None else str(value)
-    text = html.unescape(_TAG.sub(" ", text[: most * 20]))
+    text = html.unescape(_TAG.sub(" ", _shown(text[: most * 20])))
     return " ".join(_CONTROL.sub(" ", text).split())[:most]
+
+
+def _shown(text: str) -> str:
+    """Return text without scripts and style sheets, in time proportional to its length."""
+    kept, at = [], 0
+    endless: set[str] = set()
+    for begin in _HIDDEN.finditer(text):
+        name = begin[1].lower()
+        if begin.start() < at or name in endless:
+            continue
+        end = _HIDDEN_END[name].search(text, begin.end())
+        if end is None:
+            endless.add(name)
+            continue
+        kept.append(text[at : begin.start()])
+        at = end.end()
+    return " ".join([*kept, text[at:]])
 
 
 def link_of(value: object, base: str) -> str:
@@ -30,7 +49,7 @@ def link_of(value: object, base: str) -> str:
     if not isinstance(value, str) or not value.strip():
         return ""
     try:
-        link = urljoin(base, value.strip())
+        link = urljoin(base, _CONTROL.sub("", value).strip())
         parts = urlsplit(link)
     except ValueError:
         return ""

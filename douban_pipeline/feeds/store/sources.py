@@ -75,8 +75,12 @@ def update_source(connection: Connection, source_id: str, values: Mapping[str, A
 
 
 def edit_source(connection: Connection, edited: Source, now: int) -> None:
-    """Store a person's changes of a source: title, options and cadence."""
+    """Store a person's changes of a source: title, options and cadence.
+
+    The whole answer is requested next: other options find other entries in an answer that did not change.
+    """
     values = {"title": edited.title[:300], "options": dict(edited.options), "manual_cadence": edited.manual_cadence}
+    values |= {"etag": "", "last_modified": ""}
     update_source(connection, edited.source_id, values, now)
 
 
