@@ -21,7 +21,7 @@ PREFIX = f"{BASE_PREFIX}COMMENTS_"
 _LEAST_SECRET = 16
 _TOKEN = said(
     f"至少 {_LEAST_SECRET} 个字符，例如 `openssl rand -hex 24` 的输出",
-    f"at least {_LEAST_SECRET} letters, such as `openssl rand -hex 24` prints",
+    f"at least {_LEAST_SECRET} characters, such as the output of `openssl rand -hex 24`",
 )
 _HTTP = said("http://… 或 https://…", "http://… or https://…")
 
@@ -33,7 +33,7 @@ class CommentsSettings(LocatedSettings):
     file: ClassVar[str] = "comments.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "token_secret": said(f"至少 {_LEAST_SECRET} 个字符", f"at least {_LEAST_SECRET} letters"),
+        "token_secret": said(f"至少 {_LEAST_SECRET} 个字符", f"at least {_LEAST_SECRET} characters"),
         "admin_token": _TOKEN,
         "audit_token": _TOKEN,
         "api_keys": said(
@@ -59,62 +59,70 @@ class CommentsSettings(LocatedSettings):
     )
 
     redis_url: SecretStr = Field(
-        SecretStr(""), description="redis:// address of the lists; empty means none: the database answers everything."
+        SecretStr(""), description="redis:// address of the lists; if empty, the database serves all requests."
     )
-    redis_prefix: str = Field("cmt:", min_length=1, max_length=32, description="Beginning of every key in Redis.")
-    list_size: int = Field(1000, ge=20, le=100_000, description="Ids that a list in Redis is built with.")
-    list_seconds: int = Field(600, ge=1, le=86_400, description="How long a list lives that nobody appends to.")
+    redis_prefix: str = Field("cmt:", min_length=1, max_length=32, description="Prefix of every key in Redis.")
+    list_size: int = Field(1000, ge=20, le=100_000, description="Number of ids with which a list in Redis is built.")
+    list_seconds: int = Field(600, ge=1, le=86_400, description="Seconds after which a list without additions expires.")
     follow: Literal["events", "binlog"] = Field(
-        "events", description="What lists follow: the events that workers apply, or the database's binary log (ROW)."
+        "events", description="Source of list updates: events applied by workers, or the database's binary log (ROW)."
     )
     token_secret: SecretStr = Field(
-        SecretStr(""), description="Secret of the tokens (JWT, HS256) that say who a visitor is; empty accepts none."
+        SecretStr(""), description="Secret of the tokens (JWT, HS256) that identify visitors; empty accepts none."
     )
-    cms_login: bool = Field(True, description="Whether the CMS's own login cookies say who a visitor is.")
+    cms_login: bool = Field(True, description="Whether the CMS's own login cookies identify visitors.")
     table_prefix: str = Field(
         "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
     )
-    guests: bool = Field(False, description="Whether visitors that nobody knows may write and like.")
-    admin_token: SecretStr = Field(SecretStr(""), description="Bearer of operators; empty closes the admin pages.")
+    guests: bool = Field(False, description="Whether unidentified visitors may write and like.")
+    admin_token: SecretStr = Field(
+        SecretStr(""), description="Bearer token of operators; empty disables the admin pages."
+    )
     audit_token: SecretStr = Field(
-        SecretStr(""), description="Bearer of the audit, whose decisions operators cannot undo; empty means nobody."
+        SecretStr(""), description="Bearer token of auditors, whose decisions operators cannot undo; empty disables it."
     )
     api_keys: SecretStr = Field(
         SecretStr(""), description="Keys of other servers, each NAME=KEY:REQUESTS_A_MINUTE, separated by blanks."
     )
-    max_length: int = Field(2000, ge=1, le=16_000, description="Characters of a comment at most.")
-    hot_per_second: int = Field(50, ge=1, le=100_000, description="Requests a second from which on a section is hot.")
-    local_ms: int = Field(250, ge=0, le=10_000, description="How old a hot section's page may be; 0: always fresh.")
-    read_sites: SecretStr = Field(
-        SecretStr(""), description="Copies to read from, each NAME=DATABASE_URL,REDIS_URL, separated by blanks."
+    max_length: int = Field(2000, ge=1, le=16_000, description="Maximum characters of a comment.")
+    hot_per_second: int = Field(50, ge=1, le=100_000, description="Requests per second from which a section is hot.")
+    local_ms: int = Field(
+        250, ge=0, le=10_000, description="Milliseconds for which a hot section's page is cached; 0: never."
     )
-    read_site: str = Field("", description="Which of them is read first; empty means the first one.")
-    max_lag_seconds: int = Field(5, ge=1, le=3600, description="How far a copy may be behind before another is asked.")
+    read_sites: SecretStr = Field(
+        SecretStr(""), description="Read replicas, each NAME=DATABASE_URL,REDIS_URL, separated by blanks."
+    )
+    read_site: str = Field("", description="Name of the replica to read first; empty means the first one.")
+    max_lag_seconds: int = Field(
+        5, ge=1, le=3600, description="Maximum lag of a replica in seconds before another one is read."
+    )
     words_file: str = Field(
         "", description="The CMS's application/extra/maccms.php, whose filter_words are masked; empty means none."
     )
     blacks_file: str = Field(
         "",
-        description="Its application/extra/blacks.php, whose words send to a person and whose addresses are refused.",
+        description="Its application/extra/blacks.php: its words send comments to review, its addresses are refused.",
     )
     publish_per_minute: int = Field(
-        10, ge=0, le=10_000, description="Comments of a user within a minute after which more are refused; 0: no limit."
+        10, ge=0, le=10_000, description="Maximum comments of a user within a minute; more are refused; 0: no limit."
     )
     links_to_review: int = Field(
-        2, ge=0, le=100, description="Links in a comment from which on a person has to look; 0: never."
+        2, ge=0, le=100, description="Number of links from which a comment waits for review; 0: never."
     )
     reports_to_review: int = Field(
-        5, ge=0, le=10_000, description="Reports after which a comment waits for a person; 0: never."
+        5, ge=0, le=10_000, description="Number of reports from which a comment waits for review; 0: never."
     )
-    friends_url: str = Field("", description="Service that says who is whose friend (GET ?user=ID); empty means none.")
-    decorations_url: str = Field("", description="Service that knows users' badges (POST); empty means none.")
+    friends_url: str = Field("", description="Service that returns a user's friends (GET ?user=ID); empty means none.")
+    decorations_url: str = Field("", description="Service that returns users' badges (POST); empty means none.")
     review_url: str = Field("", description="Service with a model that reviews comments (POST); empty means none.")
-    plug_token: SecretStr = Field(SecretStr(""), description="Bearer for these three services; empty sends none.")
-    plug_seconds: float = Field(1.0, gt=0, le=10, description="How long an answer of friends or badges may take.")
-    review_seconds: float = Field(5.0, gt=0, le=60, description="How long the model's answer may take.")
-    review_minutes: int = Field(60, ge=1, le=10_080, description="Comments older than this are not sent to the model.")
+    plug_token: SecretStr = Field(SecretStr(""), description="Bearer token for these three services; empty sends none.")
+    plug_seconds: float = Field(1.0, gt=0, le=10, description="Seconds to wait for an answer of friends or badges.")
+    review_seconds: float = Field(5.0, gt=0, le=60, description="Seconds to wait for the model's answer.")
+    review_minutes: int = Field(
+        60, ge=1, le=10_080, description="Age in minutes above which comments are not sent to the model."
+    )
     review_by_llm: bool = Field(
-        False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL goes before it."
+        False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL takes precedence."
     )
     openrouter_api_key: SecretStr = Field(
         SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
@@ -131,34 +139,38 @@ class CommentsSettings(LocatedSettings):
         description="Language model.",
     )
     review_per_minute: int = Field(
-        60, ge=1, le=6_000, description="Comments a minute that one worker asks the language model about."
+        60, ge=1, le=6_000, description="Comments per minute that one worker sends to the language model."
     )
     review_tokens_per_day: int = Field(
-        1_000_000, ge=2_000, description="Tokens a day of that, asked and answered, of one worker since it started."
+        1_000_000, ge=2_000, description="Tokens per day of these prompts and answers, per worker since its start."
     )
     worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
-    worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker works on at once.")
+    worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker processes concurrently.")
     worker_poll_ms: int = Field(
-        50, ge=1, le=10_000, description="How long events gather for a worker that has just looked."
+        50, ge=1, le=10_000, description="Minimum milliseconds between two polls of a worker for events."
     )
-    worker_lease_seconds: int = Field(30, ge=5, le=3600, description="How long shards stay a silent worker's.")
+    worker_lease_seconds: int = Field(
+        30, ge=5, le=3600, description="Seconds after which the leases of a silent worker expire."
+    )
 
     heat_weights: dict[str, float] = Field(
-        default_factory=dict, description="Weights of the parts of a score that differ from the usual ones, as JSON."
+        default_factory=dict, description="Weights of the score that differ from the defaults, as JSON."
     )
     import_batch: int = Field(
-        20_000, ge=0, le=1_000_000, description="Comments of the CMS that one run takes in; 0: none are."
+        20_000, ge=0, le=1_000_000, description="Maximum comments of the CMS that one run imports; 0: none."
     )
     export: bool = Field(False, description="Whether status and counts are written back to the CMS's own comments.")
     titles_from_douban: bool = Field(
-        True, description="Give sections of videos Douban's title, where the library has a confirmed link."
+        True, description="Set titles of video sections from Douban, where the library has a confirmed link."
     )
-    sweep_minutes: float = Field(8.0, gt=0, le=120, description="After so long a sweep of scores begins no section.")
+    sweep_minutes: float = Field(
+        8.0, gt=0, le=120, description="Minutes after which a sweep starts no further section."
+    )
     node_pages: float = Field(
-        500.0, gt=0, le=1_000_000, description="Pages a second that one process of the service was measured to serve."
+        500.0, gt=0, le=1_000_000, description="Measured pages per second that one process of the service serves."
     )
     worker_events: float = Field(
-        500.0, gt=0, le=1_000_000, description="Events a second that one worker was measured to apply."
+        500.0, gt=0, le=1_000_000, description="Measured events per second that one worker applies."
     )
 
     @field_validator("heat_weights")
@@ -221,7 +233,7 @@ class CommentsSettings(LocatedSettings):
     @classmethod
     def _address(cls, value: str) -> str:
         if value and not value.startswith(("http://", "https://")):
-            raise ValueError(said("不是地址", "no address"))
+            raise ValueError(said("不是地址", "not an address"))
         return value
 
     @property

@@ -37,9 +37,7 @@ class LocatedSettings(SystemSettings):
     site_timezone: str = Field(
         "Asia/Shanghai", validation_alias=f"{BASE_PREFIX}SITE_TIMEZONE", description="Time zone of hours and days."
     )
-    owner: str = Field(
-        DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of what Dagster shows."
-    )
+    owner: str = Field(DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner shown in Dagster.")
     library_url: SecretStr = Field(
         SecretStr(""), validation_alias=f"{BASE_PREFIX}DATABASE_URL", description="SQLAlchemy URL of the CMS database."
     )

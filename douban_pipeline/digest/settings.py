@@ -35,7 +35,7 @@ class DigestSettings(LocatedSettings):
         **LocatedSettings.allowed,
         "schedule_slots": said(
             "一天中的时刻，例如 07:00，由早到晚；最后一个出日报",
-            "times of the day such as 07:00, ascending; the last one is the report's",
+            "times of the day such as 07:00, ascending; the last slot makes the report",
         ),
         "werss_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
         "deepseek_url": said(
@@ -65,7 +65,7 @@ class DigestSettings(LocatedSettings):
         SecretStr(""), validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL", description="Address for alerts."
     )
     alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
-        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Form of the alerts."
+        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Format of the alerts."
     )
     alert_webhook_secret: SecretStr = Field(
         SecretStr(""),
@@ -79,7 +79,7 @@ class DigestSettings(LocatedSettings):
     )
     schedule_slots: Annotated[tuple[str, ...], NoDecode] = Field(
         ("07:00", "12:00", "14:00", "18:00", "22:00"),
-        description="Times of the slots in SITE_TIMEZONE; the last one is the report's.",
+        description="Times of the slots in SITE_TIMEZONE; the last slot makes the report.",
     )
     window_days: int = Field(3, ge=1, le=14, description="Days before a slot whose articles it ingests.")
     catch_up_days: int = Field(
@@ -112,7 +112,7 @@ class DigestSettings(LocatedSettings):
     werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
     )
-    werss_requests_per_minute: int = Field(6000, ge=1, le=60_000, description="Requests a minute that WeRSS gets.")
+    werss_requests_per_minute: int = Field(6000, ge=1, le=60_000, description="Requests per minute to WeRSS.")
     werss_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of a request to WeRSS.")
     stale_hours: int = Field(36, ge=1, le=720, description="Hours without a sync after which an account is stale.")
     deepseek_url: str = Field(
@@ -125,11 +125,11 @@ class DigestSettings(LocatedSettings):
         description="The service's current name by model; a model without an entry is sent under its own name.",
     )
     deepseek_thinking: Literal["enabled", "disabled", "unsent"] = Field(
-        "enabled", description="Whether the model is asked to think; unsent omits the field, for other services."
+        "enabled", description="Thinking mode of the model; unsent omits the field, for other services."
     )
     deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by thinking models.")
     deepseek_max_tokens: int = Field(
-        8000, ge=200, le=200_000, description="Maximum tokens of an answer, including thoughts."
+        8000, ge=200, le=200_000, description="Maximum tokens of an answer, including reasoning."
     )
     deepseek_max_retries: int = Field(3, ge=0, le=3, description="Retries per article after a failed call.")
     deepseek_content_truncate_chars: int = Field(

@@ -100,7 +100,7 @@ ALLOWED = {
     "search_chain": said(
         "按询问顺序、以逗号分隔的提供方，可各带地址，例如 "
         "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha；提供方：",
-        "providers in the order asked, separated by commas, each perhaps with its address, e.g. "
+        "providers in the order queried, separated by commas, each optionally with its address, e.g. "
         "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha; providers: ",
     )
     + ", ".join(SEARCH_PROVIDERS),
@@ -127,7 +127,7 @@ ALLOWED = {
     ),
     "active_hours": said(
         "站点时区的 0 到 24 点，以逗号分隔，例如 1-7,22-24；22-6 跨过午夜，9 即 9-10；留空为全天",
-        "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 goes over "
+        "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 spans "
         "midnight, 9 is 9-10; empty means all day",
     ),
     "back_off_minutes": said(
@@ -139,10 +139,10 @@ ALLOWED = {
     "intro_other_minutes": _RANGE,
     "visit_tiers": said(
         f"以逗号分隔的 年龄=间隔（天），最后一个给更早的（{OLDER}），例如 30=3,180=7,365=30,730=60,{OLDER}=90",
-        f"age=interval pairs in days separated by commas, the last for what is {OLDER}, "
+        f"age=interval pairs in days separated by commas, the last one for {OLDER} videos, "
         f"e.g. 30=3,180=7,365=30,730=60,{OLDER}=90",
     ),
-    "bulk_unlockers": said("审核人署的名字，以逗号分隔", "names as reviewers write them, separated by commas"),
+    "bulk_unlockers": said("审核人署的名字，以逗号分隔", "names as reviewers enter them, separated by commas"),
     "match_profile": said(" 或 ", " or ").join(PROFILES),
     "score_weights": said(
         "以逗号分隔的 项=分数，分数不小于 0，例如 director=14,actors=6；项：",
@@ -211,9 +211,9 @@ def search_chain(value: Any) -> dict[str, str]:
     chain = {name.strip(): address.strip() or SEARCH_PROVIDERS.get(name.strip(), "") for name, _, address in pairs}
     refuse_unknown("provider", chain, SEARCH_PROVIDERS)
     if len(chain) != len(parts):
-        raise ValueError(said("同一个提供方写了两次", "a provider twice"))
+        raise ValueError(said("同一个提供方写了两次", "a provider is named twice"))
     if not chain:
-        raise ValueError(said("没有写提供方", "no provider"))
+        raise ValueError(said("没有写提供方", "no provider is named"))
     for address in chain.values():
         http_address(address)
     return chain
@@ -223,7 +223,7 @@ def minutes(value: Any) -> Any:
     """Return the waits in minutes in ``value``, none shorter than the one before."""
     steps = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if not steps:
-        raise ValueError(said("没有写分钟数", "no minutes"))
+        raise ValueError(said("没有写分钟数", "no number of minutes is given"))
     if list(steps) != sorted(steps):
         raise ValueError(said("后面的等待比前面的短", "a wait shorter than the one before"))
     return steps
@@ -241,7 +241,7 @@ def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:
     try:
         found = tuple(float(part) for part in split_list(value))
     except (TypeError, ValueError):
-        raise ValueError(said("不是数的列表", "no list of numbers")) from None
+        raise ValueError(said("不是数的列表", "not a list of numbers")) from None
     if any(not above < number <= most for number in found):
         raise ValueError(
             said(
@@ -256,7 +256,7 @@ def visit_tiers(value: Any) -> dict[str, float]:
     """Return the days between visits in ``value``, by age; `OLDER` stands for all older videos."""
     value = split_pairs(value)
     if OLDER not in value:
-        raise ValueError(said(f"缺少 {OLDER} 一项", f"nothing for what is {OLDER}"))
+        raise ValueError(said(f"缺少 {OLDER} 一项", f"{OLDER} is missing"))
     ages = [age for age in value if age != OLDER]
     _numbers(ages, above=0.0, most=_MOST_DAYS)
     days = _numbers(list(value.values()), above=0.0, most=_MOST_DAYS)
@@ -271,7 +271,7 @@ def hours_of_day(value: Any) -> Any:
     for part in split_list(value):
         first, to, last = part.partition("-")
         if not first.strip().isdecimal() or (to and not last.strip().isdecimal()):
-            raise ValueError(said("不是钟点", "no hours"))
+            raise ValueError(said("不是钟点", "not hours"))
         begin, end = int(first), int(last) if to else int(first) + 1
         if begin > 23 or end > 24 or begin == end:
             raise ValueError(said("有钟点大于 23，或范围是空的", "an hour after 23 or an empty range"))

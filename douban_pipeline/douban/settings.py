@@ -39,69 +39,82 @@ class Settings(SourceSettings):
     """All settings; use `load_settings` to create them, which explains errors."""
 
     excluded_type_ids: Annotated[frozenset[int], NoDecode] = Field(
-        frozenset(), description="Categories that are left alone (their children are not implied)."
+        frozenset(), description="Categories that are not processed (child categories are not included)."
     )
     included_type_ids: Annotated[frozenset[int], NoDecode] = Field(
-        frozenset(), description="If any are named, only these are worked on (their children are not implied)."
+        frozenset(), description="If set, only these categories are processed (child categories are not included)."
     )
     active_hours: Annotated[frozenset[int], NoDecode] = Field(
-        frozenset(), description="Hours of the site's day in which automation works; empty means all."
+        frozenset(), description="Hours of the day in SITE_TIMEZONE in which automation runs; empty means all."
     )
-    top_n: int = Field(5, ge=1, le=20, description="Candidates whose details are fetched to judge a video.")
+    top_n: int = Field(5, ge=1, le=20, description="Candidates per video whose details are fetched to judge it.")
     match_profile: Literal["plan", "calibrated"] = Field(
         DEFAULT_PROFILE,
-        description="How a candidate is scored: calibrated by the share of what can be compared, plan by the sum.",
+        description="Scoring of candidates: plan adds all points, calibrated rates only what can be compared.",
     )
     score_weights: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=dict, description="Overrides of the points of score items."
     )
-    confirm_score: float = Field(85.0, ge=0, le=100, description="Score from which a match may be confirmed.")
-    review_score: float = Field(70.0, ge=0, le=100, description="Score from which a match is worth a person's look.")
-    lead_score: float = Field(8.0, ge=0, le=100, description="Least lead over the best other work.")
-    title_floor: float = Field(0.55, ge=0, le=1, description="Title similarity under which a candidate is rejected.")
-    year_gap: int = Field(3, ge=2, le=50, description="Years apart from which a candidate is rejected.")
+    confirm_score: float = Field(85.0, ge=0, le=100, description="Minimum score of a match that is confirmed.")
+    review_score: float = Field(70.0, ge=0, le=100, description="Minimum score of a match that goes to review.")
+    lead_score: float = Field(8.0, ge=0, le=100, description="Minimum lead over the best candidate of another work.")
+    title_floor: float = Field(0.55, ge=0, le=1, description="Title similarity below which a candidate is rejected.")
+    year_gap: int = Field(3, ge=2, le=50, description="Difference in years from which a candidate is rejected.")
 
     precision_target: float = Field(
-        0.95, ge=0.5, le=0.999, description="Share of right automatic links that every stratum must be known to reach."
+        0.95,
+        ge=0.5,
+        le=0.999,
+        description="Precision that the automatic links of every stratum demonstrably have to reach.",
     )
     precision_least_labels: int = Field(
-        30, ge=1, le=100_000, description="Decisions of people in a stratum from which its precision is judged at all."
+        30,
+        ge=1,
+        le=100_000,
+        description="Number of people's decisions in a stratum from which its precision is evaluated.",
     )
 
     recheck_percent: float = Field(
         0.2,
         ge=0,
         le=100,
-        description="Percent of the confirmed, unlocked links that are searched for and judged again each day.",
+        description="Percentage of confirmed, unlocked links that are searched and judged again each day.",
     )
     rechecks_per_day: int = Field(
-        5000, ge=0, le=1_000_000, description="Links judged again a day at most, those that need no request among them."
+        5000,
+        ge=0,
+        le=1_000_000,
+        description="Maximum number of links judged again per day, including those without requests.",
     )
 
-    batch_size: int = Field(50, ge=1, le=2000, description="Videos a shard takes on in one run.")
-    run_seconds: int = Field(240, ge=10, le=1500, description="After this long a run takes on no more videos.")
-    lease_seconds: int = Field(900, ge=60, le=7200, description="How long a task stays a silent run's.")
-    min_due_per_run: int = Field(10, ge=1, le=2000, description="Due videos in a shard that are worth a run.")
-    max_due_wait_minutes: int = Field(10, ge=0, le=1440, description="A due video this old is worth a run alone.")
-    max_sync_runs: int = Field(2, ge=1, le=16, description="Chain runs the due sensor keeps under way at once.")
+    batch_size: int = Field(50, ge=1, le=2000, description="Videos of a shard that one run processes.")
+    run_seconds: int = Field(240, ge=10, le=1500, description="Seconds after which a run starts no further videos.")
+    lease_seconds: int = Field(900, ge=60, le=7200, description="Seconds after which the lease of a task expires.")
+    min_due_per_run: int = Field(
+        10, ge=1, le=2000, description="Number of due videos in a shard from which a run is launched."
+    )
+    max_due_wait_minutes: int = Field(
+        10, ge=0, le=1440, description="Minutes after which a single due video is enough for a run."
+    )
+    max_sync_runs: int = Field(2, ge=1, le=16, description="Maximum number of concurrent chain runs of the due sensor.")
     due_interval_seconds: int = Field(
         0,
         ge=0,
         le=3600,
-        description="Seconds between selections of due videos; 0 selects whenever runs may begin.",
+        description="Seconds between selections of due videos; 0: whenever a run may start.",
     )
     due_jitter_seconds: int = Field(
-        120, ge=0, le=3600, description="Seconds by which such an interval is lengthened at most, by lot."
+        120, ge=0, le=3600, description="Maximum random number of seconds added to that interval."
     )
     visit_tiers: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=lambda: {"30": 3.0, "180": 7.0, "365": 30.0, "730": 60.0, OLDER: 90.0},
-        description="Days between visits, by a video's age in days at most.",
+        description="Days between visits of a video, by its maximum age in days.",
     )
-    history_days: int = Field(30, ge=1, le=3650, description="Days that finished runs and tasks are kept.")
+    history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
 
     ui_url: str = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets.")
     review_url: str = Field(
-        "", description="Address of the served review sheet, such as https://douban.example.org/review/, if it is."
+        "", description="Address of the review sheet, such as https://douban.example.org/review/; empty if not served."
     )
     graphql_url: str = Field(
         "http://127.0.0.1:3000/graphql",
@@ -112,34 +125,41 @@ class Settings(SourceSettings):
         "/index.php/vod/detail/id/{id}.html", description="Path of a video's page on the site; {id} is its vod_id."
     )
     site_player: str = Field(
-        "/index.php/vod/play/id/{id}/sid/1/nid/1.html", description="Path of a video's player on the site; as above."
+        "/index.php/vod/play/id/{id}/sid/1/nid/1.html",
+        description="Path of a video's player on the site; {id} is its vod_id.",
     )
     direct_posters: bool = Field(
-        False, description="Let reviewers' browsers load posters from where they are, not through the service."
+        False, description="Whether reviewers' browsers load posters from their source instead of through the service."
     )
-    reports_url: str = Field("", description="Address under which the folder reports in HOME is served, if it is.")
+    reports_url: str = Field(
+        "", description="Address under which the folder reports in HOME is served; empty if it is not."
+    )
     bulk_unlockers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Reviewers who may unlock many ids or synopses at once; empty means nobody."
     )
-    restore_locked: bool = Field(False, description="Put locked values back that were changed in the CMS.")
+    restore_locked: bool = Field(False, description="Restore locked values that were changed in the CMS.")
 
     alert_webhook_url: SecretStr = Field(
-        SecretStr(""), description="Address that alerts are posted to; empty means that they only show in the UI."
+        SecretStr(""), description="Address to which alerts are posted; if empty, only the UI shows them."
     )
     alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
-        "generic", description="Form of the alerts: wecom, dingtalk, feishu or generic (JSON)."
+        "generic", description="Format of the alerts: wecom, dingtalk, feishu or generic (JSON)."
     )
     alert_webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Signing secret of the webhook, where dingtalk, feishu or generic has one."
+        SecretStr(""), description="Signing secret of the webhook, if dingtalk, feishu or generic uses one."
     )
-    warn_no_success_hours: int = Field(6, ge=1, le=168, description="Hours without a success while work waits.")
-    warn_failure_rate: float = Field(0.3, gt=0, le=1, description="Share of failures in an hour that is too many.")
+    warn_no_success_hours: int = Field(
+        6, ge=1, le=168, description="Hours without a successful task, while tasks wait, that raise a warning."
+    )
+    warn_failure_rate: float = Field(
+        0.3, gt=0, le=1, description="Share of failed tasks in an hour above which a warning is raised."
+    )
     warn_backlog_growth: float = Field(
-        0.25, gt=0, le=10, description="Growth of the backlog in a day that is too much."
+        0.25, gt=0, le=10, description="Relative growth of the backlog in a day above which a warning is raised."
     )
 
     dry_run: bool = Field(True, description="Judge and report, but write nothing to the CMS.")
-    respect_vod_lock: bool = Field(True, description="Leave CMS rows with vod_lock = 1 alone.")
+    respect_vod_lock: bool = Field(True, description="Do not change CMS rows with vod_lock = 1.")
     sync_locked_ids: bool = Field(True, description="Refresh the other fields of videos whose id is locked.")
     field_policies: Annotated[dict[str, FieldPolicy], NoDecode] = Field(
         default_factory=dict, description="Overrides of the columns' write policies."
@@ -181,7 +201,7 @@ class Settings(SourceSettings):
     @classmethod
     def _path_of_a_video(cls, value: str) -> str:
         if value and not (value.startswith("/") and "{id}" in value):
-            raise ValueError(said("不是含有 {id} 的路径", "no path with {id}"))
+            raise ValueError(said("不是含有 {id} 的路径", "not a path with {id}"))
         return value
 
     @field_validator("ui_url", "review_url", "graphql_url", "site_url", "reports_url")
@@ -205,8 +225,8 @@ class Settings(SourceSettings):
                 said(
                     f"至少为 {self.longest_step.total_seconds():g}，即一步最长的时间："
                     f"{PREFIX}RUN_SECONDS（{self.run_seconds}）加上最后一次请求及其重试",
-                    f"at least {self.longest_step.total_seconds():g}, which is how long a step may take: "
-                    f"{PREFIX}RUN_SECONDS, which is {self.run_seconds}, and the request begun last with its retries",
+                    f"at least {self.longest_step.total_seconds():g}, the maximum duration of a step: "
+                    f"{PREFIX}RUN_SECONDS ({self.run_seconds}) plus the last request with its retries",
                 ),
             )
         if self.review_score > self.confirm_score:
@@ -220,8 +240,8 @@ class Settings(SourceSettings):
                 said(
                     f"各项之和要达到 {PREFIX}CONFIRM_SCORE（{self.confirm_score:g}）；现在之和为 "
                     f"{self.weights.total:g}，什么都不可能确认",
-                    f"points that sum up to {PREFIX}CONFIRM_SCORE, which is {self.confirm_score:g}; "
-                    f"these sum up to {self.weights.total:g}, so that nothing could ever be confirmed",
+                    f"points with a sum of at least {PREFIX}CONFIRM_SCORE ({self.confirm_score:g}); "
+                    f"the sum is {self.weights.total:g}, so that nothing could be confirmed",
                 ),
             )
         return self

@@ -52,10 +52,12 @@ class SourceSettings(SystemSettings):
     allowed = ALLOWED
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
-    language: Literal["zh", "en"] = Field("zh", description="Language of Dagster's pages and the command line: zh, en.")
-    owner: str = Field(DEFAULT_OWNER, description="Owner of what Dagster shows: an e-mail address, or team:NAME.")
+    language: Literal["zh", "en"] = Field(
+        "zh", description="Language of Dagster's pages and the command line: zh or en."
+    )
+    owner: str = Field(DEFAULT_OWNER, description="Owner shown in Dagster: an e-mail address, or team:NAME.")
     systems: Annotated[tuple[str, ...], NoDecode] = Field(
-        ("douban",), description="Systems installed here, which setup, check, upgrade, grants and backup serve."
+        ("douban",), description="Installed systems, to which setup, check, upgrade, grants and backup apply."
     )
     database_url: SecretStr = Field(
         SecretStr(""), description="SQLAlchemy URL of the CMS database; empty means the embedded SQLite demo."
@@ -66,7 +68,7 @@ class SourceSettings(SystemSettings):
         description="SQLAlchemy URL of the feeds' tables; empty means the CMS's database, or a file in HOME.",
     )
     newcomers: bool = Field(
-        True, description="Look at once at videos of titles that the feeds' resource sites added or changed."
+        True, description="Immediately process videos whose titles the feeds' resource sites added or changed."
     )
     comments_url: SecretStr = Field(
         SecretStr(""),
@@ -74,69 +76,71 @@ class SourceSettings(SystemSettings):
         description="SQLAlchemy URL of the comments' tables; empty means the CMS's database, or a file in HOME.",
     )
     priority_from_comments: bool = Field(
-        True, description="Put doubtful videos that visitors discuss first in the review queue."
+        True, description="Show doubtful videos that visitors discuss first in the review queue."
     )
     evidence_from_tmdb: bool = Field(
-        False, description="Have what TMDB says of linked videos help to match them; needs TMDB_DATABASE_URL."
+        False, description="Use TMDB's data of linked videos as evidence for matching; needs TMDB_DATABASE_URL."
     )
     evidence_from_posters: bool = Field(
-        False, description="Have a poster that is the candidate's own help to match a video; needs the extra posters."
+        False, description="Use a poster equal to the candidate's as evidence for matching; needs the extra posters."
     )
-    poster_requests_per_minute: int = Field(120, ge=1, le=6_000, description="Pictures a minute, all processes.")
+    poster_requests_per_minute: int = Field(
+        120, ge=1, le=6_000, description="Posters fetched per minute, over all processes."
+    )
     tmdb_database_url: SecretStr = Field(
-        SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
+        SecretStr(""), description="URL of the PostgreSQL with the schema tmdb; empty means one in HOME, for trials."
     )
     table_prefix: str = Field("mac_", pattern=r"^[A-Za-z0-9_]{0,20}$", description="Prefix of the CMS's tables.")
 
-    site_timezone: str = Field("Asia/Shanghai", description="Time zone in which people read times.")
+    site_timezone: str = Field("Asia/Shanghai", description="The site's time zone, in which times are shown.")
 
     douban_url: str = Field(
         "http://127.0.0.1:8790/douban.php", description="Address of douban.php, called as URL?id=SUBJECT."
     )
-    douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests a minute, all processes.")
+    douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests per minute, over all processes.")
     douban_concurrency: int = Field(
-        0, ge=0, le=64, description="Requests under way at once, all processes; 0: as many as the rate needs."
+        0, ge=0, le=64, description="Concurrent requests, over all processes; 0: as many as the rate needs."
     )
     search_provider: Literal["searxng", "douban_suggest", "bocha", "chain"] = Field(
-        "searxng", description="Who finds candidates: searxng, douban_suggest, bocha, or chain, which asks several."
+        "searxng", description="Search for candidates: searxng, douban_suggest, bocha, or chain, which queries several."
     )
-    search_url: str = Field(DEMO_SEARCH_URL, description="Address of the search provider, unless it is chain.")
+    search_url: str = Field(DEMO_SEARCH_URL, description="Address of the search provider, unless that is chain.")
     search_chain: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=lambda: {name: SEARCH_PROVIDERS[name] for name in ("searxng", "douban_suggest")},
-        description="Providers that chain asks, in this order, each perhaps with =address.",
+        description="Providers that chain queries, in this order, each optionally with =address.",
     )
     bocha_api_key: SecretStr = Field(
         SecretStr(""), validation_alias="BOCHA_API_KEY", description="Key of the search provider bocha."
     )
-    search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
+    search_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests per minute, over all processes.")
     search_concurrency: int = Field(
-        0, ge=0, le=64, description="Requests under way at once, all processes; 0: as many as the rate needs."
+        0, ge=0, le=64, description="Concurrent requests, over all processes; 0: as many as the rate needs."
     )
     empty_answers_in_row: int = Field(
-        10, ge=3, le=1000, description="Searches in a row that find nothing, after which a known title is asked for."
+        10, ge=3, le=1000, description="Consecutive searches without results after which a known title is searched."
     )
     videos_at_once: int = Field(
-        0, ge=0, le=128, description="Videos a run has in work at once; 0: as many as the sources' rates need."
+        0, ge=0, le=128, description="Videos that a run processes concurrently; 0: as many as the sources' rates need."
     )
     request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
     back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
         (10.0, 30.0, 120.0, 360.0, 1440.0),
-        description="Minutes a video waits after its first, second … failure in a row; the last holds on.",
+        description="Minutes a video waits after its first, second … consecutive failure; the last one repeats.",
     )
     back_off_jitter: float = Field(
-        0.1, ge=0, le=1, description="Share of such a wait by which it is lengthened at most, by lot."
+        0.1, ge=0, le=1, description="Maximum random extension of such a wait, as a share of it."
     )
     daily_quotas: Annotated[dict[str, int], NoDecode] = Field(
         default_factory=lambda: {"bocha": 1000},
-        description="Calls a day that sources are allowed, in the site's time zone.",
+        description="Maximum calls per day by source; days are in SITE_TIMEZONE.",
     )
     known_subjects: bool = Field(
-        True, description="Look among the subjects of `index load` and of the archive before a search is made."
+        True, description="Look up the subjects of `index load` and of the archive before requesting a search."
     )
-    search_cache_days: int = Field(14, ge=7, le=30, description="Age at which a search answer is asked again.")
-    subject_cache_hours: int = Field(24, ge=0, le=720, description="Age at which a subject's answer is asked again.")
-    miss_cache_hours: int = Field(24, ge=1, le=168, description='Age at which "nothing found" is asked again.')
-    archive_days: int = Field(180, ge=30, le=3650, description="Days that answers are kept on which nothing rests.")
+    search_cache_days: int = Field(14, ge=7, le=30, description="Days after which a search is requested again.")
+    subject_cache_hours: int = Field(24, ge=0, le=720, description="Hours after which a subject is requested again.")
+    miss_cache_hours: int = Field(24, ge=1, le=168, description='Hours after which "nothing found" is requested again.')
+    archive_days: int = Field(180, ge=30, le=3650, description="Days for which unreferenced archived answers are kept.")
 
     ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
     openrouter_api_key: SecretStr = Field(
@@ -147,34 +151,34 @@ class SourceSettings(SystemSettings):
     )
     llm_model: str = Field("deepseek/deepseek-v3.2", min_length=1, description="Language model that writes intros.")
     llm_fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
-        ("deepseek/deepseek-chat-v3.1",), description="Models that are asked when the first cannot answer."
+        ("deepseek/deepseek-chat-v3.1",), description="Models that are called when the first cannot answer."
     )
-    llm_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests a minute, all processes.")
-    llm_concurrency: int = Field(2, ge=1, le=8, description="Requests under way at once, all processes.")
-    llm_tokens_per_minute: int = Field(60_000, ge=2_000, description="Tokens a minute, asked and answered.")
-    llm_tokens_per_day: int = Field(2_000_000, ge=2_000, description="Tokens a day, asked and answered.")
-    llm_budget_usd_per_day: float = Field(1.0, ge=0, le=10_000, description="US dollars a day; at 0 nothing is asked.")
+    llm_requests_per_minute: int = Field(20, ge=1, le=60_000, description="Requests per minute, over all processes.")
+    llm_concurrency: int = Field(2, ge=1, le=8, description="Concurrent requests, over all processes.")
+    llm_tokens_per_minute: int = Field(60_000, ge=2_000, description="Tokens per minute, of prompts and answers.")
+    llm_tokens_per_day: int = Field(2_000_000, ge=2_000, description="Tokens per day, of prompts and answers.")
+    llm_budget_usd_per_day: float = Field(1.0, ge=0, le=10_000, description="US dollars per day; 0: no calls.")
     intro_min_source_han: int = Field(
         40,
         ge=1,
         le=2000,
-        description="Fewest Chinese characters of Douban's synopsis for an intro to be written from it.",
+        description="Minimum Chinese characters in Douban's synopsis for an intro to be written from it.",
     )
     intro_second_reading: bool = Field(
-        True, description="Have the language model say what each sentence of an intro rests on, and check its quotes."
+        True, description="Have the language model cite a source for each sentence of an intro, and check the quotes."
     )
-    intro_min_han: int = Field(120, ge=20, le=2000, description="Fewest Chinese characters of an intro.")
-    intro_max_han: int = Field(300, ge=40, le=4000, description="Most Chinese characters of an intro.")
-    intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is tried again.")
-    intros_per_run: int = Field(10, ge=1, le=500, description="Intros a shard asks for in one run.")
+    intro_min_han: int = Field(120, ge=20, le=2000, description="Minimum Chinese characters in an intro.")
+    intro_max_han: int = Field(300, ge=40, le=4000, description="Maximum Chinese characters in an intro.")
+    intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is attempted again.")
+    intros_per_run: int = Field(10, ge=1, le=500, description="Maximum intros per shard in one run.")
     intro_throttled_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (10.0, 30.0), description="Least and most minutes an intro waits after a 429; drawn in between."
+        (10.0, 30.0), description="Minimum and maximum minutes an intro waits after a 429; chosen at random."
     )
     intro_unavailable_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (5.0, 10.0), description="Least and most minutes an intro waits after a 5xx or no connection."
+        (5.0, 10.0), description="Minimum and maximum minutes an intro waits after a 5xx or no connection."
     )
     intro_other_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (30.0, 120.0), description="Least and most minutes an intro waits after any other failure."
+        (30.0, 120.0), description="Minimum and maximum minutes an intro waits after any other failure."
     )
 
     @field_validator("systems", mode="before")

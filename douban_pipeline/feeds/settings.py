@@ -40,7 +40,7 @@ class FeedsSettings(LocatedSettings):
         description="Address to which alerts are sent.",
     )
     alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
-        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Form of the alerts."
+        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Format of the alerts."
     )
     alert_webhook_secret: SecretStr = Field(
         SecretStr(""),

@@ -23,7 +23,7 @@ class ServeSettings(SystemSettings):
         "host": said("本机的一个地址", "an address of this machine"),
         "token": said(
             f"至少 {LEAST_TOKEN} 个字符，例如 `openssl rand -hex 24` 的输出",
-            f"at least {LEAST_TOKEN} letters, such as `openssl rand -hex 24` prints",
+            f"at least {LEAST_TOKEN} characters, such as the output of `openssl rand -hex 24`",
         ),
     }
 

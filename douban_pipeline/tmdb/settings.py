@@ -49,19 +49,17 @@ class TmdbSettings(SystemSettings):
     table_prefix: str = Field(
         "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
     )
-    owner: str = Field(
-        DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner of what Dagster shows."
-    )
+    owner: str = Field(DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner shown in Dagster.")
     database_url: SecretStr = Field(
-        SecretStr(""), description="URL of the PostgreSQL for the schema tmdb; empty means one in HOME, for trying."
+        SecretStr(""), description="URL of the PostgreSQL with the schema tmdb; empty means one in HOME, for trials."
     )
-    pool_min: int = Field(1, ge=0, le=100, description="Minimum of open connections to PostgreSQL per process.")
-    pool_max: int = Field(10, ge=1, le=200, description="Maximum of open connections to PostgreSQL per process.")
+    pool_min: int = Field(1, ge=0, le=100, description="Minimum number of open connections to PostgreSQL per process.")
+    pool_max: int = Field(10, ge=1, le=200, description="Maximum number of open connections to PostgreSQL per process.")
     language: str = Field("zh-CN", description="Language of the base rows; others become translations.")
     api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
     exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
     api_key: SecretStr = Field(SecretStr(""), description="Key of TMDB's API (v3); or API_TOKEN.")
-    api_token: SecretStr = Field(SecretStr(""), description="Read access token of TMDB's API, sent as a bearer.")
+    api_token: SecretStr = Field(SecretStr(""), description="Read access token of TMDB's API, sent as bearer token.")
     requests_per_second: float = Field(
         20.0, gt=0, le=1000, description="Requests per second of runs and commands, over all processes."
     )

@@ -115,5 +115,5 @@ def test_a_text_that_is_judged_twice_is_decided_of_once(place):
 
 def test_without_an_address_there_is_no_model_and_a_wrong_one_is_refused(tmp_path):
     assert CommentsSettings(_env_file=None, home=tmp_path).review_url == ""
-    with pytest.raises(ValueError, match="no address"):
+    with pytest.raises(ValueError, match="not an address"):
         CommentsSettings(_env_file=None, home=tmp_path, review_url="ftp://x")

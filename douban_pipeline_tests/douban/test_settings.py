@@ -97,9 +97,9 @@ def test_nothing_needs_to_be_set():
         ("EXCLUDED_TYPE_IDS", "20,伦理片", "category ids (mac_type.type_id) separated by commas"),
         ("INCLUDED_TYPE_IDS", "-1", "category ids (mac_type.type_id) separated by commas; empty means all"),
         ("SEARCH_CHAIN", "google", "providers: searxng, douban_suggest, bocha"),
-        ("SEARCH_CHAIN", "searxng,searxng=http://127.0.0.1/search", "a provider twice"),
+        ("SEARCH_CHAIN", "searxng,searxng=http://127.0.0.1/search", "a provider is named twice"),
         ("SEARCH_CHAIN", "searxng=ftp://127.0.0.1/search", "not an http:// or https:// address"),
-        ("SEARCH_CHAIN", ",", "providers in the order asked"),
+        ("SEARCH_CHAIN", ",", "providers in the order queried"),
         ("DAILY_QUOTAS", "bocha=0", "calls from 1, e.g. bocha=1000"),
         ("DAILY_QUOTAS", "bocha=many", "calls that are not whole numbers"),
         ("DAILY_QUOTAS", "google=5", "sources: douban, searxng, douban_suggest, bocha, openrouter"),
@@ -111,16 +111,16 @@ def test_nothing_needs_to_be_set():
         ("FIELD_POLICIES", "vod_name=sometimes", "policy is never, fill or overwrite"),
         ("FIELD_POLICIES", "vod_play_url=overwrite", "columns: vod_name"),
         ("FIELD_POLICIES", "vod_name", "column=policy pairs"),
-        ("BACK_OFF_MINUTES", "", "no minutes"),
+        ("BACK_OFF_MINUTES", "", "no number of minutes is given"),
         ("BACK_OFF_MINUTES", "30,10", "none shorter than the one before, e.g. 10,30,120,360,1440"),
         ("BACK_OFF_MINUTES", "0,10", "above 0 and at most 43200"),
-        ("BACK_OFF_MINUTES", "ten", "no list of numbers"),
+        ("BACK_OFF_MINUTES", "ten", "not a list of numbers"),
         ("BACK_OFF_JITTER", "1.5", "a number from 0 to 1"),
         ("INTRO_THROTTLED_MINUTES", "30,10", "two numbers of minutes separated by a comma, the smaller first"),
         ("INTRO_UNAVAILABLE_MINUTES", "5", "not the shortest and the longest wait"),
         ("INTRO_OTHER_MINUTES", "30,nan", "a number that is not above 0"),
         ("DUE_INTERVAL_SECONDS", "3601", "a whole number from 0 to 3600"),
-        ("VISIT_TIERS", "30=3,180=7", "nothing for what is older"),
+        ("VISIT_TIERS", "30=3,180=7", "older is missing"),
         ("VISIT_TIERS", "30=0,older=90", "above 0 and at most 3650"),
         ("VISIT_TIERS", "month=3,older=90", "e.g. 30=3,180=7,365=30,730=60,older=90"),
         ("ACTIVE_HOURS", "25", "an hour after 23"),
@@ -154,7 +154,7 @@ def test_a_lease_shorter_than_the_longest_step_is_refused(refusal, monkeypatch, 
     assert inspect.signature(Fetcher).parameters["total_time"].default == RETRY_SECONDS
     message = refusal(**given, LEASE_SECONDS=str(least - 1))
     assert f"{P}LEASE_SECONDS = '{least - 1}' is not allowed: at least {least}, " in message
-    assert f"{P}RUN_SECONDS, which is {given.get('RUN_SECONDS', '240')}" in message
+    assert f"{P}RUN_SECONDS ({given.get('RUN_SECONDS', '240')})" in message
     for name, value in {**given, "LEASE_SECONDS": str(least)}.items():
         monkeypatch.setenv(P + name, value)
     assert load_settings().lease_seconds == least
@@ -342,8 +342,11 @@ def test_weights_are_overridden_one_by_one(monkeypatch):
 
 def test_weights_that_could_never_confirm_are_a_mistake(refusal):
     message = refusal(MATCH_PROFILE="plan", SCORE_WEIGHTS="title=10")
-    assert "SCORE_WEIGHTS = 'title=10' is not allowed: points that sum up to DOUBAN_PIPELINE_CONFIRM_SCORE" in message
-    assert "these sum up to 65" in message
+    assert (
+        "SCORE_WEIGHTS = 'title=10' is not allowed: points with a sum of at least DOUBAN_PIPELINE_CONFIRM_SCORE"
+        in message
+    )
+    assert "the sum is 65" in message
     # A share is what counts in the other profile, whatever the points sum up to.
     assert load_settings(match_profile="calibrated").weights.total == 65
 

@@ -129,7 +129,7 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
 def test_settings_that_are_piped_on_have_a_line_each(tmp_path: Path) -> None:
     lines = run("settings", cwd=tmp_path, COLUMNS="40").stdout.splitlines()
     shown = {name: (value, meaning) for name, value, meaning in (line.split("\t") for line in lines)}
-    assert shown[variable("site_timezone")] == ("Asia/Shanghai", "Time zone in which people read times.")
+    assert shown[variable("site_timezone")] == ("Asia/Shanghai", "The site's time zone, in which times are shown.")
     assert set(shown) >= set(map(variable, Settings.model_fields))
 
 

@@ -74,7 +74,7 @@ def test_five_guesses_from_one_address_and_a_hundred_from_all() -> None:
         ({"host": "0.0.0.0"}, "DOUBAN_PIPELINE_SERVE_HOST = '0.0.0.0' is not allowed"),
         ({"host": "::"}, "DOUBAN_PIPELINE_SERVE_TOKEN"),
         ({"host": "192.168.1.2"}, "DOUBAN_PIPELINE_SERVE_TOKEN"),
-        ({"token": "short"}, "at least 16 letters"),
+        ({"token": "short"}, "at least 16 characters"),
     ],
 )
 def test_an_address_beyond_this_machine_needs_a_good_token(values: dict[str, str], said: str) -> None:
