@@ -46,8 +46,8 @@ sweep_job = dg.define_asset_job(
     tags=tags_of("comments_sweep"),
     description=described(
         "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引，更新来自豆瓣的片名。每十分钟自动运行。",
-        "Scores the sections in which something happened within a week, publishes their lists, takes new comments "
-        "into the index of the search, and brings titles from Douban up to date. Every ten minutes.",
+        "Scores the sections that were active within a week, publishes their lists, adds new comments to the search "
+        "index, and updates titles from Douban. Every ten minutes.",
     ),
 )
 
@@ -65,7 +65,7 @@ report_job = dg.define_asset_job(
     tags=tags_of("comments_report"),
     description=described(
         "接入 CMS 的新评论，归并过期的曝光，列出因子、容量和待审评论。每小时自动运行。",
-        "Takes in the CMS's comments, rolls up impressions; shows factors, capacity and what waits. Every hour.",
+        "Imports the CMS's comments, aggregates impressions; lists factors, capacity and waiting comments. Every hour.",
     ),
 )
 
@@ -73,15 +73,17 @@ report_job = dg.define_asset_job(
 class ModerateConfig(LaunchpadConfig):
     """Config of a moderation decision about many comments, or of its reversal."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only shows; set false to decide.")
-    action: Literal["delete", "review", "restore", "undo"] = Field("delete", description="操作 · What is done.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only preview; false: apply.")
+    action: Literal["delete", "review", "restore", "undo"] = Field("delete", description="操作 · Action.")
     comments: list[int] = Field(default_factory=list, description="评论编号 · Ids of comments.")
-    section: int = Field(0, description="与 words 一起：评论区编号 · With words: the section.")
-    words: str = Field("", description="含有这段文字的评论 · Comments whose text holds this.")
-    batch: str = Field("", description="批次名；撤销时写要撤销的批次 · Name of the batch, or of that taken back.")
-    audit: bool = Field(False, description="审核级别，运营不能推翻 · Of the rank of audits.")
-    operator: str = Field("", description="操作人 · Who decides.")
-    reason: str = Field("", description="原因 · Why.")
+    section: int = Field(0, description="与 words 一起：评论区编号 · With words: id of the section.")
+    words: str = Field("", description="含有这段文字的评论 · Comments that contain this text.")
+    batch: str = Field(
+        "", description="批次名；撤销时写要撤销的批次 · Name of the batch; for undo, of the batch to revert."
+    )
+    audit: bool = Field(False, description="审核级别，运营不能推翻 · Decide with the rank of auditors.")
+    operator: str = Field("", description="操作人 · Name of the operator.")
+    reason: str = Field("", description="原因 · Reason.")
 
 
 _ACTIONS = {"delete": CommentStatus.DELETED, "review": CommentStatus.REVIEW, "restore": CommentStatus.NORMAL}
@@ -149,12 +151,12 @@ def _row(planned: PlannedChange) -> dict[str, Any]:
 
 
 _MODERATE = """\
-批量处理评论，或撤销一个批次 · Decide about many comments, or take a batch back.
+批量处理评论，或撤销一个批次 · Moderate many comments, or revert a batch.
 
 `dry_run: true`（默认）列出会处理哪些评论、哪些因级别不够而不处理。实际处理由 comment-worker 逐条完成；
 `action: undo` 加同一个批次名撤销整批，之后又被处理过的评论除外。
 
-With `dry_run: true` only what would be done is shown. Workers apply it; `action: undo` takes a batch back.
+With `dry_run: true` the changes are only shown. Workers apply them; `action: undo` reverts a batch.
 
 示例 · Examples:
 
@@ -185,8 +187,8 @@ moderate_comments = person_job(
 class ReindexConfig(LaunchpadConfig):
     """Config of rebuilding the search index."""
 
-    dry_run: bool = Field(True, description="true 只统计 · true only counts; set false to index.")
-    section: int = Field(0, description="评论区编号，0 为全部 · Id of the section; 0 for all of them.")
+    dry_run: bool = Field(True, description="true 只统计 · true: only count; false: index.")
+    section: int = Field(0, description="评论区编号，0 为全部 · Id of the section; 0: all sections.")
 
 
 def reindex(
@@ -211,13 +213,14 @@ def reindex(
 
 
 _REINDEX = """\
-重建评论搜索索引 · Take texts into the index of the search anew.
+重建评论搜索索引 · Rebuild the search index of the comments.
 
 `dry_run: true`（默认）只统计有多少条评论、多少条尚未收录。重建期间仍可搜索，尚未收录的评论直接读正文查找，只是慢些；
 中断后由 `comment_search_index` 继续。
 
-With `dry_run: true` only the numbers are shown. Searching goes on meanwhile; what is not in the index is found by
-reading it, which takes longer. Where the job is cut off, `comment_search_index` goes on.
+With `dry_run: true` only the numbers are shown. Search remains available during the rebuild; comments that are not in
+the index yet are found by reading their texts, which takes longer. If the job is interrupted, `comment_search_index`
+continues.
 
 {examples}
 
@@ -242,10 +245,12 @@ reindex_comments = person_job(
 class ExportConfig(dg.Config):
     """Config of writing comments back to the CMS, or of reverting a batch."""
 
-    dry_run: bool = Field(True, description="true 只比较 · true only shows; set false to write.")
-    action: Literal["export", "undo"] = Field("export", description="写回或撤销 · Write, or take a batch back.")
-    batch: str = Field("", description="批次名；撤销时写要撤销的批次 · Name of the batch, or of that taken back.")
-    operator: str = Field("", description="操作人 · Who does it.")
+    dry_run: bool = Field(True, description="true 只比较 · true: only compare; false: write.")
+    action: Literal["export", "undo"] = Field("export", description="写回或撤销 · Write, or revert a batch.")
+    batch: str = Field(
+        "", description="批次名；撤销时写要撤销的批次 · Name of the batch; for undo, of the batch to revert."
+    )
+    operator: str = Field("", description="操作人 · Name of the operator.")
 
 
 def write_back(
@@ -271,13 +276,13 @@ def write_back(
 
 
 _EXPORT = """\
-把评论的显示状态和赞、踩、举报数写回 CMS 自己的评论表 · Write status and counts back into the CMS's own comments.
+把评论的显示状态和赞、踩、举报数写回 CMS 自己的评论表 · Write status and counts back to the CMS's own comments.
 
 只写从 CMS 接入的评论的四个字段，不增删行，不改表结构；CMS 中已另有变化的行不写。`dry_run: true`（默认）只列出会写什么。
 `action: undo` 撤销一个批次，之后又变化的行除外。
 
-Only four columns of comments that came from the CMS are written, where it still has what was taken in or written last.
-With `dry_run: true` only the differences are shown; `action: undo` takes a batch back.
+Only four columns of comments imported from the CMS are written, where the CMS still has the values that were imported
+or written last. With `dry_run: true` only the differences are shown; `action: undo` reverts a batch.
 
 示例 · Examples:
 
@@ -323,7 +328,7 @@ def prune_comment_runs(
     config=prune_opening("prune_comment_runs"),
     owners=owners(),
     tags=tags_of("comments_prune"),
-    description=described("清理超过七天的运行记录。", "Clears away finished runs of the location after seven days."),
+    description=described("清理超过七天的运行记录。", "Deletes finished runs of the location after seven days."),
 )
 def prune_comments() -> None:
     """Delete finished runs of the location older than the retention period."""

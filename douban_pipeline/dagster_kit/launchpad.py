@@ -92,7 +92,7 @@ def person_job(
         # Without comments if they would make the link too long.
         return launch_link(text, whole, location) or launch_link(text, Launchpad(name, op_config(op, given)), location)
 
-    opens = described("打开填好的启动页", "Open the launchpad, filled in")
+    opens = described("打开填好的启动页", "Open the prefilled launchpad")
     texts = {
         "{fields}": lambda: _field_list(config_class),
         "{examples}": lambda: "\n\n".join(_titled(what, example_yaml(op, each)) for what, each in shown.items()),

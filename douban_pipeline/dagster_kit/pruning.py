@@ -14,7 +14,7 @@ from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 class RetentionConfig(LaunchpadConfig):
     """Config of a pruning job: delete expired data, or only count it."""
 
-    dry_run: bool = Field(False, description="true 只统计会删除多少 · true only counts what would be deleted.")
+    dry_run: bool = Field(False, description="true 只统计会删除多少 · true: only count what would be deleted.")
 
 
 def prune_opening(op: str) -> dg.RunConfig:

@@ -50,8 +50,8 @@ check_job = dg.define_asset_job(
 class WatchConfig(LaunchpadConfig):
     """Parameters of the watchdog."""
 
-    grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the hour.")
-    reason: str = Field("", description="原因，写进日报 · Reason, for the report.")
+    grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the slot.")
+    reason: str = Field("", description="原因，写进日报 · Reason, shown in the report.")
 
 
 @dg.op(description=described("到期的日报都要在发件箱里；没有渠道收下的，告诉运维"))
@@ -86,11 +86,11 @@ def watch_digest() -> None:
 class ReanalyseConfig(LaunchpadConfig):
     """Articles to analyse again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true only shows what would be analysed; set false to do it.")
-    articles: list[int] = Field(default_factory=list, description="文章编号 · Numbers of articles (content_item_id).")
+    dry_run: bool = Field(True, description="true 只列出 · true: only list the articles; false: analyse them.")
+    articles: list[int] = Field(default_factory=list, description="文章编号 · Ids of articles (content_item_id).")
     days: list[str] = Field(default_factory=list, description="日期，如 2026-11-20 · All analyses of these days.")
     only_other_rubric: bool = Field(
-        False, description="true 只重做用别的评分标准分析的 · Only those of another version of the rubric."
+        False, description="true 只重做用别的评分标准分析的 · true: only those analysed by another rubric."
     )
 
 
@@ -147,9 +147,9 @@ reanalyse_articles = person_job(
 class RebuildConfig(LaunchpadConfig):
     """Day whose report is made again."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to make it.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: make the report.")
     day: str = Field("", description="日期，如 2026-11-20 · The day.")
-    use_model: bool = Field(True, description="false 不调用模型 · false compiles it without the model.")
+    use_model: bool = Field(True, description="false 不调用模型 · false: compile it without the model.")
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[DigestServices]) -> None:

@@ -37,9 +37,9 @@ chain_job = dg.define_asset_job(
     description=described(
         "主作业：到期的影片经搜索、判定、检查后写入 CMS，开启时再写简介；覆盖一个或几个分片。由 "
         "`due_videos_sensor`、回填或人工启动；同时运行也不会重复。",
-        "The main job: due videos are searched, judged, guarded and written, and get an intro where that is "
-        "switched on; for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; "
-        "overlapping runs share out the work.",
+        "The main job: searches, judges, checks and writes due videos, and writes intros if enabled; for one shard or "
+        "several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; concurrent runs divide the "
+        "work.",
     ),
 )
 
@@ -50,7 +50,7 @@ decisions_job = dg.define_asset_job(
     tags=DECISION_TAGS,
     description=described(
         "立即执行人工决定。由 `decisions_sensor` 自动启动；手动启动也无妨。",
-        "What people decided, applied at once. Launched by the sensor `decisions_sensor`; by hand it does no harm.",
+        "Immediately applies people's decisions. Launched by the sensor `decisions_sensor`; safe to launch by hand.",
     ),
 )
 ordered_intros_job = dg.define_asset_job(
@@ -60,7 +60,7 @@ ordered_intros_job = dg.define_asset_job(
     tags=DECISION_TAGS,
     description=described(
         "立即写人工点名的简介。由 `decisions_sensor` 自动启动。",
-        "The intros that people ordered, written at once. Launched by the sensor `decisions_sensor`.",
+        "Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`.",
     ),
 )
 LANE_JOBS = {decisions_job.name: applied_decisions.key, ordered_intros_job.name: ordered_intros.key}

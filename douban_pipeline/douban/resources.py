@@ -21,7 +21,7 @@ tags_of = partial(run_tags, SYSTEM)
 PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
 
 OVERRIDE = (
-    "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the site locked the row; refused otherwise."
+    "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the row is locked; refused otherwise."
 )
 """Description of a field that all jobs share in which people decide what is written."""
 

@@ -51,19 +51,19 @@ class SourceRow(LaunchpadConfig):
     """One source."""
 
     kind: str = Field("rss", description="种类 · rss, werss, maccms or json.")
-    url: str = Field("", description="地址 · Its address; of a public account, nothing.")
-    title: str = Field("", description="名称 · Title; if empty, the source's own.")
-    cadence: str = Field("P2", description="手动节奏 · P0 (15 min) to P6 (24 h), until its own is learned.")
+    url: str = Field("", description="地址 · Address; empty for a public account.")
+    title: str = Field("", description="名称 · Title; empty: the source's own.")
+    cadence: str = Field("P2", description="手动节奏 · P0 (15 min) to P6 (24 h), until its own cadence is learned.")
     mp_id: str = Field("", description="公众号在 WeRSS 的 id · Id of a public account at WeRSS.")
     options: dict[str, str] = Field(
-        default_factory=dict, description="JSON 列表的 path 及 id、title、link、time、summary 的路径 · Of a JSON list."
+        default_factory=dict, description="JSON 列表的 path 及 id、title、link、time、summary 的路径 · For JSON lists."
     )
 
 
 class FollowConfig(LaunchpadConfig):
     """Sources to add or edit."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check and preview; false: store.")
     sources: list[SourceRow] = Field(default_factory=list, description="来源 · The sources.")
 
 
@@ -148,9 +148,9 @@ follow_sources = person_job(
 class PauseConfig(LaunchpadConfig):
     """Sources to pause or resume."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to change.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: change.")
     sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
-    resume: bool = Field(False, description="true 恢复 · true resumes them, false pauses them.")
+    resume: bool = Field(False, description="true 恢复 · true: resume; false: pause.")
     reason: str = Field("", description="原因，显示在页面上 · Reason, shown on the page.")
 
 
@@ -241,7 +241,7 @@ poll_sources_now = person_job(
 class OpmlConfig(LaunchpadConfig):
     """An OPML list of feeds."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to store.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check and preview; false: store.")
     opml: str = Field("", description="OPML 文件的内容，整个贴进来 · The content of the OPML file.")
 
 

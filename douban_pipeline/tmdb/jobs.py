@@ -40,7 +40,7 @@ changes_job = _job(
     "note_tmdb_changes",
     CHANGES,
     "tmdb_changes",
-    described("TMDB 某一天改动了哪些实体。", "Which entities TMDB changed on a day."),
+    described("TMDB 某一天改动了哪些实体。", "Fetches which entities TMDB changed on a day."),
 )
 matches_job = _job(
     "match_tmdb_videos",
@@ -58,7 +58,7 @@ translations_job = _job(
     "store_tmdb_translations",
     TRANSLATIONS,
     "tmdb_entities",
-    described("把各语言的文字存入翻译表。", "Puts translations into their tables."),
+    described("把各语言的文字存入翻译表。", "Stores translations in their tables."),
 )
 graph_job = _job(
     "sync_tmdb_graph",
@@ -131,7 +131,7 @@ def vacuum_tmdb() -> None:
 class ForgetConfig(LaunchpadConfig):
     """Whose questions to delete."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to delete.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: delete.")
     user_id: str = Field("", description="用户 · All questions of this user.")
     conversation_id: str = Field("", description="或：会话（UUID） · Or: the questions of this conversation.")
 
@@ -203,10 +203,10 @@ class LinkChoice(LaunchpadConfig):
 class DecideConfig(LaunchpadConfig):
     """A person's decisions."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to store them.")
-    reviewer: str = Field("", description="决定的人 · Who decides.")
-    note: str = Field("", description="理由 · Why.")
-    decisions: list[LinkChoice] = Field(default_factory=list, description="逐个视频的决定 · A decision a video.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: store them.")
+    reviewer: str = Field("", description="决定的人 · Name of the reviewer.")
+    note: str = Field("", description="理由 · Reason.")
+    decisions: list[LinkChoice] = Field(default_factory=list, description="逐个视频的决定 · One decision per video.")
 
 
 def decide_links(
@@ -236,7 +236,7 @@ def decide_links(
 
 
 _DECIDE = """\
-决定片库里的影片对应 TMDB 的哪部 · Decide which of TMDB's titles the library's videos are.
+决定片库里的影片对应 TMDB 的哪部 · Decide which TMDB titles the library's videos are.
 
 有疑问的影片及候选列在资产 `tmdb_matches` 的页面上。 · Doubtful ones are on the page of `tmdb_matches`.
 
@@ -277,7 +277,7 @@ decide_tmdb_matches = person_job(
 class RequeueConfig(LaunchpadConfig):
     """Changes to queue again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them again.")
+    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: requeue them.")
 
 
 def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -291,9 +291,9 @@ def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.
 
 
 _REQUEUE = """\
-把搁置的变更重新排队 · Queue again what the graph refused too often, once the cause is fixed.
+把搁置的变更重新排队 · Requeue changes that the graph refused too often, after the cause is fixed.
 
-`dry_run: true`（默认）只列出最近 50 行和原因。 · With `dry_run: true`, the default, the last 50 are only listed.
+`dry_run: true`（默认）只列出最近 50 行和原因。 · With `dry_run: true`, the default, only the last 50 are listed.
 
 示例 · Example:
 
@@ -319,7 +319,7 @@ requeue_outbox = person_job(
 class RebuildConfig(LaunchpadConfig):
     """Whether the graph is rebuilt."""
 
-    dry_run: bool = Field(True, description="true 只说明数量 · true only shows the count; false rebuilds.")
+    dry_run: bool = Field(True, description="true 只说明数量 · true: only show the count; false: rebuild.")
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -344,7 +344,7 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
 _REBUILD = """\
 清空图并只凭存储的答案重建 · Empty the graph and rebuild it from the stored answers alone.
 
-`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · A dry run by default; the graph is incomplete until done.
+`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · Dry run by default; the graph is incomplete until done.
 
 示例 · Example:
 

@@ -27,19 +27,21 @@ _SHOWN = 200
 class RuleConfig(LaunchpadConfig):
     """Config of a ranking rule to preview or to activate."""
 
-    dry_run: bool = Field(True, description="true 只试算 · true only shows what would move; set false to save.")
+    dry_run: bool = Field(True, description="true 只试算 · true: only show the moves; false: save.")
     name: str = Field("", description="规则名，小写字母、数字、下划线 · Name of the rule.")
     expression: str = Field("", description="条件，如 dislikes > likes * 2 · Condition over factors.")
-    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description="决策 · What is done.")
+    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description="决策 · Effect of the rule.")
     amount: float = Field(0.0, description="提权或降权的分数 · Points of a boost or a sink.")
-    priority: int = Field(0, description="优先级，大者在先 · Higher goes first.")
+    priority: int = Field(0, description="优先级，大者在先 · Priority; higher ones go first.")
     stacks: bool = Field(False, description="是否与其他规则的分数相加 · Whether its points are added to others'.")
-    exempts: list[str] = Field(default_factory=list, description="豁免的规则或决策 · Rules or decisions let off.")
+    exempts: list[str] = Field(
+        default_factory=list, description="豁免的规则或决策 · Rules or decisions that do not apply."
+    )
     types: list[int] = Field(default_factory=list, description="只用于这些类型的评论区 · Only for these types.")
     sections: list[int] = Field(default_factory=list, description="只用于这些评论区 · Only for these sections.")
-    reason: str = Field("", description="原因，显示在排名解释里 · Why; shown where a rank is explained.")
-    try_on: int = Field(0, description="试算的评论区编号 · Section that it is tried on.")
-    operator: str = Field("", description="操作人 · Who does it.")
+    reason: str = Field("", description="原因，显示在排名解释里 · Reason, shown in explanations of ranks.")
+    try_on: int = Field(0, description="试算的评论区编号 · Id of the section for the preview.")
+    operator: str = Field("", description="操作人 · Name of the operator.")
 
     def rule(self) -> Rule:
         """Return the rule of this config."""
@@ -109,11 +111,11 @@ def _compare(services: CommentsServices, section_id: int, before: Policy, after:
 
 
 _SAVE_RULE = """\
-试算或启用一条热评规则 · Try a rule on a section, or put it in force.
+试算或启用一条热评规则 · Preview a rule on a section, or activate it.
 
 `dry_run: true`（默认）只列出它会移动哪些评论；看过之后改成 false 再启动。同名的规则会有新的一版，旧版停用。
 
-With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the one before is retired.
+With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the previous is retired.
 
 示例 · Examples:
 
@@ -150,7 +152,7 @@ save_comment_rule = person_job(
 class RetireConfig(LaunchpadConfig):
     """Config of retiring a rule."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true only checks; set false to retire it.")
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: retire it.")
     name: str = Field("", description="规则名 · Name of the rule.")
 
 
@@ -171,11 +173,11 @@ def take_rule_away(
 
 
 _RETIRE = """\
-停用一条热评规则 · Take a rule out of force.
+停用一条热评规则 · Retire a rule.
 
 被其他规则豁免的规则不能先停用：先改掉那条豁免。
 
-A rule that another one exempts stays until that one is changed.
+A rule that another rule exempts cannot be retired until that rule is changed.
 
 {examples}
 
@@ -214,11 +216,11 @@ def rebuild_one(
 
 
 _REBUILD = """\
-立即重算一个评论区 · Score one section now and put its lists in place anew.
+立即重算一个评论区 · Rescore one section now, and replace its lists.
 
 列表整体替换，读者不会看到半成品。
 
-The list is replaced whole: nobody reads half of it.
+The list is replaced as a whole: readers never see a partial list.
 
 {examples}
 
@@ -244,7 +246,7 @@ class ExplainConfig(LaunchpadConfig):
     """Config of explaining the ranks of comments."""
 
     section: int = Field(0, description="评论区编号 · Id of the section.")
-    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description="名次，从 1 数起 · Places, from 1.")
+    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description="名次，从 1 数起 · Ranks, from 1.")
 
 
 def explain_ranks(
@@ -260,11 +262,11 @@ def explain_ranks(
 
 
 _EXPLAIN = """\
-解释名次：为什么这条评论排第三 · Why is this comment third?
+解释名次：为什么这条评论排第三 · Explain ranks: why is this comment third?
 
 按此刻的数据重新排一遍，逐项列出得分、规则、与前后名的差距；什么都不写入。
 
-The section is ranked as it is now, and nothing is written.
+The section is ranked by its current data; nothing is written.
 
 {examples}
 

@@ -37,7 +37,7 @@ _TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT:
 class PushConfig(LaunchpadConfig):
     """Parameters of sending."""
 
-    dry_run: bool = Field(False, description="true 只列出会发送什么 · true only lists what would be sent.")
+    dry_run: bool = Field(False, description="true 只列出会发送什么 · true: only list what would be sent.")
 
 
 @dg.op(name="push", description=described("发送发件箱里到期的消息，各渠道互不影响"))
@@ -99,15 +99,13 @@ def messages_table(rows: Sequence[Notification], services: DigestServices) -> st
 class ResendConfig(LaunchpadConfig):
     """Messages to send again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to send.")
+    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: send them.")
     ids: list[int] = Field(default_factory=list, description="消息的 id · Ids of messages.")
     report_date: str = Field("", description="日期，如 2026-11-20，该日全部消息 · All messages of a day.")
     slot: str = Field("", description="只要这个时段，如 22:00 · Only messages of this slot.")
     push_type: str = Field("", description="只要 finding、report、alert 或 undelivered · Only messages of this type.")
     channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only messages of these channels.")
-    include_sent: bool = Field(
-        False, description="true 连已送达的也再发一次 · true also resends messages that were delivered."
-    )
+    include_sent: bool = Field(False, description="true 连已送达的也再发一次 · true: also resend delivered messages.")
 
 
 def resend(context: dg.OpExecutionContext, config: ResendConfig, services: dg.ResourceParam[DigestServices]) -> None:

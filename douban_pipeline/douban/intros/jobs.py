@@ -17,13 +17,11 @@ RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过�
 class RedoConfig(LaunchpadConfig):
     """Which intros are rewritten, on whose request and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is noted with every write.")
-    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
-    dry_run: bool = Field(
-        True, description="true 只预览 · true asks the model and only shows its texts; set false to write."
-    )
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with every write.")
+    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
+    dry_run: bool = Field(True, description="true 只预览 · true: only show the texts of the model; false: write them.")
     override_cms_lock: bool = Field(False, description=OVERRIDE)
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
 
 
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
@@ -64,7 +62,7 @@ def _shown(item: RewriteResult) -> dict[str, object]:
 
 
 _REDO_INTROS = """\
-重写简介 · Have the intros of chosen videos written anew by the language model, and lock them again.
+重写简介 · Rewrite the intros of selected videos with the language model, and lock them again.
 
 只处理已确认豆瓣关联的影片。模型只拿到事实表，写出的简介必须通过核对；未通过时按指出的问题再写一次，仍不通过则不写入。
 
@@ -78,8 +76,8 @@ _REDO_INTROS = """\
 再次启动，写入的就是看到的那一篇；不满意则再预览一次。这是人的决定，已锁定的简介也会改写，并重新锁定；可用
 `revert_changes` 撤销。
 
-Needs `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run asks the model and shows its texts; launched again with
-`dry_run: false` within a day, exactly these are written, over a lock too, and locked again.
+Requires `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run calls the model and shows its texts. If the job is launched again
+with `dry_run: false` within a day, it writes exactly these texts, even over locked intros, and locks them again.
 """
 
 redo_intros = person_job(

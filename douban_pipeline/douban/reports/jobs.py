@@ -16,7 +16,7 @@ reports_job = dg.define_asset_job(
     tags=tags_of("reports"),
     description=described(
         "更新给人看的报告：审核队列、各报告、自动关联的正确率、CMS 差异。",
-        "Renews what people read: the review queue, the reports, precision of automatic links, and drift.",
+        "Refreshes the review queue, the reports, the precision of automatic links, and the CMS drift.",
     ),
 )
 
@@ -27,7 +27,7 @@ health_job = dg.define_asset_job(
     tags=HEALTH_TAGS,
     description=described(
         "测量流水线和数据源，检查并提醒，发送等待中的告警。",
-        "Measures the pipeline and its sources, warns by the checks, and sends the alerts that wait.",
+        "Measures the pipeline and its sources, runs the checks that warn, and sends waiting alerts.",
     ),
 )
 

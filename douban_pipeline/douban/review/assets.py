@@ -27,11 +27,11 @@ class ReviewQueueConfig(LaunchpadConfig):
         100,
         ge=0,
         le=2000,
-        description="为审核单现在向豆瓣补查多少个只在搜索中见过的候选；有影片到期时为其五分之一 · Candidates known "
-        "from a search only that Douban is asked about now, for the sheet; a fifth of these while due videos wait.",
+        description="为审核单现在向豆瓣补查多少个只在搜索中见过的候选；有影片到期时为其五分之一 · Maximum number "
+        "of candidates known only from a search to request from Douban now; a fifth of it while videos are due.",
     )
     most: int = Field(
-        MOST_SHOWN, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Videos on the sheet and in the CSV."
+        MOST_SHOWN, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Number of videos on the sheet and in the CSV."
     )
 
 

@@ -27,8 +27,8 @@ from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.wording import ACTIONS
 
 NOTHING_RECORDED = "未记录任何决定"
-REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is noted with every write that follows."
-DRY_RUN = "true（默认）只检查并显示，false 才记录 · true only checks and shows; set false to record."
+REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is recorded with every resulting write."
+DRY_RUN = "true（默认）只检查并显示，false 才记录 · true: only check and preview; false: record."
 """Descriptions of the fields that all these jobs share."""
 
 _SHOWN = 500
@@ -54,22 +54,24 @@ class DecisionRow(LaunchpadConfig):
     douban_id: int = Field(
         0, description="条目，不用时为 0 · The subject, for set_id, replace_and_lock, and choose without rank."
     )
-    rank: int = Field(0, description="第几个候选，不用时为 0 · Place of the candidate, from 1, for choose.")
-    days: int = Field(0, description="忽略几天，0 为永久 · Days that it is ignored, for ignore; 0 for ever.")
+    rank: int = Field(0, description="第几个候选，不用时为 0 · Rank of the candidate, from 1, for choose.")
+    days: int = Field(
+        0, description="忽略几天，0 为永久 · Days for which the video is ignored, for ignore; 0: forever."
+    )
     lock: bool = Field(
         False,
-        description="同时锁定豆瓣 ID，自动运行不再改动它 · Also lock the id against every automatic change.",
+        description="同时锁定豆瓣 ID，自动运行不再改动它 · Also lock the id against automatic changes.",
     )
     accept_conflicts: bool = Field(
         False,
         description="明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此 · "
-        "Mean it although something speaks against the subject.",
+        "Accept the subject despite conflicts with the video.",
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     verdict_id: int = Field(
         0,
         description="你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查 · "
-        "The verdict you looked at, as review sheets fill it in; 0 asks nothing.",
+        "The verdict that you saw; review sheets fill it in; 0: no check.",
     )
 
 
@@ -77,10 +79,12 @@ class DecisionsConfig(LaunchpadConfig):
     """Who decided what, and why."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
+    note: str = Field(
+        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
+    )
     dry_run: bool = Field(True, description=DRY_RUN)
     decisions: list[DecisionRow] = Field(
-        description="每条决定一行，一部影片可以有几条 · A line for each decision; a video may have several."
+        description="每条决定一行，一部影片可以有几条 · One row per decision; a video may have several."
     )
 
 

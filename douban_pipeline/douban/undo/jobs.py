@@ -39,35 +39,37 @@ class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
     operator: str = Field(
-        "", description="你的名字；只查看时可不填 · Your name; it is noted with every write. A dry run needs none."
+        "",
+        description="你的名字；只查看时可不填 · Your name; it is recorded with every write. Not needed for a dry run.",
     )
     reason: str = Field(
-        "", description="原因，一句话；只查看时可不填 · Why, in a sentence; it is shown on the videos. As above."
+        "",
+        description="原因，一句话；只查看时可不填 · Reason, in one sentence; shown on the videos. Dry run: optional.",
     )
-    dry_run: bool = Field(True, description="true 只显示 · true only shows what would happen; set false to revert.")
+    dry_run: bool = Field(True, description="true 只显示 · true: only show what would happen; false: revert.")
     change_ids: list[int] = Field(
         default_factory=list, description="这几条变更 · These changes (mac_douban_log.change_id)."
     )
     vod_ids: list[int] = Field(
-        default_factory=list, description="这几部影片各退一步 · One step back for each of these videos."
+        default_factory=list, description="这几部影片各退一步 · Revert the latest change of each of these videos."
     )
     batch_id: str = Field(
-        "", description="一个批次 · A batch, of writes (`synced_fields` shows it) or of recorded decisions."
+        "", description="一个批次 · A batch of writes (`synced_fields` shows it) or of recorded decisions."
     )
     run_id: str = Field("", description="一次运行的变更 · All changes of this Dagster run.")
     decision_ids: list[int] = Field(
-        default_factory=list, description="这几条决定写入的一切 · All that these decisions wrote."
+        default_factory=list, description="这几条决定写入的一切 · All writes of these decisions."
     )
-    reviewer: str = Field("", description="此人写入和决定的一切 · All that this person wrote or decided.")
-    rule_version: str = Field("", description="此规则版本写入的一切 · All that was written under this rule version.")
+    reviewer: str = Field("", description="此人写入和决定的一切 · All writes and decisions of this person.")
+    rule_version: str = Field("", description="此规则版本写入的一切 · All writes under this rule version.")
     since: str = Field(
         "",
-        description="从此时起写入的 · Written from then on: 2026-11-20 08:00 in the site's zone, or ISO with offset.",
+        description="从此时起写入的 · Written from this time: 2026-11-20 08:00 in SITE_TIMEZONE, or ISO with offset.",
     )
-    until: str = Field("", description="此时之前写入的 · Written before then (not at it); same form.")
+    until: str = Field("", description="此时之前写入的 · Written before this time (exclusive); same format.")
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     max_changes: int = Field(
-        10_000, description="多于此数则不撤销 · Nothing is reverted where more changes than this are selected."
+        10_000, description="多于此数则不撤销 · If more changes than this are selected, nothing is reverted."
     )
 
 
@@ -158,7 +160,7 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
 
 
 _REVERT_CHANGES = """\
-撤销写入 · Take writes back as they were: by change, video, batch, run, decision, person, rule version or time.
+撤销写入 · Revert writes: by change, video, batch, run, decision, person, rule version or time.
 
 只恢复仍与写入时一致的内容；之后被改动或锁定的会跳过，并列在表格最前面。撤销本身也是一个批次，可再次撤销。
 被撤销的值不会再被自动写入；被撤销的自动关联转入待审核；撤销关联时，依据它写的简介一并撤销。
@@ -190,7 +192,7 @@ _REVERT_CHANGES = """\
 选中的变更多于 `max_changes` 时什么也不做，并说明有多少条。中途停止或被终止不会留下一半：再次启动会接着做
 （`vod_ids` 例外：已退过一步的影片会再退一步，请先用 `dry_run` 查看）。
 
-Filters combine: all that are set must hold. What changed or was locked since is skipped and listed first. A revert
+All filters that are set must match. Values that were changed or locked since are skipped and listed first. A revert
 is a batch of its own and can be reverted. With `dry_run: true` (the default) nothing is written.
 """
 
@@ -207,9 +209,9 @@ revert_changes = person_job(
 class HistoryConfig(LaunchpadConfig):
     """Whose history is shown."""
 
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
     most: int = Field(
-        20, description="最多几部 · At most so many videos are shown; the more there are, the fewer events of each."
+        20, description="最多几部 · Maximum number of videos shown; the more videos, the fewer events of each."
     )
 
 
@@ -252,7 +254,7 @@ _VIDEO_HISTORY = """\
 结果在 `tell_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
 每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
 
-Reads only. A video that was deleted from the CMS still has its history; each change has a link that reverts it.
+Read-only. Videos deleted from the CMS still have their history; each change has a link to revert it.
 """
 
 video_history = person_job(

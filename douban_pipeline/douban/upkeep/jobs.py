@@ -34,13 +34,15 @@ class GateConfig(LaunchpadConfig):
     """Which source's breaker is changed, how, by whom and why."""
 
     reviewer: str = Field("", description="你的名字 · Your name; it is shown with the breaker.")
-    note: str = Field("", description="原因，一句话 · Why, in a sentence; with open it is shown to whoever waits.")
-    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to change.")
+    note: str = Field(
+        "", description="原因，一句话 · Reason, in one sentence; for open, it is shown while calls are stopped."
+    )
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: change the breaker.")
     source: str = Field("", description="来源的名字 · Name of the source, as `source_gates` shows it.")
     action: GateAction = Field(
-        GateAction.close, description="断开或闭合 · open stops all calls for `minutes`; close lets them pass."
+        GateAction.close, description="断开或闭合 · open: stop all calls for `minutes`; close: allow calls."
     )
-    minutes: int = Field(60, description="断开多少分钟 · For open: after so many minutes one call probes the source.")
+    minutes: int = Field(60, description="断开多少分钟 · For open: minutes after which one call tests the source.")
 
 
 def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg.ResourceParam[Services]) -> None:
@@ -118,11 +120,15 @@ class RevisitConfig(LaunchpadConfig):
     """Whose empty answers are not believed, and of when."""
 
     reviewer: str = Field("", description="你的名字 · Your name.")
-    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
-    dry_run: bool = Field(True, description="true 只列出 · true only lists the videos; set false to visit them again.")
-    source: str = Field("searxng", description="哪个搜索来源的空结果不可信 · Whose empty answers prove nothing.")
-    since: str = Field("", description="从何时起，如 2026-11-20 08:00（站点时区） · From when on.")
-    until: str = Field("", description="到何时为止，同上 · Until when.")
+    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
+    dry_run: bool = Field(True, description="true 只列出 · true: only list the videos; false: search for them again.")
+    source: str = Field(
+        "searxng", description="哪个搜索来源的空结果不可信 · Search source with unreliable empty answers."
+    )
+    since: str = Field(
+        "", description="从何时起，如 2026-11-20 08:00（站点时区） · Start, in SITE_TIMEZONE, such as 2026-11-20 08:00."
+    )
+    until: str = Field("", description="到何时为止，同上 · End, in the same format.")
 
 
 def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services: dg.ResourceParam[Services]) -> None:
@@ -144,7 +150,7 @@ def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services:
 
 
 _REVISIT = """\
-重新搜索未找到的影片 · Search again for what was not found while a search is known to have found nothing.
+重新搜索未找到的影片 · Search again for videos that were not found while a search source wrongly returned no results.
 
 搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 `DOUBAN_PIPELINE_EMPTY_ANSWERS_IN_ROW` 次没有结果，或
 比例骤升，并且搜不到已知影片），会暂停判定，并在一天内自动重访此前的“未找到”。本作业用于任意时间段：列出该来源在 `since`
@@ -189,7 +195,7 @@ class PruneConfig(LaunchpadConfig):
 
     dry_run: bool = Field(
         True,
-        description="true 只统计 · true only counts what would be deleted; set false to delete.",
+        description="true 只统计 · true: only count what would be deleted; false: delete.",
     )
 
 
@@ -250,20 +256,20 @@ prune_archive = person_job(
 class ReparseConfig(LaunchpadConfig):
     """Which answers are read again."""
 
-    source: str = Field("douban", description=f"来源 · Whose answers: {', '.join(PARSERS)}.")
+    source: str = Field("douban", description=f"来源 · Source of the answers: {', '.join(PARSERS)}.")
     only_older_versions: bool = Field(
         True,
         description="只看尚未注明能由现版本读懂的应答 · "
-        "Only answers that the present version of the parser is not noted to read.",
+        "Only answers that are not marked as parsed by the current version of the parser.",
     )
     limit: int = Field(
         0,
-        description="最多看多少份，从最早的开始；0 为全部 · At most so many answers, the oldest; 0 for all.",
+        description="最多看多少份，从最早的开始；0 为全部 · Maximum number of answers, oldest first; 0: all.",
     )
     dry_run: bool = Field(
         True,
         description="true 只统计；false 时把读懂的应答注明为现版本，剩下的就是读不懂的 · "
-        "true only counts; set false to note which answers are read.",
+        "true: only count; false: mark the answers that were parsed.",
     )
 
 
@@ -300,7 +306,7 @@ def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: 
 
 
 _REPARSE_ARCHIVE = """\
-重新解析存档 · Read archived answers with the parsers of this release, and report which of them are refused.
+重新解析存档 · Parse archived answers with the parsers of this release, and report which ones cannot be parsed.
 
 解析器更新之后，看现在的解析器能否读懂存下的全部应答。不发任何请求；除解析器版本号外不改动任何数据。从存档取应答时
 （缓存、判定、`rescore_library`）本来就总是用现在的解析器重读，因此这里不会改变任何结果。
@@ -357,7 +363,7 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
 
 @dg.op(description=described("删除过期的已结束运行、已结束任务和已结束告警"))
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
-    """Delete finished runs, closed tasks and ended alerts past their days."""
+    """Delete finished runs, closed tasks and ended alerts after their retention period."""
     services.ready()
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
@@ -380,10 +386,10 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 def prune_history() -> None:
     """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 
-    Dagster keeps its event log for ever (more than 100 KB a run of the chain). Runs of `watch_health`, which come every
-    few minutes, go after two days; the run that made an asset, or a shard of one, for the last time stays. Runs of
-    other code locations stay, each location prunes its own. The change log, verdicts and archived answers are not
-    touched: they explain the values in the CMS.
+    Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
+    starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is
+    kept. Runs of other code locations are not deleted; each location prunes its own. The change log, verdicts and
+    archived answers are not changed: they explain the values in the CMS.
     """
     prune()
 

@@ -24,12 +24,12 @@ class DueConfig(LaunchpadConfig):
     scope: Scope = Field(
         Scope.due,
         description="due：已到期的；unmatched：以及所有没有确认条目的；everything：分片里的全部影片，用于整库重做 · "
-        "due: whose next visit has come. unmatched: also every video without a confirmed subject. "
-        "everything: all videos of the shard, for a backfill that re-does the library.",
+        "due: videos whose next visit is due. unmatched: also every video without a confirmed subject. "
+        "everything: all videos of the shard, for a backfill that reprocesses the library.",
     )
     batch_size: int = Field(
         0,
-        description="每个分片的影片数；0 用设置 DOUBAN_PIPELINE_BATCH_SIZE · Videos a shard; 0 takes the setting "
+        description="每个分片的影片数；0 用设置 DOUBAN_PIPELINE_BATCH_SIZE · Videos per shard; 0: the setting "
         "DOUBAN_PIPELINE_BATCH_SIZE.",
     )
 

@@ -23,7 +23,8 @@ _SHOWN = 50
 
 
 _DRY_RUN = described(
-    "true 只统计会收进、改动多少，什么也不写", "true only counts what would be taken in or changed, and writes nothing."
+    "true 只统计会收进、改动多少，什么也不写",
+    "true: only count the videos that would be added or changed; write nothing.",
 )
 
 
@@ -36,7 +37,7 @@ class InitialiseConfig(LaunchpadConfig):
         True,
         description="把首次访问均匀分散到各档间隔内，最近更新的在前；false 让新影片立即到期，只适合小片库 · "
         "Spread first visits evenly over each tier's interval, the most recent videos first. "
-        "false makes every new video due at once: for small libraries only.",
+        "false: every new video is due at once; for small libraries only.",
     )
 
 
@@ -51,9 +52,9 @@ class SweepConfig(LaunchpadConfig):
 
     dry_run: bool = Field(False, description=_DRY_RUN)
 
-    part: int = Field(0, description="第几份，从 0 数起 · The slice, counted from 0.")
+    part: int = Field(0, description="第几份，从 0 数起 · Number of the slice, from 0.")
     parts: int = Field(
-        1, description="共分几份，1 为全部 · Into how many slices the ids are divided; 1 sweeps everything."
+        1, description="共分几份，1 为全部 · Number of slices into which the ids are divided; 1: all ids."
     )
 
 
@@ -61,7 +62,7 @@ def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
     """Return whether the library was never taken in, and say what to do."""
     early = not Intake.of(services).has_begun()
     if early:
-        context.log.warning("the library was not taken in yet: launch the job initialise_library")
+        context.log.warning("the library is not initialised: launch the job initialise_library")
     return early
 
 
@@ -78,7 +79,7 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
 
 @dg.op(description=described("建立或升级自己的表，再收录 CMS 的全部影片"))
 def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
-    """Create or upgrade our tables, then take in every video of the CMS."""
+    """Create or upgrade the tables of the pipeline, then add every video of the CMS."""
     prefix = services.settings.table_prefix
     if config.dry_run:
         before, after = migrations.current(services.engine, prefix), migrations.head(prefix)
@@ -112,19 +113,18 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     ),
 )
 def initialise_library() -> None:
-    """Set the pipeline up beside a CMS: our tables, and a state row for every video.
+    """Set up the pipeline for a CMS: its own tables, and a state row for every video.
 
     Videos without a Douban id start as NOT_FOUND, shown as unchecked until they are searched for; those with one as
     CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Nothing in the CMS's
-    own tables is changed. Safe to repeat: known videos keep their state, and an upgraded release brings its tables up
-    to date.
+    own tables is changed. Safe to repeat: known videos keep their state, and tables of an older release are upgraded.
     """
     initialise()
 
 
 @dg.op(description=described("收录新影片、`vod_time` 变了的影片，以及资源站新增或改动的"))
 def take_in(context: dg.OpExecutionContext, config: TakeInConfig, services: dg.ResourceParam[Services]) -> None:
-    """Take in new rows, rows whose `vod_time` changed, and those of titles that resource sites added or changed."""
+    """Process new rows, rows whose `vod_time` changed, and titles that resource sites added or changed."""
     services.ready()
     if _too_early(context, services):
         return
@@ -175,9 +175,9 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
     ),
 )
 def take_in_changes() -> None:
-    """Take in what is new or changed in the CMS since the last time. Launched by the sensor `intake_sensor`.
+    """Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
 
-    Where the system feeds follows resource sites, the rows of titles that they added or changed are looked at too
+    If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too
     (`DOUBAN_PIPELINE_NEWCOMERS`).
     """
     take_in()
@@ -185,7 +185,7 @@ def take_in_changes() -> None:
 
 @dg.op(description=described("查看全部影片中的一段，不管 `vod_time`"))
 def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
-    """Look at one slice of all ids, whatever `vod_time` says."""
+    """Check one slice of all ids, whatever their `vod_time`."""
     services.ready()
     if _too_early(context, services):
         return
@@ -201,7 +201,7 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     description=described("找出 `vod_time` 看不出的变化：批量编辑、删除、手工写入的 ID。定时作业每小时查一部分。"),
 )
 def sweep_library() -> None:
-    """Find what `vod_time` does not show: batch edits, deletions, ids written by hand. A slice an hour by schedule."""
+    """Find changes that `vod_time` does not show: batch edits, deletions, ids set by hand. One slice per hour."""
     sweep()
 
 

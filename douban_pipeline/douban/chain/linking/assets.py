@@ -198,8 +198,10 @@ def _doubtful(item: VerdictSummary) -> dict[str, object]:
 class DueRechecksConfig(LaunchpadConfig):
     """Which slice of the library is looked at."""
 
-    part: int = Field(0, ge=0, description="第几份，从 0 数起 · The slice, counted from 0.")
-    parts: int = Field(1, ge=1, le=SHARDS, description="分片分成几份 · Into how many slices the shards are divided.")
+    part: int = Field(0, ge=0, description="第几份，从 0 数起 · Number of the slice, from 0.")
+    parts: int = Field(
+        1, ge=1, le=SHARDS, description="分片分成几份 · Number of slices into which the shards are divided."
+    )
 
 
 @dg.asset(

@@ -24,19 +24,19 @@ _SHOWN = 500
 class RecheckConfig(LaunchpadConfig):
     """Which links are judged again, by whose order and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is noted with every task.")
-    note: str = Field("", description="原因，一句话 · Why, in a sentence.")
-    dry_run: bool = Field(True, description="true 只列出 · true only lists them; set false to queue them.")
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · The videos (mac_vod.vod_id).")
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with every task.")
+    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
+    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: queue them.")
+    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
     sources: list[str] = Field(
         default_factory=list,
         description="豆瓣 ID 的来源：`person` 人工，`import` 导入，`auto` 自动，`ai_search` 联网搜索，`cms` 原有 · "
         f"Any of: {', '.join(IdSource)}.",
     )
     type_ids: list[int] = Field(
-        default_factory=list, description="类别（不含子类） · Categories (their children are not implied)."
+        default_factory=list, description="类别（不含子类） · Categories (child categories are not included)."
     )
-    max_rows: int = Field(100, description=f"最多多少部（1 至 {MOST_RECHECKS}） · At most so many videos.")
+    max_rows: int = Field(100, description=f"最多多少部（1 至 {MOST_RECHECKS}） · Maximum number of videos.")
 
 
 def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, services: dg.ResourceParam[Services]) -> None:
@@ -67,7 +67,7 @@ def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, servic
 
 
 _MANUAL = """\
-复查关联 · Have links judged again: whether they would be made today.
+复查关联 · Judge links again: would they be confirmed today?
 
 {examples}
 
@@ -79,7 +79,7 @@ _MANUAL = """\
 条目已不存在的，转为待审核，候选一并列出。人工选定或锁定的，只有条目已不存在、或有审核员没有接受过的冲突时才转为待审核；
 锁定的标为“锁定阻止”，ID、锁定和来源都不动。
 
-Nothing is written to the CMS, and no link is taken away: what would not be confirmed any more goes to review.
+Nothing is written to the CMS, and no link is removed; links that would no longer be confirmed go to review.
 """
 
 recheck_links = person_job(
@@ -102,14 +102,15 @@ recheck_due_links = dg.define_asset_job(
     tags=tags_of("rechecks"),
     description=described(
         "把该重新判定的关联排进队列：信息变了的、用旧规则确认的、太久没判定的。由定时作业启动。",
-        "Queues links that are to be judged again: other facts, other rules, long ago. A schedule launches it.",
+        "Queues links to be judged again: with changed facts, by other rules, or judged long ago. Launched by a "
+        "schedule.",
     ),
 )
 
 
 @dg.op(description=described("重写存档条目的索引"))
 def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
-    """Write the index of the archived subjects anew."""
+    """Rewrite the index of the archived subjects."""
     services.ready()
     path = archived_index(services.settings.home)
     contents = index_archived(services.archive, path)
@@ -123,8 +124,8 @@ def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Servi
     tags=tags_of("housekeeping"),
     description=described(
         "为存档应答描述过的条目建索引，同一作品的其他影片不必发请求就能找到它。由定时作业每晚启动。",
-        "Indexes the subjects that archived answers describe, so that other videos of the same work find them without "
-        "a request. A schedule launches it each night.",
+        "Indexes the subjects in archived answers, so that they are found for other videos of the same work without a "
+        "request. Launched by a schedule each night.",
     ),
 )
 def index_archive() -> None:

@@ -26,17 +26,19 @@ _SHOWN = 500
 class MatchNowConfig(LaunchpadConfig):
     """Which videos without an id are matched at once: only the named ones, or all that pass the filters."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is kept with the tasks.")
-    dry_run: bool = Field(True, description="true 只显示 · true only shows the videos; set false to queue them.")
-    vod_ids: list[int] = Field(default_factory=list, description="只这些影片 · These videos alone; else the filters.")
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with the tasks.")
+    dry_run: bool = Field(True, description="true 只显示 · true: only show the videos; false: queue them.")
+    vod_ids: list[int] = Field(
+        default_factory=list, description="只这些影片 · Only these videos; if empty, the filters."
+    )
     type_ids: list[int] = Field(default_factory=list, description="类别 · Categories.")
-    since_days: int = Field(0, ge=0, description="CMS 在这些天之内更新过 · Changed within so many days; 0 for any.")
+    since_days: int = Field(0, ge=0, description="CMS 在这些天之内更新过 · Updated within this number of days; 0: any.")
     statuses: list[ShownStatus] = Field(
         default_factory=list,
-        description="UNCHECKED 未检查、NOT_FOUND 未找到、REVIEW 待审核 · Of these statuses; none for all.",
+        description="UNCHECKED 未检查、NOT_FOUND 未找到、REVIEW 待审核 · Only these statuses; empty: all.",
     )
     text: str = Field("", description="片名或原因里的文字 · Text in the title or the reason.")
-    most: int = Field(200, description=f"最多多少部（1 至 {MOST}），新的在前 · At most so many, the newest first.")
+    most: int = Field(200, description=f"最多多少部（1 至 {MOST}），新的在前 · Maximum number of videos, newest first.")
 
 
 def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.ResourceParam[Services]) -> None:
@@ -72,7 +74,7 @@ def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.R
 
 
 _QUEUE_MATCHES = """\
-一键生成候选 · Match videos without a Douban id at once, before everything that came due by itself.
+一键生成候选 · Match videos without a Douban id at once, with priority over due tasks.
 
 {link}：
 `dry_run: true`（默认）只列出影片；改为 `false` 后入队，优先级高于到期的任务，分片的下一次运行就会处理。
@@ -107,16 +109,19 @@ class SettleConfig(LaunchpadConfig):
     """Which groups are settled, by which rule, by whom and why."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
+    note: str = Field(
+        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
+    )
     dry_run: bool = Field(True, description=DRY_RUN)
     keeper: Keeper = Field(
-        Keeper.best_match, description="保留哪一部 · Who keeps the id: best_match, earliest_link, popularity."
+        Keeper.best_match, description="保留哪一部 · Which video keeps the id: best_match, earliest_link, popularity."
     )
-    douban_ids: list[int] = Field(default_factory=list, description="这些条目的组 · The subjects that groups share.")
+    douban_ids: list[int] = Field(default_factory=list, description="这些条目的组 · The subjects of the groups.")
     every_group: bool = Field(False, description="或：所有的组，小的在前 · Or: all groups, the smallest first.")
-    most: int = Field(100, description=f"最多多少组（1 至 {MOST_GROUPS}） · At most so many groups.")
+    most: int = Field(100, description=f"最多多少组（1 至 {MOST_GROUPS}） · Maximum number of groups.")
     largest: int = Field(
-        20, description="更大的组留给人：多半是采集写入的固定 ID · Larger groups are left to a person, one by one."
+        20,
+        description="更大的组留给人：多半是采集写入的固定 ID · Maximum group size; larger ones are decided one by one.",
     )
 
 
@@ -170,7 +175,7 @@ def _settled(found: Settlement) -> dict[str, Any]:
 
 
 _SETTLE = """\
-批量处理重复的豆瓣 ID · Settle many groups of videos that share a subject: one keeps the id, the others lose it.
+批量处理重复的豆瓣 ID · Resolve many groups of videos that share a subject: one keeps the id, the others lose it.
 
 {links}
 

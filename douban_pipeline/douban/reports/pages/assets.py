@@ -37,7 +37,7 @@ class MissingConfig(LaunchpadConfig):
         500,
         ge=1,
         le=_MOST,
-        description="报告中的影片数 · Videos in the sheet, the best first.",
+        description="报告中的影片数 · Number of videos in the report.",
     )
 
 
@@ -46,13 +46,13 @@ class DuplicatesConfig(LaunchpadConfig):
 
     keeper: Keeper = Field(
         Keeper.best_match,
-        description="每组建议保留：best_match、earliest_link 或 popularity · What is proposed to be kept.",
+        description="每组建议保留：best_match、earliest_link 或 popularity · Which video to propose to keep.",
     )
     most: int = Field(
         500,
         ge=1,
         le=_MOST,
-        description="报告中每类的组数 · Groups of each sort in the sheet.",
+        description="报告中每类的组数 · Number of groups of each kind in the report.",
     )
 
 

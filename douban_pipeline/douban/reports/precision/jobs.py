@@ -14,11 +14,13 @@ from douban_pipeline.douban.services import Services
 class LiftConfig(LaunchpadConfig):
     """Which brakes are lifted, by whom and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is noted with the brake.")
-    note: str = Field("", description="为什么可以恢复，一句话 · Why automation may go on, in a sentence.")
-    dry_run: bool = Field(True, description="true 只检查 · true only checks and shows; set false to lift.")
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with the brake.")
+    note: str = Field(
+        "", description="为什么可以恢复，一句话 · Why automatic confirmation may resume, in one sentence."
+    )
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: lift the brakes.")
     strata: list[str] = Field(
-        default_factory=list, description="类别的代码 · Codes as `automatic_precision` shows them."
+        default_factory=list, description="类别的代码 · Codes of the strata, as shown by `automatic_precision`."
     )
 
 
@@ -39,7 +41,7 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
 
 
 _LIFT_BRAKES = """\
-恢复自动确认 · Lift the brake of strata whose automatic confirming `automatic_precision` suspended.
+恢复自动确认 · Resume automatic confirmation in strata where `automatic_precision` suspended it.
 
 某一类自动关联的正确率（按人工决定计算）低于目标时，该类转人工审核，检查 `precision_holds` 报错，直到有人在此恢复。
 先看 `automatic_precision` 的 `overruled_links`，找出原因并处理（调整设置、撤销有误的关联），再恢复。

@@ -27,7 +27,7 @@ from douban_pipeline.matching.scoring import Weights
 
 _MOST_POINTS = 1000.0
 _MOST_EXAMPLES = 50
-_IN_FORCE = "left out: as in force"
+_IN_FORCE = "omitted: the current value"
 
 
 class RescoreConfig(LaunchpadConfig):
@@ -37,38 +37,42 @@ class RescoreConfig(LaunchpadConfig):
         None, description=f"`plan` 各项分数相加，`calibrated` 只算可比较的部分 · {' or '.join(PROFILES)}; {_IN_FORCE}."
     )
     confirm_score: float | None = Field(
-        None, description=f"自动确认线 · Score from which a match may be confirmed; {_IN_FORCE}."
+        None, description=f"自动确认线 · Minimum score of a match that is confirmed; {_IN_FORCE}."
     )
-    review_score: float | None = Field(None, description=f"审核线 · Score worth a person's look; {_IN_FORCE}.")
-    lead_score: float | None = Field(None, description=f"最小领先 · Least lead over the best other work; {_IN_FORCE}.")
+    review_score: float | None = Field(
+        None, description=f"审核线 · Minimum score of a match that goes to review; {_IN_FORCE}."
+    )
+    lead_score: float | None = Field(
+        None, description=f"最小领先 · Minimum lead over the best other work; {_IN_FORCE}."
+    )
     title_floor: float | None = Field(
-        None, description=f"片名相似度下限 · Title similarity under which one is rejected; {_IN_FORCE}."
+        None, description=f"片名相似度下限 · Title similarity below which a candidate is rejected; {_IN_FORCE}."
     )
     year_gap: int | None = Field(
-        None, description=f"年份相差多少即排除 · Years apart from which one is rejected; {_IN_FORCE}."
+        None, description=f"年份相差多少即排除 · Difference in years from which a candidate is rejected; {_IN_FORCE}."
     )
-    weight_title: float | None = Field(None, description=f"片名最高分 · Most points for the title; {_IN_FORCE}.")
-    weight_year: float | None = Field(None, description=f"年份最高分 · Most points for the year; {_IN_FORCE}.")
-    weight_region: float | None = Field(None, description=f"地区最高分 · Most points for the region; {_IN_FORCE}.")
-    weight_director: float | None = Field(None, description=f"导演最高分 · Most points for the director; {_IN_FORCE}.")
-    weight_actors: float | None = Field(None, description=f"主演最高分 · Most points for the actors; {_IN_FORCE}.")
-    weight_genre: float | None = Field(None, description=f"类型最高分 · Most points for the genre; {_IN_FORCE}.")
-    weight_length: float | None = Field(None, description=f"片长最高分 · Most points for the length; {_IN_FORCE}.")
+    weight_title: float | None = Field(None, description=f"片名最高分 · Maximum points for the title; {_IN_FORCE}.")
+    weight_year: float | None = Field(None, description=f"年份最高分 · Maximum points for the year; {_IN_FORCE}.")
+    weight_region: float | None = Field(None, description=f"地区最高分 · Maximum points for the region; {_IN_FORCE}.")
+    weight_director: float | None = Field(
+        None, description=f"导演最高分 · Maximum points for the director; {_IN_FORCE}."
+    )
+    weight_actors: float | None = Field(None, description=f"主演最高分 · Maximum points for the actors; {_IN_FORCE}.")
+    weight_genre: float | None = Field(None, description=f"类型最高分 · Maximum points for the genre; {_IN_FORCE}.")
+    weight_length: float | None = Field(None, description=f"片长最高分 · Maximum points for the length; {_IN_FORCE}.")
     weight_tie_break: float | None = Field(None, description=f"有评分的加分 · Points for having a rating; {_IN_FORCE}.")
     shards: list[int] = Field(
-        default_factory=list, description="只算这些分片 · Only these shards, 0 to 63; empty for all."
+        default_factory=list, description="只算这些分片 · Only these shards, 0 to 63; empty: all."
     )
-    max_videos: int = Field(
-        0, description="最多算多少部 · At most so many videos, those of the smallest ids; 0 for all."
-    )
+    max_videos: int = Field(0, description="最多算多少部 · Maximum number of videos, by ascending id; 0: all.")
     since_days: int = Field(
-        0, description="只算最近几天判定的 · Only videos judged in the last so many days; 0 for all."
+        0, description="只算最近几天判定的 · Only videos judged within this number of days; 0: all."
     )
-    examples: int = Field(5, description="每种变化举几个例子 · Examples shown of each kind of change.")
+    examples: int = Field(5, description="每种变化举几个例子 · Number of examples shown per kind of change.")
     queue_changed: bool = Field(
         False,
         description="true 时，判定会改变且尚未关联的影片立即到期，由下次运行按**现行设置**重新判定 · "
-        "true makes changed videos without a link due: they are judged by the settings in force.",
+        "true: unlinked videos whose verdict would change become due and are judged by the current settings.",
     )
 
 
@@ -186,7 +190,7 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float)
 
 
 _MANUAL = """\
-换规则试算 · What would other rules have said? Judges the whole library again from archived answers.
+换规则试算 · Preview other rules: judges the whole library again from archived answers.
 
 对每部影片最新的判定：取当时的影片事实和存档的应答（用现在的解析器重读），按这里填写的评分方案、阈值和各项分值重新判定，
 与存下的结果比较。不发任何请求，也不改动任何数据。启动页已填好现行设置；直接启动，就是看规则版本更新后的影响。

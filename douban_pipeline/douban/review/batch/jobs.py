@@ -58,35 +58,41 @@ class BatchConfig(LaunchpadConfig):
     """The decision, and the filter of videos. Empty filters do not restrict; at least one must be set."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field("", description="原因，一句话 · Why, in a sentence; it is noted with every write that follows.")
+    note: str = Field(
+        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
+    )
     dry_run: bool = Field(True, description=DRY_RUN)
     action: DecisionAction = Field(description=f"决定；必填 · One of: {', '.join(DecisionAction)}.")
     douban_id: int = Field(
-        0, description="条目 · The subject, for set_id, replace_and_lock and choose; the same for all."
+        0, description="条目 · The subject, for set_id, replace_and_lock and choose; the same for all videos."
     )
-    rank: int = Field(0, description="choose 用：1，首选候选 · For choose: 1, the best candidate; no other in bulk.")
-    days: int = Field(0, description="ignore 用：天数，0 为永久 · Days that they are ignored, for ignore; 0 for ever.")
-    lock: bool = Field(False, description="同时锁定 · Also lock the ids against every automatic change.")
+    rank: int = Field(
+        0, description="choose 用：1，首选候选 · For choose: 1, the best candidate; no other rank in bulk."
+    )
+    days: int = Field(
+        0, description="ignore 用：天数，0 为永久 · Days for which they are ignored, for ignore; 0: forever."
+    )
+    lock: bool = Field(False, description="同时锁定 · Also lock the ids against automatic changes.")
     accept_conflicts: bool = Field(
-        False, description="明知有冲突仍要如此 · Mean it although something speaks against the subject."
+        False, description="明知有冲突仍要如此 · Accept the subject despite conflicts with the videos."
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     i_am_sure: bool = Field(
         False,
-        description="解锁、替换已锁定的 ID 时须写 · Needed to unlock, and to replace locked ids.",
+        description="解锁、替换已锁定的 ID 时须写 · Required to unlock, and to replace locked ids.",
     )
     max_rows: int = Field(
         100,
         description=f"最多选多少部（1 至 {MOST_ROWS}），按审核队列的顺序取前面的 · "
-        f"At most so many videos, 1 to {MOST_ROWS}; the most pressing.",
+        f"Maximum number of videos, 1 to {MOST_ROWS}; the first ones of the review queue.",
     )
     statuses: list[ShownStatus] = Field(
         default_factory=list,
         description=f"状态：{'，'.join(f'`{status}` {word}' for status, word in REVIEW_STATUSES.items())}；"
-        "不写则不含已忽略的 · Any of these statuses; without any, all but ignored ones.",
+        "不写则不含已忽略的 · Any of these statuses; empty: all but ignored ones.",
     )
-    min_score: float = Field(0.0, description="最新判定的最低得分 · Least score of the newest verdict; 0 for any.")
-    max_score: float = Field(0.0, description="最新判定的最高得分 · Largest score of the newest verdict; 0 for any.")
+    min_score: float = Field(0.0, description="最新判定的最低得分 · Minimum score of the latest verdict; 0: any.")
+    max_score: float = Field(0.0, description="最新判定的最高得分 · Maximum score of the latest verdict; 0: any.")
     with_codes: list[str] = Field(
         default_factory=list,
         description="最新判定的原因和首选候选的冲突，如 `YEAR_OFF`、`年份冲突`：须都有 · "
@@ -96,27 +102,35 @@ class BatchConfig(LaunchpadConfig):
         default_factory=list, description="同上：须都没有 · None of these reasons or conflicts."
     )
     type_ids: list[int] = Field(
-        default_factory=list, description="类别（不含子类） · Categories (their children are not implied)."
+        default_factory=list, description="类别（不含子类） · Categories (child categories are not included)."
     )
-    min_year: int = Field(0, description="CMS 中的最早年份 · First year, as the CMS has it; 0 for any.")
-    max_year: int = Field(0, description="CMS 中的最晚年份 · Last year, as the CMS has it; 0 for any.")
+    min_year: int = Field(0, description="CMS 中的最早年份 · First year in the CMS; 0: any.")
+    max_year: int = Field(0, description="CMS 中的最晚年份 · Last year in the CMS; 0: any.")
     duplicates_of: int = Field(
-        0, description="一个豆瓣 ID：现在带有它的影片 · A subject: the videos that carry its id; 0 for any."
+        0, description="一个豆瓣 ID：现在带有它的影片 · A subject: the videos that have its id; 0: any."
     )
     id_locked: YesNo = Field(YesNo.any, description="豆瓣 ID 已锁定：yes、no，any 不限 · Whether the id is locked.")
     intro_locked: YesNo = Field(YesNo.any, description="简介已锁定：同上 · Whether the synopsis is locked.")
     sources: list[str] = Field(
         default_factory=list,
-        description=f"ID 的来源：{'、'.join(filter(None, ID_SOURCES))} · Whose the id is: any of these.",
+        description=f"ID 的来源：{'、'.join(filter(None, ID_SOURCES))} · Source of the id: any of these.",
     )
-    updated_within_days: int = Field(0, description="CMS 在这些天之内更新过，0 不限 · Changed within so many days.")
-    updated_before_days: int = Field(0, description="CMS 在这些天之前更新，0 不限 · Not changed for so many days.")
-    locked_within_days: int = Field(0, description="在这些天之内锁定，0 不限 · Locked within so many days.")
-    locked_before_days: int = Field(0, description="在这些天之前锁定，0 不限 · Locked longer ago than that.")
+    updated_within_days: int = Field(
+        0, description="CMS 在这些天之内更新过，0 不限 · Updated within this number of days; 0: any."
+    )
+    updated_before_days: int = Field(
+        0, description="CMS 在这些天之前更新，0 不限 · Not updated for this number of days; 0: any."
+    )
+    locked_within_days: int = Field(
+        0, description="在这些天之内锁定，0 不限 · Locked within this number of days; 0: any."
+    )
+    locked_before_days: int = Field(
+        0, description="在这些天之前锁定，0 不限 · Locked more than this number of days ago; 0: any."
+    )
     vod_ids: list[int] = Field(
-        default_factory=list, description="只在这些影片中选 · These videos alone (mac_vod.vod_id)."
+        default_factory=list, description="只在这些影片中选 · Only these videos (mac_vod.vod_id)."
     )
-    except_vod_ids: list[int] = Field(default_factory=list, description="除去这些影片 · These videos not.")
+    except_vod_ids: list[int] = Field(default_factory=list, description="除去这些影片 · Exclude these videos.")
 
 
 def select_and_record(
@@ -247,7 +261,7 @@ def _shown(selection: BatchSelection, batch: BatchDecision) -> dict[str, Any]:
 
 
 _MANUAL = """\
-批量记录审核决定 · Record one decision about many videos, chosen by what they have in common.
+批量记录审核决定 · Record one decision about many videos, selected by filters.
 
 打开填好的启动页，只显示、不记录：
 

@@ -34,13 +34,13 @@ class ImportConfig(LaunchpadConfig):
     """Who decided, and where the decisions are: either ``file`` or ``text``."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field("", description="原因；用于自己没有备注的行 · Why; for lines that have no note of their own.")
+    note: str = Field("", description="原因；用于自己没有备注的行 · Reason; for rows without a note of their own.")
     dry_run: bool = Field(True, description=DRY_RUN)
     file: str = Field(
         "",
         description="收件夹 inbox 里的文件名 · Name of a file in the folder inbox of HOME, without a path.",
     )
-    text: str = Field("", description="或 CSV 的内容 · Or the CSV itself.")
+    text: str = Field("", description="或 CSV 的内容 · Or: the content of the CSV.")
 
 
 def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
