@@ -20,7 +20,7 @@ _GUARDS = [
         "counters_agree",
         described(
             f"最近 {guards.SECTIONS} 个评论区的计数与明细一致。",
-            f"Counters of the {guards.SECTIONS} latest sections are what their rows say.",
+            f"Counters of the {guards.SECTIONS} latest sections match their rows.",
         ),
         lambda services, connection: guards.miscounted(connection),
     ),
@@ -28,7 +28,7 @@ _GUARDS = [
         "nothing_hidden_is_served",
         described(
             f"各列表前 {guards.PAGE} 条中没有已隐藏超过一分钟的评论。",
-            f"No list holds a comment among its first {guards.PAGE} that was hidden more than a minute ago.",
+            f"No comment among the first {guards.PAGE} of a list was hidden more than a minute ago.",
         ),
         lambda services, connection: guards.hidden_in_lists(
             connection, services.heat_lists, services.lists, services.clock
@@ -38,7 +38,7 @@ _GUARDS = [
         "events_keep_up",
         described(
             "没有事件在等工作进程，近一小时 95% 的事件在 2 秒内生效。",
-            "No event waits for a worker, and 95 % of the last hour's were applied within 2 seconds.",
+            "No event waits for a worker, and 95 % of the last hour's events were applied within 2 seconds.",
         ),
         lambda services, connection: guards.late_events(connection, services.clock),
         warns=True,
@@ -47,16 +47,14 @@ _GUARDS = [
         "caches_agree",
         described(
             f"各列表前 {guards.PAGE} 条次序正确，热度与数据表一致。",
-            f"The first {guards.PAGE} of each list are in order and have the heat of the tables.",
+            f"The first {guards.PAGE} of each list are in order, and their heat matches the tables.",
         ),
         lambda services, connection: guards.differing_lists(connection, services.heat_lists),
         warns=True,
     ),
     Guard(
         "audits_stand",
-        described(
-            "没有评论的状态与最后一次审核的结论不同。", "No status differs from what the last audit of a comment said."
-        ),
+        described("没有评论的状态与最后一次审核的结论不同。", "No status of a comment differs from its last audit."),
         lambda services, connection: guards.overturned_audits(connection),
     ),
 ]

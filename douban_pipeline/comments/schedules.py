@@ -29,13 +29,13 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             job=report_job,
             cron_schedule="25 * * * *",
             description=described(
-                "每小时归并曝光，更新报告。", "Rolls up impressions and renews the reports every hour."
+                "每小时归并曝光，更新报告。", "Aggregates impressions and refreshes the reports every hour."
             ),
         ),
         by_clock(
             name="nightly_comments_prune",
             job=prune_comments,
             cron_schedule="50 4 * * *",
-            description=described("每晚清理运行记录。", "Clears away finished runs every night."),
+            description=described("每晚清理运行记录。", "Deletes expired finished runs every night."),
         ),
     ]

@@ -95,7 +95,7 @@ def guard_checks(
         ],
         can_subset=True,
         description=described(
-            "逐条核对规则；每条检查另有说明。", "Compare the tables with each rule, which its check describes."
+            "逐条核对规则；每条检查另有说明。", "Compare the tables with each rule; each check describes its rule."
         ),
     )
     def check(

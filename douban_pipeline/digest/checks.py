@@ -25,7 +25,9 @@ _ARTICLE_GUARDS = [
     ),
     Guard(
         "articles_arrive",
-        described("WeRSS 正常时，没有连续两个时段一篇文章也没有。", "No two empty slots in a row while WeRSS works."),
+        described(
+            "WeRSS 正常时，没有连续两个时段一篇文章也没有。", "No two consecutive slots were empty while WeRSS worked."
+        ),
         guards.empty_slots,
         warns=True,
     ),
@@ -33,7 +35,7 @@ _ARTICLE_GUARDS = [
 _ANALYSIS_GUARDS = [
     Guard(
         "model_not_throttled",
-        described("模型没有在连续两个时段返回 429。", "The model did not answer 429 in two slots in a row."),
+        described("模型没有在连续两个时段返回 429。", "The model did not answer 429 in two consecutive slots."),
         guards.throttled_slots,
         warns=True,
     ),
@@ -58,7 +60,7 @@ _REPORT_GUARDS = [
     ),
     Guard(
         "pushes_settled",
-        described("没有消息被放弃，也没有结果不明的。", "No message was given up or has an unknown outcome."),
+        described("没有消息被放弃，也没有结果不明的。", "No message was abandoned or has an unknown outcome."),
         guards.unsettled_pushes,
         warns=True,
     ),

@@ -33,7 +33,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
         execution_timezone=settings.site_timezone,
         owners=owners(),
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=described("到点启动当天的各个时段。", "Launches each slot at its hour."),
+        description=described("到点启动当天的各个时段。", "Launches each slot at its time."),
     )
     def digest_slots(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         moment = context.scheduled_execution_time.astimezone(settings.zone)

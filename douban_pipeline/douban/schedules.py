@@ -42,11 +42,11 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         default_status=running,
         description=described(
             "每周日凌晨把 64 个分片都检查一遍，每次八个，处理传感器没有顾到的影片。",
-            "Visits all 64 shards on Sunday morning, eight a run, for what the sensor left.",
+            "Runs all 64 shards on Sunday morning, eight per run, for videos that the sensor did not reach.",
         ),
     )
     def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        """Visits all 64 shards on Sunday morning, eight a run, for what the sensor left: nothing stays due for ever."""
+        """Runs all 64 shards on Sunday morning, eight per run, for videos that the sensor did not reach."""
         day = f"{context.scheduled_execution_time:%Y-%m-%d}"
         for first in range(0, SHARDS, SHARDS_PER_RUN):
             tags = {"pipeline": "backfill", **shard_range_tags(first, first + SHARDS_PER_RUN - 1)}
@@ -60,11 +60,11 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         default_status=running,
         description=described(
             "每小时查全库的二十四分之一，每个 ID 每天都看到一次。",
-            "Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day.",
+            "Sweeps 1/24 of the library per hour, so that every id is checked once a day.",
         ),
     )
     def hourly_sweep(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        """Sweeps one twenty-fourth of the library an hour, so that every id is looked at once a day."""
+        """Sweeps 1/24 of the library per hour, so that every id is checked once a day."""
         hour = context.scheduled_execution_time.hour
         config = dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=hour, parts=HOURS)})
         return dg.RunRequest(run_config=config)
@@ -77,11 +77,11 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         default_status=running,
         description=described(
             "每小时在一部分分片里找该重新判定的关联。",
-            "Looks at one twenty-fourth of the shards an hour for links that are to be judged again.",
+            "Checks 1/24 of the shards per hour for links to be judged again.",
         ),
     )
     def hourly_rechecks(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        """Looks at one twenty-fourth of the shards an hour for links that are to be judged again."""
+        """Checks 1/24 of the shards per hour for links to be judged again."""
         config = DueRechecksConfig(part=context.scheduled_execution_time.hour, parts=HOURS)
         return dg.RunRequest(run_config=dg.RunConfig(ops={"due_rechecks": config}))
 
@@ -90,23 +90,22 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         name="nightly_reports_schedule",
         job=reports_job,
         cron_schedule="30 3 * * *",
-        description=described(
-            "每天上班前更新给人看的报告。", "Renews the reports for people before they come to work."
-        ),
+        description=described("每天上班前更新给人看的报告。", "Refreshes the reports before working hours."),
     )
     nightly_prune = by_clock(
         name="nightly_prune",
         job=prune_history,
         cron_schedule="50 4 * * *",
         description=described(
-            "每晚清理到期的运行记录和已结束的任务。", "Clears away finished runs and closed tasks past their days."
+            "每晚清理到期的运行记录和已结束的任务。",
+            "Deletes finished runs and closed tasks after their retention period.",
         ),
     )
     frequent_health = by_clock(
         name="frequent_health",
         job=health_job,
         cron_schedule="*/5 * * * *",
-        description=described("每五分钟更新健康报告。", "Renews the health report every five minutes."),
+        description=described("每五分钟更新健康报告。", "Refreshes the health report every five minutes."),
     )
     weekly_archive = by_clock(
         name="weekly_archive",
@@ -114,7 +113,8 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         cron_schedule="30 5 * * 1",
         run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
         description=described(
-            "每周清理到期且没有记录引用的存档答案。", "Drops archived answers past their days that nothing refers to."
+            "每周清理到期且没有记录引用的存档答案。",
+            "Deletes unreferenced archived answers after their retention period.",
         ),
     )
     nightly_index = by_clock(
@@ -123,7 +123,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         cron_schedule="10 5 * * *",
         description=described(
             "每晚为存档里的条目建索引，之后找到它们不必发请求。",
-            "Indexes the subjects that archived answers describe, so that they are found without a request.",
+            "Indexes the subjects in archived answers, so that they are found without a request.",
         ),
     )
     return [

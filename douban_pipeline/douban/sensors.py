@@ -56,8 +56,8 @@ DECISIONS_INTERVAL_SECONDS = 10
     description=described(
         "有足够的影片到期、或有影片等了够久时启动主作业 douban_chain。数据源断开、检查不通过、或在 "
         "DOUBAN_PIPELINE_ACTIVE_HOURS 之外时不启动；每次不启动都写明原因。",
-        "Launches douban_chain for shards with enough due videos, or with one that has waited long "
-        "enough; a tick that launches nothing says why.",
+        "Launches douban_chain for shards with enough due videos, or with one that has waited long enough; "
+        "ticks without a launch show the reason.",
     ),
 )
 def due_videos_sensor(
@@ -91,8 +91,8 @@ def due_videos_sensor(
         return dg.SkipReason(
             described(
                 f"{asset} 的检查 {key.name} 没有通过，会拦下每次运行：{when} 再试一次；手动启动的运行不受此限",
-                f"the guard {key.name} of {asset} failed and would stop every run: the next one "
-                f"is tried at {when}; a run launched by hand does not wait",
+                f"the check {key.name} of {asset} failed and would stop every run: the next attempt "
+                f"is at {when}; runs launched by hand are not delayed",
             )
         )
     due = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
@@ -137,7 +137,7 @@ def due_videos_sensor(
     description=described(
         "有人工决定等着时，几秒内启动 apply_decisions；有人工点名的简介时启动 write_ordered_intros。",
         "Launches apply_decisions within seconds of a person's decision, and write_ordered_intros"
-        " for intros that people ordered.",
+        " for intros that people requested.",
     ),
 )
 def decisions_sensor(
@@ -168,15 +168,15 @@ def decisions_sensor(
         now = services.clock.now()
         until = pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now)
         if runs.under_way():
-            reasons.append(described(f"{job} 正在运行", f"a run of {job} is under way"))
+            reasons.append(described(f"{job} 正在运行", f"a run of {job} is in progress"))
         elif until is not None:
             when = local_time(until, services.settings.zone)
-            reasons.append(described(f"{job} 运行失败，{when} 再试", f"{job} failed and is tried again at {when}"))
+            reasons.append(described(f"{job} 运行失败，{when} 再试", f"{job} failed; the next attempt is at {when}"))
         else:
             requests.append(dg.RunRequest(job_name=job))
     if requests:
         return dg.SensorResult(run_requests=requests)
-    idle = described("目前没有可以执行的人工决定或点名", "nothing that people ordered can be done now")
+    idle = described("目前没有可以执行的人工决定或点名", "no requested decision or intro can be processed now")
     return dg.SkipReason(described("；", "; ").join(reasons) or idle)
 
 
@@ -195,7 +195,7 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
         hours = ", ".join(str(hour) for hour in sorted(settings.active_hours))
         return described(
             f"现在不在工作时段（DOUBAN_PIPELINE_ACTIVE_HOURS：{hours} 点），只做人工点名的",
-            f"outside the active hours ({hours}): only what people ordered is done",
+            f"outside the active hours ({hours}): only requests of people are processed",
         )
     if settings.due_interval_seconds and now < waits_until:
         when = local_time(waits_until, settings.zone)
@@ -213,8 +213,8 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "CMS 有新增或改动的影片时启动 take_in_changes；来源系统发现库里片名有更新时也启动。",
-        "Launches take_in_changes when the CMS has new or changed rows, or a followed resource "
-        "site has news of a title of the library.",
+        "Launches take_in_changes when the CMS has new or changed rows, or a followed resource site added or "
+        "changed a title of the library.",
     ),
 )
 def intake_sensor(
@@ -228,13 +228,13 @@ def intake_sensor(
     if refusal:
         return dg.SkipReason(refusal)
     if JobRuns(context.instance, _location(context), take_in_changes.name).under_way():
-        return dg.SkipReason(described("take_in_changes 正在运行", "an intake run is under way"))
+        return dg.SkipReason(described("take_in_changes 正在运行", "an intake run is in progress"))
     intake = Intake.of(services)
     if not intake.has_begun():
         return dg.SkipReason(
             described(
                 "影视库还没有接入：请启动作业 initialise_library",
-                "the library was not taken in yet: launch the job initialise_library",
+                "the library is not initialised: launch the job initialise_library",
             )
         )
     if not intake.waiting():
@@ -245,7 +245,7 @@ def intake_sensor(
             return dg.SkipReason(
                 described(
                     f"CMS 没有新增或改动的影片；来源系统的新片无法读取：{reason}",
-                    f"no new or changed rows in the CMS; the feeds' newcomers cannot be read: {reason}",
+                    f"no new or changed rows in the CMS; the feeds' new titles cannot be read: {reason}",
                 )
             )
         if not told_of:

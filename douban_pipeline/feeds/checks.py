@@ -41,8 +41,8 @@ _POLL_GUARDS = [
         "hit_rate_in_range",
         described(
             f"一天的抓取中有新内容的比例在 {100 * guards.LOW_HIT_RATE:g}% 到 {100 * guards.HIGH_HIT_RATE:g}% 之间。",
-            f"From {100 * guards.LOW_HIT_RATE:g} % to {100 * guards.HIGH_HIT_RATE:g} % of a day's checks find "
-            "something.",
+            f"From {100 * guards.LOW_HIT_RATE:g} % to {100 * guards.HIGH_HIT_RATE:g} % of a day's polls find "
+            "new entries.",
         ),
         guards.odd_hit_rate,
         warns=True,

@@ -38,7 +38,7 @@ _CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
         "daily_tmdb_translations",
         translations_job,
         "45 3 * * *",
-        lambda: described("每天把各语言的文字存入翻译表。", "Puts translations into their tables."),
+        lambda: described("每天把各语言的文字存入翻译表。", "Stores translations in their tables."),
     ),
     (
         "nightly_tmdb_retention",

@@ -22,7 +22,7 @@ checks = [
                 "intros_logged",
                 described(
                     "近 24 小时的每条简介在变更日志里都有已写入的记录，反之亦然。",
-                    "Every intro of the last 24 hours has an applied row in the log, and every such row its intro.",
+                    "Every intro of the last 24 hours has an applied row in the log, and every such row has its intro.",
                 ),
                 guards.intros_unlogged,
             ),

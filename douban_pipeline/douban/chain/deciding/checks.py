@@ -68,8 +68,8 @@ def refused_at_recording(sentences: Sequence[str], recorded: int) -> dg.AssetChe
     name=ACCEPTED,
     description=described(
         "近一天的人工决定没有被拒绝后无人重做的，包括记录时和执行时被拒绝的。",
-        "None of the last day's decisions was refused, when it was recorded or applied, without being decided "
-        "anew since. A launch of which some are refused says so by this check, too.",
+        "No decision of the last day was refused, when recorded or when applied, without a new decision since. "
+        "Launches with refused decisions also report them by this check.",
     ),
 )
 def decisions_accepted(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:

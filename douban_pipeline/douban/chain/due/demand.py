@@ -62,13 +62,13 @@ def choose_shards(
     if room <= 0:
         return [], described(
             f"主作业已有 {runs_under_way} 次运行，达到上限（{demand.max_runs}）",
-            f"{runs_under_way} chain runs are under way, which is as many as allowed ({demand.max_runs})",
+            f"{runs_under_way} chain runs are in progress, which is the maximum ({demand.max_runs})",
         )
     idle = [shard for shard in due if shard.shard not in running]
     if not idle:
         return [], described(
             f"{len(due)} 个分片有影片到期，都正在运行",
-            f"videos are due in {len(due)} shard(s), all of which are running",
+            f"videos are due in {len(due)} shard(s), all of which have a run in progress",
         )
     free = [shard for shard in idle if shard.shard not in paused]
     worth = [
@@ -81,7 +81,7 @@ def choose_shards(
     if not free:
         return [], described(
             f"{len(idle)} 个分片有影片到期，但上次运行失败，暂停几分钟",
-            f"videos are due in {len(idle)} shard(s), whose last run failed: they pause for some minutes",
+            f"videos are due in {len(idle)} shard(s), whose last run failed: paused for some minutes",
         )
     waiting = sum(shard.lately + shard.tasks for shard in free)
     minutes = int(demand.max_wait.total_seconds() // 60)

@@ -30,7 +30,7 @@ MOST_IN_DOUBT = 0.1
     asset=due_rechecks,
     description=described(
         f"近七天重新判定的关联里，转为存疑的不超过 {MOST_IN_DOUBT:.0%}。",
-        f"At most {MOST_IN_DOUBT:.0%} of the links judged again in the last seven days are in doubt now.",
+        f"At most {MOST_IN_DOUBT:.0%} of the links judged again in the last seven days are now doubtful.",
     ),
 )
 def rechecked_links_hold(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -63,14 +63,14 @@ checks = [
         (
             _guard(
                 "no_confirmed_with_hard_reject",
-                described("没有自动确认带有硬性冲突。", "No confirmed verdict carries a hard reject."),
+                described("没有自动确认带有硬性冲突。", "No confirmed verdict has a conflict that rejects it."),
                 guard.HARD_REJECT,
             ),
             _guard(
                 "confirmed_reach_thresholds",
                 described(
                     "每个自动确认都达到现行方案的分数和领先要求。",
-                    "Every confirmed verdict reaches the score and the lead in force, by the profile in force.",
+                    "Every confirmed verdict reaches the current score and lead, by the current profile.",
                 ),
                 guard.OTHER_PROFILE,
                 guard.SCORE_UNDER_THRESHOLD,
@@ -96,7 +96,7 @@ checks = [
                 "braked_strata_left_to_people",
                 described(
                     "没有自动确认属于已停止自动确认的类别。",
-                    "No confirmed verdict belongs to a stratum whose brake is on.",
+                    "No confirmed verdict belongs to a stratum with suspended confirmation.",
                 ),
                 guard.STRATUM_BRAKED,
             ),
@@ -104,7 +104,7 @@ checks = [
                 "choices_of_people_stand",
                 described(
                     "没有自动确认和人工选定的条目不同。",
-                    "No confirmed verdict is for another subject than a person chose.",
+                    "No confirmed verdict differs from the subject that a person chose.",
                 ),
                 guard.PERSON_CHOSE_OTHER,
             ),

@@ -31,7 +31,7 @@ checks = [
                 "locked_untouched",
                 described(
                     "近 24 小时没有自动写入动过锁定的豆瓣 ID 或简介。",
-                    "No automatic write of the last 24 hours touched a locked id or a locked synopsis.",
+                    "No automatic write of the last 24 hours changed a locked id or a locked synopsis.",
                 ),
                 guards.locked_touched,
             ),
@@ -39,14 +39,14 @@ checks = [
                 "log_agrees_with_cms",
                 described(
                     "每个自动写入的 ID 在变更日志里都有已写入的记录，中断的运行没有留下写了一半的变更。",
-                    "Every automatic id has an applied row in the log, and no change of a dead run is left half done.",
+                    "Every automatic id has an applied row in the log, and no interrupted run left a partial change.",
                 ),
                 guards.log_disagrees,
             ),
             Guard(
                 "next_sync_in_future",
                 described(
-                    "处理过的影片都排好了下次检查的时间。", "Every video that was handled has its next visit ahead."
+                    "处理过的影片都排好了下次检查的时间。", "Every processed video has its next visit scheduled."
                 ),
                 guards.visit_not_ahead,
             ),
@@ -55,9 +55,9 @@ checks = [
                 described(
                     "近 24 小时写入的内容仍在 CMS 里。个别不同是别人的编辑，只提醒，`cms_drift` 里可看是谁的；一"
                     "下子很多则停止运行：有程序在改写。",
-                    "What was written in the last 24 hours is still in the CMS. Single differences are edits of "
-                    "others: they warn, and `cms_drift` shows whose. Many at once stop the run: something rewrites "
-                    "what is written.",
+                    "Values written in the last 24 hours are still in the CMS. Single differences are edits by "
+                    "others: they warn, and `cms_drift` shows by whom. Many at once stop the run: a program "
+                    "overwrites the values.",
                 ),
                 _overwritten,
             ),

@@ -43,7 +43,7 @@ def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckRe
     asset=pipeline_health,
     description=described(
         "到期影片在一天内的增长没有超过 `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH`。",
-        "The due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` within a day.",
+        "The number of due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` in a day.",
     ),
 )
 def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -70,8 +70,8 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     asset=pipeline_health,
     description=described(
         "近一小时任务的失败比例没有超过 `DOUBAN_PIPELINE_WARN_FAILURE_RATE`；失败后重排的算，等数据源恢复的不算。",
-        "Of the last hour's tasks no larger share failed than `DOUBAN_PIPELINE_WARN_FAILURE_RATE`; tasks put "
-        "back after a failure count, those that wait for a closed source do not.",
+        "At most the share `DOUBAN_PIPELINE_WARN_FAILURE_RATE` of the last hour's tasks failed; tasks requeued "
+        "after a failure count, tasks that wait for an unavailable source do not.",
     ),
 )
 def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -99,8 +99,8 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     description=described(
         "有任务在等时，`DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS` 小时内有任务成功。试运行时跳过也算；人"
         "工断开数据源时不算异常。",
-        "While work waits, some task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run a "
-        "skipped task counts; a source that a person closed excuses.",
+        "While tasks wait, a task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run skipped "
+        "tasks count, too. Passes while a person has stopped calls to a source.",
     ),
 )
 def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -129,8 +129,8 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     asset=pipeline_health,
     description=described(
         "今天转人工的比例和近 14 天接近：没有同时偏离 10 个百分点和 3 倍标准误差。",
-        "Today's share of verdicts that go to a person is near that of the last 14 days: not both 10 points "
-        "and 3 standard errors away.",
+        "Today's share of verdicts that go to review is close to that of the last 14 days: it does not differ by "
+        "both 10 percentage points and 3 standard errors.",
     ),
 )
 def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -161,7 +161,7 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     asset=pipeline_health,
     description=described(
         "没有可以做的任务等了一天以上。",
-        "No task that could have been done has waited for a day: what a run queues, it or the next one does.",
+        "No executable task has waited for more than a day: tasks are done by the run that queues them or the next.",
     ),
 )
 def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:

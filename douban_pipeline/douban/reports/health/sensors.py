@@ -28,11 +28,11 @@ _MOST_CAUSES = 10
     default_status=dg.DefaultSensorStatus.RUNNING,
     description=described(
         "运行失败时提醒人：同一原因只提醒一次，写明作业、步骤、可能的原因。被检查拦下的按该检查提醒，直到它再次通过。",
-        "Alerts people of why a run failed: once a cause, not once a run.",
+        "Alerts people of the causes of failed runs: once per cause, not once per run.",
     ),
 )
 def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
-    """Alerts people of why a run failed: once a cause, not once a run.
+    """Alerts people of the causes of failed runs: once per cause, not once per run.
 
     A run that a blocking guard stopped is reported as that guard, until it passes again; any other failure as job, step
     and error, in Chinese with what it likely means, until the job has succeeded over the same shards, or until it has

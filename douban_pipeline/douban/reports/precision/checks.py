@@ -17,7 +17,7 @@ from douban_pipeline.douban.store import brakes
     asset=automatic_precision,
     description=described(
         "没有类别因正确率不足而停止自动确认；用作业 `lift_brakes` 恢复。",
-        "No stratum's automatic confirming is suspended for want of precision; the job `lift_brakes` lifts it.",
+        "No stratum's automatic confirmation is suspended for low precision; the job `lift_brakes` resumes it.",
     ),
 )
 def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
