@@ -16,7 +16,7 @@ from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
-from douban_pipeline.douban.sources.errors import SubjectMismatch
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"
@@ -95,18 +95,18 @@ class DoubanClient:
         """Return one subject.
 
         Args:
-            douban_id: Its id, at least 10000.
+            douban_id: Its id; below 10000 there is none, and nobody is asked.
             max_age: Oldest archived answer to accept instead of a call; None always calls.
             urgent: Whether a person waits for it: a call goes before all that automation queued at the gate.
 
         Raises:
-            ValueError: The id is below 10000.
-            SubjectMissing: The source says that there is no such subject.
+            SubjectMissing: The source says that there is no such subject, or the id is below 10000.
             SubjectMismatch: The answer is about another subject.
             SourceError: Any other kind in `core.errors`.
         """
         if douban_id < SMALLEST_ID:
-            raise ValueError(f"{douban_id} is no Douban id: they start at {SMALLEST_ID}")
+            # Sites have such ids in their rows.
+            raise SubjectMissing(SOURCE, f"{douban_id} is no Douban id: they start at {SMALLEST_ID}")
         parse = partial(parse_subject, asked_id=douban_id)
         return self.archived(douban_id, max_age=max_age) or _answer(
             self._fetcher.get(

@@ -94,7 +94,7 @@ def test_a_missing_subject_is_remembered_for_a_day(house: House, source: Source)
 
 
 def test_an_id_that_is_none_is_never_asked_for(house: House, source: Source) -> None:
-    with pytest.raises(ValueError, match="9999"):
+    with pytest.raises(SubjectMissing, match="9999"):
         client(house, source).subject(9999, max_age=None)
     assert source.asked == []
 

@@ -10,6 +10,8 @@ from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.chain.linking.jobs import recheck_links
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink
+from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.tasks import ORDERED_PRIORITY, NewTask
 from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline_tests.douban.review.launched import launched
@@ -249,3 +251,19 @@ def test_how_a_decision_was_handed_in_is_told_and_it_is_a_persons_either_way(sta
     assert link_of(scenario, 4)["douban_id_source"] == source
     scenario.clock.advance(days=100)
     assert scenario.play().metadata("synced_fields")["sent_to_review"] == 0, "it is not questioned"
+
+
+def test_an_id_that_douban_cannot_have_goes_to_review_and_nobody_is_asked(stage):
+    scenario = stage([row_of(RIVER, 4, vod_douban_id=1234), row_of(WHALE, 5, vod_douban_id=1234)], FILMS)
+    later = scenario.clock.now() + timedelta(days=40)
+    scenario.library.set_state(5, douban_next_sync_at=later)
+    queue = scenario.library.queue("ordered")
+    with scenario.library.engine.begin() as connection:
+        task = NewTask(5, TaskType.RECHECK, TaskStage.SEARCH, ORDERED_PRIORITY)
+        queue.enqueue(connection, [task], run_id="ordered")
+    assert scenario.play().success
+    assert status_of(scenario, 4) == ("REVIEW", "豆瓣条目 1234 已不存在")
+    status, reason = status_of(scenario, 5)
+    assert (status, reason.partition("；")[0]) == ("REVIEW", "复查：豆瓣 ID 1234 已不存在")
+    assert [scenario.library.state(vod_id)["douban_sync_fail_count"] for vod_id in (4, 5)] == [0, 0]
+    assert "1234" not in scenario.upstream.requests.keys("douban")
