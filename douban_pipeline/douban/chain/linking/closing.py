@@ -59,8 +59,12 @@ def close_recheck(
     if status != state["douban_review_status"] or status == ReviewStatus.REVIEW:
         values |= {"douban_review_status": status, "douban_review_reason": explanation[:500]}
         # Not every minute what a person has to settle; at once what may be synced again.
-        again = now if status == ReviewStatus.CONFIRMED else services.settings.tiers.next_visit_of(row, now)
-        values |= {"douban_next_sync_at": again}
+        # One that is to be synced was not visited yet; any other was, and a backfill goes on to the next.
+        if status == ReviewStatus.CONFIRMED:
+            values |= {"douban_next_sync_at": now}
+        else:
+            visit = services.settings.tiers.next_visit_of(row, now)
+            values |= {"douban_last_sync_at": now, "douban_next_sync_at": visit}
     connection.execute(update(video).where(video.c.vod_id == task.vod_id).values(**values))
     note = explanation or "复查：关联仍然成立"
     queue.finish(connection, task.task_id, TaskStatus.SUCCESS, note)
