@@ -59,17 +59,18 @@ class Session:
         """How many videos this step takes on."""
         return self.services.settings.batch_size * len(self.shards)
 
-    def lease(self, stage: TaskStage, *, limit: int | None = None) -> list[Task]:
+    def lease(self, stage: TaskStage, *, limit: int | None = None, spare: int = 0) -> list[Task]:
         """Lease what this step works on.
 
         Args:
             stage: Which tasks.
             limit: How many at most; without one `Session.limit`, or as many as the run queued itself if that is more: a
                 run whose config takes on more videos than the settings do does them, too.
+            spare: How many more; those that the run holds already come first and may be as many as ``limit``.
         """
         if limit is None:
             limit = max(self.limit, self.queue.queued_by(self.run_id, self.shards, stage))
-        return self.queue.lease(self.shards, stage, limit=limit, ordered_only=self.ordered_only)
+        return self.queue.lease(self.shards, stage, limit=limit + spare, ordered_only=self.ordered_only)
 
     def attempts(self, what: str) -> Attempts:
         """Return a record of calls to outside sources that ends with this step's time.

@@ -147,7 +147,8 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
     withdrawn = writer.quarantine()
     for breach in withdrawn:
         context.log.warning(f"withdrew the verdict on video {breach.vod_id}: {breach.what}")
-    tasks = session.lease(TaskStage.SCORE)
+    # What this run searched comes first; there is room beside it for links to be judged again without a request.
+    tasks = session.lease(TaskStage.SCORE, spare=session.limit)
     judged = writer.judge(tasks)
     verdicts = Counter(item.status for item in judged)
     context.log.info(counted("videos judged", verdicts))

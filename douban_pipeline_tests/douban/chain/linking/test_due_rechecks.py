@@ -16,7 +16,7 @@ from douban_pipeline.douban.review.reading.queue_table import pressing_table
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of
 
 LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_confidence")
 EVERY_DAY = {"recheck_percent": 100}
@@ -133,6 +133,15 @@ def test_what_is_not_automations_to_question_is_left_alone(confirmed, why):
             "VALUES (4, 4, 'rematch', '小王', 'pending', 'r', '2026-01-01 00:00:00')"
         )
     assert [item.vod_id for item in queued(confirmed, rule_version="rules-next").queued] == [5]
+
+
+def test_a_backlog_of_videos_to_match_does_not_keep_them_waiting(confirmed):
+    confirmed.library.add(row_of(TRAM, 68), row_of(KITE, 132))
+    confirmed.library.intake.initialise(spread=False)
+    small = confirmed.under(batch_size=1)
+    assert [item.vod_id for item in queued(small, rule_version="rules-next").queued] == [4, 5]
+    told = small.play(4).metadata("scored_matches")
+    assert (told["judged"], told["rechecked"]) == (2, 1)
 
 
 def test_by_age_a_share_a_day_is_searched_for_anew_the_oldest_first(confirmed):
