@@ -211,6 +211,20 @@ PROVIDERS: dict[str, Callable[..., HttpSearch]] = {
 }
 """Every provider by name. A new one is a class here and its name in this table."""
 
+_PARSERS: dict[str, Callable[[bytes], ParsedHits]] = {
+    SearxngProvider.name: parse_searxng,
+    DoubanSuggestProvider.name: parse_suggestions,
+    BochaProvider.name: parse_bocha,
+}
+
+
+def named_in(provider: str, body: bytes) -> tuple[Hit, ...]:
+    """Return the subjects that a raw answer of a provider names; none if it cannot be read."""
+    try:
+        return _PARSERS[provider](body).hits
+    except (KeyError, SourceError):
+        return ()
+
 
 def _refuse_bocha(status: int, headers: httpx.Headers, body: bytes) -> None:
     """Raise what Bocha's own words say of a 403, which is "forbidden" to everybody else."""

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, union_all, update
 
 from douban_pipeline.cms.values import readable
-from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.database import chunks, reading, run_transaction
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.linking.closing import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.linking.described import DescribedVideo, described_videos, earlier_evidence
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
@@ -26,11 +27,13 @@ from douban_pipeline.douban.chain.linking.rechecks import (
     respect_current_id,
     search_refusal,
 )
+from douban_pipeline.douban.chain.linking.search_progress import SearchProgress
 from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary, candidate_rows, summary_of, verdict_row
 from douban_pipeline.douban.evidence.adding import respect_site
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
+from douban_pipeline.douban.sources.search_providers import named_in
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.decisions import CurrentChoice, current_choices
 from douban_pipeline.douban.store.states import (
@@ -48,7 +51,11 @@ from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.matching import Status, Verdict, Video
 
-_MOST_LINKED = 500
+_MOST_LINKED = 50
+"""Videos of one subject that are looked at: some converters write one id into every record, and a few of these are as
+good as all."""
+_SUBJECTS = 100
+"""Subjects whose videos are looked up in one statement."""
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
 _LOG = logging.getLogger(__name__)
 _LINK_CHANGED = "判定期间影片的关联已有变化"
@@ -128,10 +135,12 @@ class VerdictWriter:
     def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
         """Return the ids and titles of the videos that are linked to these subjects, by subject."""
         states = self.services.tables.video
-        linked_to = states.c.vod_douban_id.in_(douban_ids)
-        # Some converters write one id into every record: a few of these are as good as all.
-        query = select(states.c.vod_id, states.c.vod_douban_id).where(linked_to).limit(_MOST_LINKED)
-        found = [(row.vod_id, row.vod_douban_id) for row in connection.execute(query)]
+        links = select(states.c.vod_id, states.c.vod_douban_id).order_by(states.c.vod_id).limit(_MOST_LINKED)
+        found: list[tuple[int, int]] = []
+        for some in chunks(sorted(douban_ids), _SUBJECTS):
+            # Each subject apart: one that many videos are linked to must not hide those of the others.
+            of_each = [select(links.where(states.c.vod_douban_id == each).subquery()) for each in some]
+            found += [(row.vod_id, row.vod_douban_id) for row in connection.execute(union_all(*of_each))]
         titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
         linked: dict[int, list[tuple[int, str]]] = {}
         for vod_id, douban_id in found:
@@ -161,6 +170,9 @@ class VerdictWriter:
             }
         except KeyError as error:
             return self._search_again(task, video, f"存档的应答 {error} 已不在，重新搜索")
+        except SourceError as error:
+            # As the parser of an earlier release read it: one such answer must not stop the others.
+            return self._search_again(task, video, f"存档的应答无法解析（{error}），重新搜索")
         verdict = judge_found(video, found, records, self.profile, circumstances)
         verdict = respect_site(verdict, video, added, self.profile)
         if current is not None:
@@ -173,7 +185,7 @@ class VerdictWriter:
         if status == Status.UNDECIDED:
             return self._search_again(task, video, explanation)
         explanation = described.noted(explanation)
-        doubted = self._doubted(found) if verdict.status is Status.NOT_FOUND else ""
+        doubted = self._doubted(video, found) if verdict.status is Status.NOT_FOUND else ""
         if doubted:
             return self._search_again(task, video, f"{word_for(SOURCE_NAMES, doubted)}的空结果暂不可信，稍后重新搜索")
 
@@ -195,13 +207,23 @@ class VerdictWriter:
             return None
         return summary_of(task, described, verdict, status, explanation)
 
-    def _doubted(self, found: FoundCandidates) -> str:
-        """Return a source that named nothing while it was in doubt to find anything; "" if all are believed."""
+    def _doubted(self, video: Video, found: FoundCandidates) -> str:
+        """Return a source that named nothing like ``video`` while it was in doubt to find anything; "" for none.
+
+        What named something like it is believed, as in the search itself, which would be given the same answer again.
+        """
         snapshot, gate = self.services.tables.snapshot, self.services.gate
-        query = select(snapshot.c.source, snapshot.c.seen_at).where(snapshot.c.snapshot_id.in_(found.snapshots))
+        columns = (snapshot.c.snapshot_id, snapshot.c.source, snapshot.c.seen_at)
+        query = select(*columns).where(snapshot.c.snapshot_id.in_(found.snapshots))
         with reading(self.services.engine) as connection:
-            answers = connection.execute(query).tuples().all()
-        return next((source for source, seen_at in answers if gate.doubts(source, seen_at)), "")
+            answers = connection.execute(query).all()
+            doubted = {row.snapshot_id: row.source for row in answers if gate.doubts(row.source, row.seen_at)}
+            bodies = self.services.archive.bodies(connection, doubted)
+        resembles = SearchProgress(video, self.profile.thresholds).resembles
+        for snapshot_id, source in doubted.items():
+            if not any(map(resembles, named_in(source, bodies.get(snapshot_id, b"")))):
+                return source
+        return ""
 
     def _link_changed(self, connection: Connection, task: Task, seen: RowMapping) -> bool:
         """Return whether the link is another than the one ``seen``, or the task no longer ours; then close the task.

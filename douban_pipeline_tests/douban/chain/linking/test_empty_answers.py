@@ -216,6 +216,21 @@ def test_a_person_has_any_window_visited_again(stage: Stage) -> None:
     assert linked(scenario, ids) == [film["id"] for film in FILMS[:2]], "not by the archived miss"
 
 
+def test_what_named_something_like_the_video_in_that_window_is_believed(stage: Stage) -> None:
+    film = FILMS[0]
+    scenario = stage([row_of(film, 4, vod_year="1980", vod_director="旧人", vod_actor="")], FILMS)
+    began = scenario.clock.now()
+    scenario.play()
+    scenario.clock.advance(hours=1)
+    scenario.services.gate.distrust("searxng", DoubtWindow(began, scenario.clock.now()))
+    scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now())
+    scenario.clock.advance(hours=1)
+    scenario.play()
+    # The search has the same answer in the archive: doubted, it would be searched for again, for weeks.
+    assert [verdict["verdict"] for verdict in scenario.verdicts(4)] == ["NOT_FOUND", "NOT_FOUND"]
+    assert scenario.task(4)["status"] == "SUCCESS"
+
+
 def test_a_doubt_is_kept_by_the_gate_for_all_processes(stage: Stage) -> None:
     scenario = at_home(stage)
     now = scenario.clock.now()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.douban.chain.linking import verdicts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
@@ -97,6 +100,32 @@ def test_two_records_of_one_subject_are_normal_but_not_two_seasons(stage, name, 
     [found] = scenario.verdicts(4)
     assert found["verdict"] == verdict
     assert ("LINKED_ELSEWHERE" in found["reasons"]) is (verdict == "REVIEW")
+
+
+def test_a_subject_of_many_videos_does_not_hide_whose_another_is(stage, monkeypatch):
+    monkeypatch.setattr(verdicts, "_MOST_LINKED", 3)
+    popular = subject(90_000_050, "人人都有的片子", 2011)
+    copies = [row_of(popular, 40 + number, vod_douban_id=popular["id"]) for number in range(4)]
+    other = row_of(RIVER, 5, vod_name="长河落日记事 第二季", vod_douban_id=RIVER["id"])
+    scenario = stage([row_of(RIVER, 4), row_of(popular, 68), other, *copies], [popular, *FILMS])
+    assert scenario.play(4, steps=JUDGING).success
+    assert [verdict["reasons"] for verdict in scenario.verdicts(4)] == [["LINKED_ELSEWHERE"]]
+    assert [verdict["verdict"] for verdict in scenario.verdicts(68)] == ["CONFIRMED"]
+
+
+def test_an_answer_that_the_parser_refuses_by_now_stops_no_other_video(stage):
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
+    assert scenario.play(steps=STEPS[:2]).success
+    snapshot = scenario.library.tables.snapshot
+    [[_, kept, *_]] = scenario.task(4)["payload"]["subjects"]
+    page = {"body": zlib.compress(b"<html>"), "sha256": "0" * 64}
+    scenario.library.execute(sa.update(snapshot).where(snapshot.c.snapshot_id == kept).values(page))
+    assert scenario.play(steps=["scored_matches"]).success
+    assert telling(scenario.verdicts(), "vod_id", "verdict") == [(5, "CONFIRMED")]
+    assert (scenario.task(4)["stage"], scenario.task(4)["status"]) == ("search", "PENDING")
+    scenario.clock.advance(hours=1)
+    assert scenario.play(4, steps=JUDGING).success
+    assert telling(scenario.verdicts(4), "verdict") == [("CONFIRMED",)], "it was asked for anew"
 
 
 def test_in_a_braked_stratum_a_person_decides(stage):
