@@ -101,7 +101,7 @@ class CmsUsers:
     def logged_in(self, connection: Connection, cookies: Mapping[str, str]) -> Actor | None:
         """Return the user that the CMS's login cookies identify; None without valid cookies."""
         user_id, given = cookies.get("user_id", ""), cookies.get("user_check", "")
-        if not user_id.isdecimal() or len(given) != 32:
+        if not user_id.isdecimal() or len(user_id) > 19 or len(given) != 32 or not given.isascii():
             return None
         c = self._user.c
         row = connection.execute(select(self._user).where(c.user_id == int(user_id), c.user_status == 1)).one_or_none()

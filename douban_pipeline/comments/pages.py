@@ -17,7 +17,7 @@ from douban_pipeline.comments.sites import Site
 from douban_pipeline.comments.store import reading as store
 from douban_pipeline.comments.store.reading import CommentView, Order, Place
 from douban_pipeline.comments.store.sections import find_section
-from douban_pipeline.comments.types import Actor, Attribute, CommentStatus, SectionStatus
+from douban_pipeline.comments.types import BIGGEST_ID, Actor, Attribute, CommentStatus, SectionStatus
 from douban_pipeline.core.database import reading
 
 PREVIEW = 3
@@ -54,6 +54,8 @@ def place_of(cursor: str | None) -> Place | None:
         return None
     key, _, number = cursor.rpartition(".")
     if not number.isdecimal() or not key.lstrip("-").isdecimal() or len(cursor) > 40:
+        raise ValueError("游标无效")
+    if max(abs(int(key)), int(number)) > BIGGEST_ID:
         raise ValueError("游标无效")
     return Place(int(key), int(number))
 

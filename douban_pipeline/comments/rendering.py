@@ -6,6 +6,8 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from douban_pipeline.comments.types import BIGGEST_ID
+
 _PIECE = re.compile(
     r"\[em:(?P<emoji>\d{1,3})\]|(?P<link>https?://[^\s<>\"'，。！？、；：）】]+)|@(?P<name>[\w\-]{1,30})(?::(?P<id>\d{1,19}))?"
 )
@@ -55,4 +57,4 @@ def _host(link: str) -> str:
 def mentions(text: str) -> list[int]:
     """Return the ids of the users that a text mentions, without duplicates, at most ten."""
     ids = [int(match["id"]) for match in _PIECE.finditer(text) if match["id"]]
-    return list(dict.fromkeys(ids))[:10]
+    return list(dict.fromkeys(each for each in ids if 0 < each <= BIGGEST_ID))[:10]

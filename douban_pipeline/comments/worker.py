@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from threading import Event
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 
 from douban_pipeline.comments.applying.state import Findings, PendingEvent
 from douban_pipeline.comments.applying.steps import apply_events
@@ -163,11 +164,27 @@ class Worker:
         """
         with reading(self._engine) as connection:
             found = batches.select_pending(connection, shard, self._batch)
-        if not found:
-            return 0
-        findings = self._judge(found)
-        token = self._held[shard]
+        return self._apply(found, self._held[shard], shard) if found else 0
 
+    def _apply(self, found: Sequence[PendingEvent], token: int, shard: int) -> int:
+        """Apply events in order; one that cannot be applied is refused, so that it does not stop those after it."""
+        try:
+            applied = self._apply_together(found, token, shard, self._judge(found))
+        except Exception as error:
+            if not _is_of_event(error):
+                raise
+            if len(found) > 1:
+                middle = len(found) // 2
+                return self._apply(found[:middle], token, shard) + self._apply(found[middle:], token, shard)
+            _LOG.exception("event %d cannot be applied", found[0].event_id)
+            refused = replace(found[0], comment_id=0, payload={}, refusal=f"无法处理：{type(error).__name__}")
+            applied = self._apply_together([refused], token, shard, {})
+        self._follow(applied)
+        return len(applied)
+
+    def _apply_together(
+        self, found: Sequence[PendingEvent], token: int, shard: int, findings: Mapping[int, Findings]
+    ) -> list[PendingEvent]:
         def work(connection: Connection) -> list[PendingEvent]:
             shards.lock_shard(connection, shard, token)
             pending = batches.still_pending(connection, found)
@@ -184,9 +201,7 @@ class Worker:
             batches.write_batch(connection, batch, applied)
             return applied
 
-        applied = run_transaction(self._engine, work)
-        self._follow(applied)
-        return len(applied)
+        return run_transaction(self._engine, work)
 
     def _follow(self, applied: Sequence[PendingEvent]) -> None:
         for follower in self._followers:
@@ -229,6 +244,13 @@ class Worker:
                 known.add(mark)
                 lately[event.user_id] = lately.get(event.user_id, 0) + 1
         return findings
+
+
+def _is_of_event(error: Exception) -> bool:
+    """Return whether an error was caused by an event itself, and not by the database or the lease of the shard."""
+    if isinstance(error, StatementError):
+        return isinstance(error, DataError | IntegrityError) or not isinstance(error, DBAPIError)
+    return isinstance(error, LookupError | TypeError | ValueError | ArithmeticError)
 
 
 def _published_lately(connection: Connection, users: Sequence[int], since: datetime) -> dict[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from douban_pipeline.comments.rendering import mentions
 from douban_pipeline.comments.review import SafetyReview, WordLists
 from douban_pipeline.comments.store.events import EventInput, append, comments_of_requests
 from douban_pipeline.comments.store.reading import Order, Place, list_roots, preview_replies, votes_of
@@ -249,3 +250,23 @@ def test_the_same_request_twice_is_one_event(alone):
     assert alone.work() == 1
     with reading(alone.engine) as connection:
         assert comments_of_requests(connection, ["again", "never"]) == {"again": number}
+
+
+@pytest.mark.parametrize("content", ["@甲:9999999999999999999 好看", "@甲:0 @乙:9223372036854775808"])
+def test_a_mention_of_a_number_that_is_no_user_tells_nobody(content, place):
+    root = place.publish(user(2), content, mentions=mentions(content))
+    assert place.work() == 1
+    assert place.roots() == [root]
+
+
+def test_an_event_that_the_database_refuses_is_refused_and_the_others_are_applied(place):
+    first = place.publish(user(2), "一楼")
+    broken = place.publish(user(3), "坏的", mentions=[10**30])
+    place.send(user(3), EventKind.VOTE, first, value="many")
+    last = place.publish(user(4), "二楼")
+    place.vote(user(5), first, 1)
+    assert place.work() == 5
+    assert place.roots(Order.FLOOR) == [first, last]
+    assert not place.exists(broken)
+    assert place.comment(first).like_count == 1
+    assert [refusal.partition("：")[0] for refusal in place.refusals()] == ["无法处理", "无法处理"]

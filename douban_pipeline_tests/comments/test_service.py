@@ -256,6 +256,15 @@ def test_a_rank_that_cannot_be_explained_in_time_is_told_by_its_stored_parts(pla
         ("GET", "/sections/77/1/page", None, None, 400),
         ("GET", "/sections/1/1/page?cursor=x", None, None, 400),
         ("GET", "/counts?of=abc", None, None, 400),
+        ("GET", f"/counts?of=1:{10**30}", None, None, 400),
+        ("GET", f"/sections/1/{10**30}/page", None, None, 400),
+        ("GET", f"/sections/1/1/page?cursor={10**30}.1", None, None, 400),
+        ("GET", f"/comments/{10**30}/replies", None, None, 400),
+        ("GET", f"/admin/search?before={10**30}", ADMIN, None, 400),
+        ("POST", f"/sections/1/{10**30}/comments", 2, {"content": "大"}, 400),
+        ("POST", "/sections/1/0/comments", 2, {"content": "零"}, 400),
+        ("POST", "/sections/1/100/comments", 2, {"content": "大", "parent": "9" * 19}, 400),
+        ("PUT", f"/comments/{10**30}/vote", 2, {"value": 1}, 400),
         ("POST", "/sections/1/100/comments", None, {"content": "谁"}, 401),
         ("POST", "/sections/1/100/comments", "not.a.token", {"content": "谁"}, 401),
         ("POST", "/sections/1/100/comments", 2, {"content": " \u200b "}, 400),
@@ -309,6 +318,7 @@ def test_other_servers_have_a_key_and_few_fields(place):
         "counts": [{"type": 1, "object_id": 5000, "count": 1}, {"type": 1, "object_id": 4999, "count": 0}]
     }
     (found,) = place.call("GET", "/server/comments", KEY, params={"ids": root}).json()["comments"]
+    assert place.call("GET", "/server/comments", KEY, params={"ids": 10**30}).json() == {"comments": []}
     assert set(found) == {"id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies"}
 
 
@@ -470,6 +480,8 @@ def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
             found = users.logged_in(connection, {**good, "user_check": hashlib.md5(text.encode()).hexdigest()})
             assert found is not None
             assert (found.user_id, found.name, found.level) == (7, "七", 3)
+        assert users.logged_in(connection, {**good, "user_check": "é" * 32}) is None
+        assert users.logged_in(connection, {"user_id": "9" * 40, "user_check": "a" * 32}) is None
         blank = hashlib.md5(b"-ba-8-").hexdigest()
         assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
     engine.dispose()

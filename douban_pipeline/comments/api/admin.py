@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments.api.context import Context, accepted, tagged
+from douban_pipeline.comments.api.numbers import CommentId, IdText, Number
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.heat.explaining import PART_NAMES
@@ -24,14 +25,13 @@ from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
 from douban_pipeline.core.database import reading, run_transaction
 
 _PAGE = 50
-_Id = Annotated[str, Field(pattern=r"^\d{1,19}$")]
 
 
 class Decision(BaseModel):
     """Request to set the status of comments; by default a dry run that only reports what would change."""
 
     model_config = ConfigDict(extra="forbid")
-    ids: list[_Id] = Field(min_length=1, max_length=500)
+    ids: list[IdText] = Field(min_length=1, max_length=500)
     status: CommentStatus
     reason: str = Field(min_length=2, max_length=300)
     dry_run: bool = True
@@ -41,7 +41,7 @@ class Undo(BaseModel):
     """Request to undo the last decision on comments, or on the comments of a batch."""
 
     model_config = ConfigDict(extra="forbid")
-    ids: list[_Id] = Field(default_factory=list, max_length=500)
+    ids: list[IdText] = Field(default_factory=list, max_length=500)
     batch: str = Field("", max_length=64)
     reason: str = Field("", max_length=300)
 
@@ -81,10 +81,10 @@ def admin_router(context: Context) -> APIRouter:
     async def search(
         request: Request,
         text: Annotated[str, Query(max_length=100)] = "",
-        user: int = 0,
-        section: int = 0,
+        user: Number = 0,
+        section: Number = 0,
         status: CommentStatus | None = None,
-        before: int = 0,
+        before: Number = 0,
     ) -> Response:
         """Return comments of any status, newest first; with status 1, those waiting for review."""
         context.operator(request)
@@ -97,7 +97,7 @@ def admin_router(context: Context) -> APIRouter:
         return tagged(request, body)
 
     @router.get("/comments/{comment_id}")
-    async def comment(request: Request, comment_id: int) -> Response:
+    async def comment(request: Request, comment_id: CommentId) -> Response:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
         context.operator(request)
         found = await in_database(lambda connection: _explained(connection, comment_id))

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from douban_pipeline.comments import noticing
 from douban_pipeline.comments.api.context import Context, tagged
+from douban_pipeline.comments.api.numbers import IdText
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.store.notices import mark_read
 from douban_pipeline.core.database import reading, run_transaction
@@ -19,8 +20,8 @@ class Read(BaseModel):
     """Notices to mark as read: some by id, or all up to an id."""
 
     model_config = ConfigDict(extra="forbid")
-    ids: list[Annotated[str, Field(pattern=r"^\d{1,19}$")]] = Field(default_factory=list, max_length=200)
-    upto: str = Field("0", pattern=r"^\d{1,19}$")
+    ids: list[IdText] = Field(default_factory=list, max_length=200)
+    upto: IdText = "0"
 
 
 def notices_router(context: Context) -> APIRouter:
@@ -40,7 +41,7 @@ def notices_router(context: Context) -> APIRouter:
     @router.get("")
     async def notices(
         request: Request,
-        before: Annotated[str | None, Query(pattern=r"^\d{1,19}$")] = None,
+        before: IdText | None = None,
         size: Annotated[int, Query(ge=1, le=50)] = 20,
         unread: bool = False,
     ) -> Response:

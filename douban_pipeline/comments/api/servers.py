@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, tagged
-from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.numbers import Number, ObjectId
+from douban_pipeline.comments.api.problems import ProblemRoute
 from douban_pipeline.comments.api.view import targets_of
 from douban_pipeline.comments.store import sections
-from douban_pipeline.comments.types import SectionType
+from douban_pipeline.comments.types import BIGGEST_ID, SectionType
 from douban_pipeline.core.database import run_transaction
 
 _FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies")
@@ -22,7 +23,7 @@ class SectionInput(BaseModel):
     """Owner and title of a section."""
 
     model_config = ConfigDict(extra="forbid")
-    owner_id: int = Field(0, ge=0)
+    owner_id: Number = 0
     title: str = Field("", max_length=300)
 
 
@@ -42,16 +43,14 @@ def server_router(context: Context) -> APIRouter:
     async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
         """Return comments by id, only those that are shown; 50 at most."""
         await context.server_key(request)
-        numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal()]
+        numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal() and int(part) <= BIGGEST_ID]
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
         return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
 
     @router.put("/sections/{kind}/{object_id}")
-    async def put_section(request: Request, kind: SectionType, object_id: int, body: SectionInput) -> Response:
+    async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
         """Create a section with its owner if there is none; an existing one is not changed."""
         await context.server_key(request)
-        if object_id < 1:
-            raise Problem(400, "object_id 必须为正")
 
         def work() -> dict[str, Any]:
             number = run_transaction(

@@ -10,12 +10,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.numbers import CommentId, IdText, ObjectId
 from douban_pipeline.comments.api.overlay import items_of, personal
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.reading import Order
-from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionStatus, SectionType
+from douban_pipeline.comments.types import (
+    BIGGEST_ID,
+    Actor,
+    CommentStatus,
+    EventKind,
+    Rank,
+    SectionStatus,
+    SectionType,
+)
 
 _Size = Annotated[int, Query(ge=1, le=50)]
 _Cursor = Annotated[str | None, Query(max_length=40)]
@@ -36,7 +45,7 @@ class NewComment(_Body):
     """A comment to be published."""
 
     content: str = Field(min_length=1, max_length=16_000)
-    parent: str | None = Field(None, pattern=r"^\d{1,19}$")
+    parent: IdText | None = None
     name: str = Field("", max_length=60, description="Of a guest.")
     ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
 
@@ -70,7 +79,7 @@ class SectionChange(_Body):
 class Shown(_Body):
     """Comments that were displayed on a visitor's screen."""
 
-    ids: list[Annotated[str, Field(pattern=r"^\d{1,19}$")]] = Field(max_length=200)
+    ids: list[IdText] = Field(max_length=200)
 
 
 def view_router(context: Context) -> APIRouter:
@@ -88,7 +97,7 @@ def view_router(context: Context) -> APIRouter:
     async def page(
         request: Request,
         kind: SectionType,
-        object_id: int,
+        object_id: ObjectId,
         sort: Order = Order.HEAT,
         cursor: _Cursor = None,
         size: _Size = 20,
@@ -102,7 +111,7 @@ def view_router(context: Context) -> APIRouter:
         return await _answer(context, request, shared)
 
     @router.get("/comments/{comment_id}/replies")
-    async def replies(request: Request, comment_id: int, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    async def replies(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
         """Return a page of the replies to a root, oldest first."""
         after = _place(cursor)
         shared = await context.shared_page(
@@ -113,7 +122,7 @@ def view_router(context: Context) -> APIRouter:
         return await _answer(context, request, shared)
 
     @router.get("/comments/{comment_id}/dialog")
-    async def dialog(request: Request, comment_id: int, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    async def dialog(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
         """Return a page of the dialog that a reply belongs to."""
         after = _place(cursor)
         shared = await context.shared_page(
@@ -131,32 +140,32 @@ def view_router(context: Context) -> APIRouter:
         return tagged(request, {"counts": found})
 
     @router.post("/sections/{kind}/{object_id}/comments", status_code=202)
-    async def publish(request: Request, kind: SectionType, object_id: int, body: NewComment) -> Response:
+    async def publish(request: Request, kind: SectionType, object_id: ObjectId, body: NewComment) -> Response:
         """Publish a comment; return what is needed to display it at once. It is applied within a second."""
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
-    async def vote(request: Request, comment_id: int, body: Opinion) -> Response:
+    async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
         """Like or dislike a comment, or withdraw the vote."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
     @router.post("/comments/{comment_id}/report", status_code=202)
-    async def report(request: Request, comment_id: int, body: Complaint) -> Response:
+    async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
         """Report a comment."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
     @router.delete("/comments/{comment_id}/report", status_code=202)
-    async def withdraw(request: Request, comment_id: int) -> Response:
+    async def withdraw(request: Request, comment_id: CommentId) -> Response:
         """Withdraw a report."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
     @router.delete("/comments/{comment_id}", status_code=202)
-    async def delete(request: Request, comment_id: int) -> Response:
+    async def delete(request: Request, comment_id: CommentId) -> Response:
         """Delete one's own comment, or a comment in one's own section."""
         actor = await context.writer(request)
         return await about(
@@ -164,31 +173,31 @@ def view_router(context: Context) -> APIRouter:
         )
 
     @router.post("/comments/{comment_id}/undo", status_code=202)
-    async def undo(request: Request, comment_id: int) -> Response:
+    async def undo(request: Request, comment_id: CommentId) -> Response:
         """Undo one's own deletion."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
     @router.put("/comments/{comment_id}/pin", status_code=202)
-    async def pin(request: Request, comment_id: int, body: Switch) -> Response:
+    async def pin(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Pin a comment to the top of its section, or unpin it."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
     @router.put("/comments/{comment_id}/feature", status_code=202)
-    async def feature(request: Request, comment_id: int, body: Switch) -> Response:
+    async def feature(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as featured, or remove the mark."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
     @router.put("/comments/{comment_id}/promote", status_code=202)
-    async def promote(request: Request, comment_id: int, body: Switch) -> Response:
+    async def promote(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as an advertisement, or remove the mark; for operators only."""
         actor = context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
     @router.patch("/sections/{kind}/{object_id}", status_code=202)
-    async def change_section(request: Request, kind: SectionType, object_id: int, body: SectionChange) -> Response:
+    async def change_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionChange) -> Response:
         """Close or open a section, or set whether comments are reviewed first."""
         actor = await context.writer(request)
         payload: dict[str, Any] = {}
@@ -247,6 +256,8 @@ def targets_of(given: str) -> list[Target]:
         kind, _, number = item.partition(":")
         if not kind.isdecimal() or not number.isdecimal():
             raise Problem(400, "of 应写作 类型:编号，以逗号分隔")
+        if max(int(kind), int(number)) > BIGGEST_ID:
+            raise Problem(400, "of 里的编号过大")
         found.append(Target(int(kind), int(number)))
     return found
 

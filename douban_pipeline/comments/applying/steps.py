@@ -29,12 +29,18 @@ _CLOSED = "评论区已关闭"
 
 
 def apply_events(batch: BatchState, events: Sequence[PendingEvent]) -> None:
-    """Apply events in order, setting each one's serial and, where it changes nothing, its refusal."""
+    """Apply events in order, setting each one's serial and, where it changes nothing, its refusal.
+
+    An event that has a refusal already changes nothing, and one of a section that does not exist has no serial.
+    """
     for event in events:
-        section = batch.sections[event.section_id]
+        section = batch.sections.get(event.section_id)
+        if section is None:
+            event.refusal = event.refusal or "评论区不存在"
+            continue
         section.event_seq += 1
         event.seq = section.event_seq
-        event.refusal = _STEPS[event.kind](batch, section, event) or ""
+        event.refusal = event.refusal or _STEPS[event.kind](batch, section, event) or ""
         if not event.refusal:
             section.active_at = max(section.active_at, event.created_at)
     for section in batch.sections.values():

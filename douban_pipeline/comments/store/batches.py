@@ -114,11 +114,7 @@ def event_of(row: RowMapping) -> PendingEvent:
 def load_batch(
     connection: Connection, events: Sequence[PendingEvent], now: datetime, *, reports_to_review: int = 0
 ) -> BatchState:
-    """Return the current state of everything that events touch.
-
-    Raises:
-        KeyError: An event names a section that does not exist.
-    """
+    """Return the current state of everything that events touch."""
     batch = BatchState(now, reports_to_review=reports_to_review)
     sections = sorted({event.section_id for event in events})
     for row in _rows(connection, tables.section, "section_id", sections):
@@ -280,7 +276,7 @@ def _mark(connection: Connection, now: datetime, events: Sequence[PendingEvent])
             "event_id": event.event_id,
             "state": EventState.APPLIED,
             "applied_at": now,
-            "seq": event.seq,
+            "seq": event.seq or None,
             "refusal": event.refusal[:200],
         }
         for event in events
