@@ -112,7 +112,8 @@ class _Door:
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to an unauthorised request, None for an authorised one."""
-        path = request.url.path
+        # Not that of request.url, which older releases of Starlette read from a header of the client's, the host.
+        path = request.scope["path"]
         if not self._keeper.asks and not is_loopback(f"http://{request.headers.get('host', '')}"):
             # Without a login, check the host: a foreign page could let its own name resolve to this machine.
             return _plain("只接受以本机地址（127.0.0.1 或 localhost）访问；要从别处访问，请设置 SERVE_TOKEN", 421)

@@ -80,7 +80,8 @@ class RateLimit:
         now = self._clock.now()
         with self._lock:
             left, since = self._buckets.pop(address, (self._most, now))
-            left = min(self._most, left + (now - since).total_seconds() * self._most / 60)
+            passed = max(0.0, (now - since).total_seconds())  # the clock may have been set back
+            left = min(self._most, left + passed * self._most / 60)
             while len(self._buckets) >= _MOST_ADDRESSES:  # the address with the oldest question
                 self._buckets.pop(next(iter(self._buckets)))
             self._buckets[address] = (left - 1 if left >= 1 else left, now)

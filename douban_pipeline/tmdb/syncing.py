@@ -41,7 +41,12 @@ from douban_pipeline.tmdb.types import (
 
 _logger = logging.getLogger(__name__)
 DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
-"""Errors that are not caused by the data to be written."""
+"""Errors that are not caused by the data to be written, except `_is_too_large`."""
+
+
+def _is_too_large(error: Exception) -> bool:
+    """Return whether the graph lacks the memory for what it was given: fewer entities at once may need less."""
+    return isinstance(error, Neo4jError) and str(error.code).endswith("OutOfMemoryError")
 
 
 class GraphUnavailableError(Exception):
@@ -209,9 +214,9 @@ def _sync(
     """Write claimed rows in one transaction of the graph; if that fails, use one transaction each."""
     try:
         report.written += apply_entities(store, target, [each.key for each in claims])
-    except DOWN:
-        raise
     except (PayloadError, GraphValueError, Neo4jError, DriverError) as error:
+        if isinstance(error, DOWN) and not _is_too_large(error):
+            raise
         if len(claims) > 1:
             for each in claims:
                 _sync(store, target, worker, [each], attempts, report)

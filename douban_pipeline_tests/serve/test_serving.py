@@ -116,6 +116,11 @@ def test_pages_are_served_under_the_addresses_that_messages_name(known: httpx.Cl
         assert answer.headers[name] == value
 
 
+@pytest.mark.parametrize("host", ["a/login?", "a/extra/hook/", "a/healthz#"])
+def test_no_host_that_a_client_names_opens_a_page(guarded: str, host: str) -> None:
+    assert httpx.get(f"{guarded}/daily/2026-11-20", headers={"Host": host}).status_code == 401
+
+
 @pytest.mark.parametrize(
     "path",
     [

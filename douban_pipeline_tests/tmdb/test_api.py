@@ -169,6 +169,8 @@ def test_the_limit_fills_as_time_passes():
     assert limit.wait("b") == 0
     clock.advance(seconds=1)
     assert (limit.wait("a"), limit.wait("a") > 0) == (0, True)
+    clock.advance(seconds=-3600)
+    assert limit.wait("a") == pytest.approx(1.0)
 
 
 def test_no_key_no_paths(monkeypatch: pytest.MonkeyPatch):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from neo4j.exceptions import ClientError
+from neo4j.exceptions import ClientError, Neo4jError
 from typer.testing import CliRunner
 
 from douban_pipeline.ops.cli import app
@@ -120,6 +120,44 @@ def test_a_poisoned_entity_is_put_aside_and_the_rest_flows(
     store.run(outbox.requeue_dead)
     assert drain(store, target).done == 1
     assert target.counts()["Movie"] == 3
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Neo.TransientError.General.MemoryPoolOutOfMemoryError",
+        "Neo.TransientError.General.OutOfMemoryError",
+        "Neo.ClientError.General.TransactionOutOfMemoryError",
+    ],
+)
+def test_an_entity_that_takes_more_memory_than_the_graph_has_is_put_aside_and_the_rest_flows(
+    code: str, store: PostgresTmdbStore, target: GraphTarget, monkeypatch: pytest.MonkeyPatch
+):
+    put(store, *(("movie", movie(each)) for each in (1, 2, 3)))
+    original = syncing.apply_entities
+
+    def too_large(store: PostgresTmdbStore, target: GraphTarget, keys: Any) -> Written:
+        if any(key.tmdb_id == 2 for key in keys):
+            raise Neo4jError._hydrate_neo4j(code=code, message="too large")
+        return original(store, target, keys)
+
+    monkeypatch.setattr(syncing, "apply_entities", too_large)
+    report = drain(store, target, attempts=1)
+    assert (report.done, report.dead) == (2, 1)
+
+
+def test_a_credit_that_moved_to_another_person_is_that_person_s_also_when_built_anew(
+    store: PostgresTmdbStore, target: GraphTarget
+):
+    # TMDB merged two people; of the older one only the old answer is here. The film itself is not stored.
+    put(store, ("person", actor(1, title(7, "c"))))
+    drain(store, target)
+    put(store, ("person", actor(2, title(7, "c"))))
+    report = drain(store, target)
+    assert (report.done, report.failed) == (1, {})
+    assert edges_of(target) == [("ACTED_IN", 2, 7, "c")]
+    rebuild_graph(store, target, batch=3)
+    assert edges_of(target) == [("ACTED_IN", 2, 7, "c")]
 
 
 def test_while_the_graph_is_down_nothing_is_lost_and_no_attempt_counts(store: PostgresTmdbStore):

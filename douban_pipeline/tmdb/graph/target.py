@@ -18,7 +18,8 @@ from douban_pipeline.tmdb.graph.values import check_edge, check_node
 from douban_pipeline.tmdb.types import CREDITS, Edge, EdgeKey, Label, NodeKey, Property, Relation
 
 ATTEMPTS = 4
-"""Attempts to write a batch that conflicts with another writer; ArcadeDB reports that as a violated constraint."""
+"""Attempts to write a batch that violates a constraint: because a credit was at other ends before, or, as ArcadeDB
+reports it, because of another writer."""
 ROWS = 2000
 """Maximum number of rows of one statement."""
 _TITLES = (Label.MOVIE, Label.TV)
@@ -153,7 +154,7 @@ class GraphTarget:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with self._driver.session(database=self.database) as session:
-                    return session.execute_write(_write, batch)
+                    return session.execute_write(_write, batch, moved=attempt > 1)
             except ConstraintError:
                 if attempt == ATTEMPTS:
                     raise
@@ -210,17 +211,42 @@ class GraphTarget:
         return nodes, edges
 
 
-def _write(tx: ManagedTransaction, batch: GraphBatch) -> Written:
-    wanted = {edge.key: edge for edges in batch.owners.values() for edge in edges}
+def _write(tx: ManagedTransaction, batch: GraphBatch, *, moved: bool = False) -> Written:
+    """Write a batch.
+
+    A credit is one edge: of contradicting answers the last one of a batch counts, and with ``moved`` the batch replaces
+    edges of other entities. That takes a search by credit, which a graph may lack an index for.
+    """
+    by_credit = {
+        edge.key if edge.key.relation not in CREDITS else (edge.key.relation, edge.key.credit_id): edge
+        for edges in batch.owners.values()
+        for edge in edges
+    }
+    wanted = {edge.key: edge for edge in by_credit.values()}
     current = _current(tx, batch.owners)
     stale = [key for key in current if key not in wanted]
     new = [edge for key, edge in wanted.items() if current.get(key) != _held(edge.properties)]
+    if moved:
+        stale += _moved(tx, [edge.key for edge in new])
     _delete_edges(tx, stale)
     _merge_nodes(tx, batch)
     _write_edges(tx, [edge for edge in new if _is_missing(edge.key, batch, current)], "CREATE")
     _write_edges(tx, [edge for edge in new if not _is_missing(edge.key, batch, current)], "MERGE")
     ends = {end for key in stale for end in (key.start, key.end)} | set(batch.stubs)
     return Written(len(new), len(stale), _delete_orphans(tx, ends - set(batch.full)))
+
+
+def _moved(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> list[EdgeKey]:
+    """Return the edges whose credits have other ends in ``keys``."""
+    found: dict[EdgeKey, None] = {}
+    credits = {(key.relation, key.credit_id): key for key in keys if key.relation in CREDITS}
+    for relation in CREDITS:
+        ids = sorted(credit_id for of, credit_id in credits if of is relation)
+        for piece in _pieces(ids):
+            cypher = f"MATCH (s:Person)-[e:{relation.value}]->(t) WHERE e.credit_id IN $ids {_RETURNED}"
+            rows = tx.run(_literal(cypher), ids=list(piece)).data()
+            found |= {key: None for key, _, _ in _edges(rows) if key != credits[relation, key.credit_id]}
+    return list(found)
 
 
 def _is_missing(key: EdgeKey, batch: GraphBatch, current: Mapping[EdgeKey, object]) -> bool:
