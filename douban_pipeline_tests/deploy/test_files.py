@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import pytest
 import typer.main
 import yaml
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
@@ -148,6 +150,21 @@ def test_containers_run_what_the_units_run():
         location = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
         location = location.replace("127.0.0.1", "0.0.0.0").replace(f"${{DAGSTER_{name.upper()}_PORT}}", port)
         assert " ".join(services[name]["command"]) == location
+
+
+def test_the_service_in_a_container_counts_visitors_by_the_address_that_the_proxy_names():
+    pod = next(yaml.safe_load_all(text_of("kubernetes/services.yaml")))["spec"]["template"]["spec"]
+    given = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+    for trusted in (compose()["services"]["serve"]["environment"], given):
+        seen = []
+
+        async def app(scope, receive, send, seen=seen):
+            seen.append(scope["client"][0])
+
+        forged = [(b"x-forwarded-for", b"198.51.100.9, 203.0.113.7")]
+        scope = {"type": "http", "scheme": "http", "client": ("172.18.0.1", 4711), "headers": forged}
+        asyncio.run(ProxyHeadersMiddleware(app, trusted["FORWARDED_ALLOW_IPS"])(scope, None, None))
+        assert seen == ["203.0.113.7"]
 
 
 def test_compose_sets_every_variable_that_the_instance_and_the_workspace_name():
