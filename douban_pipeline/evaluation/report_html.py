@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from douban_pipeline.core.ui import templates
 from douban_pipeline.core.ui.plots import percent
-from douban_pipeline.core.ui.templates import Card
+from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.evaluation.comparison import GradeChange, RunComparison, grade_name
 from douban_pipeline.evaluation.metrics import HIDDEN, MISSING, TRAPS, Measures, Proportion, RowGroup, Section
 from douban_pipeline.evaluation.report import (
@@ -147,7 +147,7 @@ def _rate_card(label: str, rate: Proportion) -> Card:
 
 
 def _wrong_card(label: str, rate: Proportion) -> Card:
-    return Card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", "bad" if rate.hits else "good")
+    return Card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", problem_tone(rate.hits))
 
 
 def _chapters(report: EvaluationReport) -> Iterator[_Chapter]:
@@ -198,7 +198,7 @@ def _cell(column: RateColumn, measures: Measures) -> _Cell:
     if not isinstance(rate, Proportion) or rate.share is None:
         return _Cell(value, behind)
     if column.bad:
-        return _Cell(value, behind, tone="bad" if rate.hits else "good")
+        return _Cell(value, behind, tone=problem_tone(rate.hits))
     return _Cell(value, behind, share=100 * rate.share)
 
 
@@ -240,7 +240,7 @@ def _comparison(comparison: RunComparison) -> dict[str, Any]:
     return {
         "earlier": "",
         "cards": [
-            Card("Regressed", f"{len(regressed):,}", "fare worse", "bad" if regressed else "good"),
+            Card("Regressed", f"{len(regressed):,}", "fare worse", problem_tone(len(regressed))),
             Card("Improved", f"{len(improved):,}", "fare better", "good" if improved else ""),
             Card("Unchanged", f"{comparison.unchanged:,}", relinked),
             Card("New rows", f"{comparison.added:,}", f"{comparison.gone:,} gone"),

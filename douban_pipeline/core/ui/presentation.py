@@ -159,6 +159,11 @@ def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d\u00a0%H:%M}" if moment else ""
 
 
+def share_text(share: float | None, missing: str = "—") -> str:
+    """Return a share of 0 to 1 as a percentage with one decimal, ``missing`` for None."""
+    return missing if share is None else f"{share:.1%}"
+
+
 def as_image(svg: str, title: str) -> str:
     """Return a plot as an inline Markdown image, which Dagster's UI shows; a dash if there is no plot."""
     return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})" if svg else "—"

@@ -33,6 +33,11 @@ class Card:
     tone: str = ""
 
 
+def problem_tone(problems: int) -> str:
+    """Return the tone of a card that counts problems: good without any, else bad."""
+    return "bad" if problems else "good"
+
+
 def render(package: str, template: str, **values: Any) -> str:
     """Render a template.
 

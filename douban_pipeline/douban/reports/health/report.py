@@ -7,15 +7,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.ui.presentation import local_time, share_text
 from douban_pipeline.douban.reports.health.alerts import Alert
 from douban_pipeline.douban.reports.health.metrics import Health
 from douban_pipeline.douban.wording import ALERT_KINDS, TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
-
-
-def share_text(share: float | None) -> str:
-    """Return a share of 0 to 1 as a percentage, a dash for None."""
-    return "—" if share is None else f"{share:.1%}"
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from douban_pipeline.core.ui.templates import Card
+from douban_pipeline.core.ui.presentation import share_text
+from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban.reports.health import pictures, samples
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW
 from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
@@ -110,9 +111,14 @@ def overview_page(services: Services, found: Statistics) -> ReportPage:
             Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
             Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
             Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
-            Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", _bad(found.failed_today)),
+            Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", problem_tone(found.failed_today)),
             Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
-            Card("未写入的变更", f"{found.unwritten:,}", f"{UNWRITTEN_DAYS} 天内被拒绝或不一致", _bad(found.unwritten)),
+            Card(
+                "未写入的变更",
+                f"{found.unwritten:,}",
+                f"{UNWRITTEN_DAYS} 天内被拒绝或不一致",
+                problem_tone(found.unwritten),
+            ),
         ],
         chapters=[
             *([Chapter("troubles", "需要处理", doubtful)] if wrong else []),
@@ -143,11 +149,7 @@ def _plots(services: Services) -> list[str]:
 
 
 def _share(part: int, of: int) -> str:
-    return f"{part / of:.1%}" if of else ""
-
-
-def _bad(count: int) -> str:
-    return "bad" if count else "good"
+    return share_text(part / of if of else None, "")
 
 
 def write_overview(services: Services) -> Statistics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from douban_pipeline.core.ui.templates import problem_tone
 from douban_pipeline.douban.reports.pages.intros import (
     DAYS,
     DaySpending,
@@ -52,7 +53,7 @@ def intros_report(found: Intros) -> ReportPage:
         cards=[
             Card("模型写入并锁定", f"{found.locked_by_model:,}", "部影片"),
             Card("人工锁定", f"{found.locked_by_people:,}", "部影片"),
-            Card("失败", f"{found.failed_count:,}", f"最近 {DAYS} 天", "bad" if found.failed_count else "good"),
+            Card("失败", f"{found.failed_count:,}", f"最近 {DAYS} 天", problem_tone(found.failed_count)),
             Card("原简介太短", f"{found.sourceless_count:,}", f"最近 {DAYS} 天，未改写"),
             Card("等待生成", f"{waiting + queued:,}", f"其中 {queued:,} 部已排队" if found.on else "未开启"),
             Card("费用", f"${found.usd:,.2f}", f"最近 {DAYS} 天"),

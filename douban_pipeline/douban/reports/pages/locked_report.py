@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from douban_pipeline.core.ui.templates import problem_tone
 from douban_pipeline.douban.reports.pages.locked import LockedId, LockedIds
 from douban_pipeline.douban.reports.pages.report_page import (
     Card,
@@ -33,12 +34,7 @@ def locked_report(found: LockedIds) -> ReportPage:
         },
         cards=[
             Card("已锁定", f"{found.count:,}", "部影片"),
-            Card(
-                "与 CMS 不一致",
-                f"{found.differing:,}",
-                "锁定后 CMS 中的值被改动",
-                "bad" if found.differing else "good",
-            ),
+            Card("与 CMS 不一致", f"{found.differing:,}", "锁定后 CMS 中的值被改动", problem_tone(found.differing)),
             *(Card(f"来源：{word_for(ID_SOURCES, source)}", f"{count:,}", "部影片") for source, count in sources),
         ],
         chapters=[

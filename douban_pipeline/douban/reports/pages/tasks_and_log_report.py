@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.ui.templates import problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, LoggedChange, remedy_of
 from douban_pipeline.douban.reports.pages.lookup import VideoNames
@@ -61,10 +62,10 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
         },
         cards=[
             Card("未完成的任务", f"{open_tasks:,}", f"其中 {deferred:,} 个推迟"),
-            Card("失败", f"{failed:,}", f"最近 {FAILURE_DAYS} 天", _bad(failed)),
+            Card("失败", f"{failed:,}", f"最近 {FAILURE_DAYS} 天", problem_tone(failed)),
             Card("待执行的决定", f"{waiting:,}", "通常半分钟内执行"),
-            Card("被拒绝的决定", f"{refused:,}", f"最近 {REFUSED_DAYS} 天", _bad(refused)),
-            Card("未写入的变更", f"{troubled:,}", f"被拒绝或有冲突，最近 {TROUBLE_DAYS} 天", _bad(troubled)),
+            Card("被拒绝的决定", f"{refused:,}", f"最近 {REFUSED_DAYS} 天", problem_tone(refused)),
+            Card("未写入的变更", f"{troubled:,}", f"被拒绝或有冲突，最近 {TROUBLE_DAYS} 天", problem_tone(troubled)),
             Card("写入的变更", f"{written:,}", f"最近 {DAYS} 天"),
         ],
         chapters=[*_of_tasks(found), *_of_decisions(found), *_of_changes(found)],
@@ -73,10 +74,6 @@ def tasks_and_log_report(found: TasksAndLog) -> ReportPage:
 
 def _history(vod_id: int) -> LinkCell:
     return LinkCell("历史", links.history(vod_id))
-
-
-def _bad(count: int) -> str:
-    return "bad" if count else "good"
 
 
 def _of_tasks(found: TasksAndLog) -> Sequence[Chapter]:

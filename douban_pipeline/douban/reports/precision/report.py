@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from douban_pipeline.core.intervals import Interval
 from douban_pipeline.core.ui.plots import Bar, bars
-from douban_pipeline.core.ui.presentation import Markdown
+from douban_pipeline.core.ui.presentation import Markdown, share_text
 from douban_pipeline.douban.reports.precision.braking import name_of
 from douban_pipeline.douban.reports.precision.labels import Label
 from douban_pipeline.douban.reports.precision.rates import PrecisionRate, clean_labels, target_status
@@ -45,7 +45,7 @@ def rate_row(rate: PrecisionRate) -> dict[str, object]:
     return {
         "核对": rate.total,
         "有误": rate.total - rate.right,
-        "正确率": percent(rate.share),
+        "正确率": share_text(rate.share, ""),
         "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}" if rate.total else "",
     }
 
@@ -107,7 +107,7 @@ def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
             "含义": SENTENCES.get(code, ""),
             "被推翻": rate.right,
             "成立": rate.total - rate.right,
-            "推翻率": percent(rate.share),
+            "推翻率": share_text(rate.share, ""),
             "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}",
         }
         for code, rate in rules.items()
@@ -117,11 +117,6 @@ def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
 def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:
     """Return a row for every brake."""
     return [{"类别": f"{name_of(brake.stratum)}（{brake.stratum}）", "原因": brake.reason} for brake in brakes]
-
-
-def percent(share: float | None) -> str:
-    """Return a share of 0 to 1 as a percentage; empty for None."""
-    return "" if share is None else f"{share:.1%}"
 
 
 def bar(rate: PrecisionRate) -> Markdown:
