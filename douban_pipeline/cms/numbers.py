@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from douban_pipeline.cms.values import readable
 
 MEDIUMINT_MAX = 16_777_215
-"""The largest value of an unsigned MEDIUMINT such as ``vod_total``."""
+"""The largest value of an unsigned MEDIUMINT such as ``vod_total``, the CMS's vote counts and rating sums."""
 
 _YEARS = range(1880, 2101)
 _FOUR_DIGITS = re.compile(r"(?<!\d)(\d{4})(?:\d{4})?(?!\d)")
@@ -99,10 +99,6 @@ def _number(text: str) -> int:
             whole += (digit or 1) * {"十": 10, "百": 100, "千": 1000}[character]
             digit = 0
     return whole + digit
-
-
-LARGEST_COUNT = 16_777_215
-"""Maximum of the CMS's vote counts and rating sums (unsigned mediumint)."""
 
 
 def score(value: str | float | Decimal | None) -> Decimal:

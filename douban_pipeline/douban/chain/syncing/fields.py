@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from douban_pipeline.cms.maccms import Cms
-from douban_pipeline.cms.numbers import LARGEST_COUNT, score
+from douban_pipeline.cms.numbers import MEDIUMINT_MAX, score
 from douban_pipeline.cms.values import (
     blurb,
     content_html,
@@ -160,4 +160,4 @@ def _value(column: str, record: SubjectRecord, vocabulary: SiteVocabulary, width
 
 def _fitting(count: int) -> int:
     """Return a count, 0 for unknown where the CMS's column cannot hold it: cut off it would be another number."""
-    return count if count <= LARGEST_COUNT else 0
+    return count if count <= MEDIUMINT_MAX else 0
