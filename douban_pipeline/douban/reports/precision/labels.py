@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, or_, select
 
+from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import (
     ChangeState,
@@ -21,7 +22,6 @@ from douban_pipeline.douban.store.states import (
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
-_CHUNK = 500
 _LABELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
 _IN_FORCE = (DecisionState.PENDING, DecisionState.APPLIED)
 
@@ -241,6 +241,5 @@ def settled_by_people(
 
 
 def _by_chunks(connection: Connection, query: Any, column: Any, values: Collection[int]) -> Iterator[Any]:
-    wanted = sorted(values)
-    for start in range(0, len(wanted), _CHUNK):
-        yield from connection.execute(query.where(column.in_(wanted[start : start + _CHUNK])))
+    for chunk in chunks(sorted(values)):
+        yield from connection.execute(query.where(column.in_(chunk)))
