@@ -17,7 +17,7 @@ from douban_pipeline.douban.reports.health.alerts import Alert, open_alerts
 from douban_pipeline.douban.reports.health.causes import BREAKER, BUDGET, FAILING, GUARD, RUN, guard_of
 from douban_pipeline.douban.reports.health.report import duration
 from douban_pipeline.douban.reports.health.samples import newest_before
-from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics
+from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, finished_tasks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState, IntroState, TaskStatus
 from douban_pipeline.douban.wording import CHANGES, VERDICTS, word_for
@@ -169,9 +169,7 @@ def _intros(services: Services, connection: Connection, since: datetime) -> Iter
 
 
 def _finished(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
-    task = services.tables.task
-    query = select(task.c.status, func.count()).where(task.c.finished_at >= since).group_by(task.c.status)
-    counts = Counter(dict(connection.execute(query).tuples().all()))
+    counts = finished_tasks(services, connection, since)
     if counts:
         yield Deed(
             f"结束了 {counts.total():,} 项任务：成功 {counts[TaskStatus.SUCCESS]:,}，"

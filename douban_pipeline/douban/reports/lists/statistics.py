@@ -5,6 +5,7 @@ Each is one query by index, most of them read from the index alone, so that they
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
@@ -85,7 +86,7 @@ def statistics(services: Services) -> Statistics:
         statuses = status_counts(connection, services.tables)
         with_id = count(video.c.vod_douban_id > 0)
         total = sum(statuses.values())
-        finished = _finished(services, connection, start)
+        finished = finished_tasks(services, connection, start)
         return Statistics(
             total=total,
             with_id=with_id,
@@ -108,8 +109,8 @@ def statistics(services: Services) -> Statistics:
             locked_intros=count(video.c.intro_locked == true()),
             due_now=count(video.c.douban_next_sync_at <= now),
             due_today=count(video.c.douban_next_sync_at < end),
-            done_today=finished.get(TaskStatus.SUCCESS, 0),
-            failed_today=finished.get(TaskStatus.FAIL, 0),
+            done_today=finished[TaskStatus.SUCCESS],
+            failed_today=finished[TaskStatus.FAIL],
             open_tasks=count(or_(task.c.status == TaskStatus.PENDING, task.c.status == TaskStatus.RUNNING)),
             decisions=_decisions(services, connection),
         )
@@ -121,10 +122,11 @@ def _shared(services: Services, connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.sum(groups.c.size), 0))).scalar_one())
 
 
-def _finished(services: Services, connection: Connection, since: datetime) -> dict[str, int]:
+def finished_tasks(services: Services, connection: Connection, since: datetime) -> Counter[str]:
+    """Return how many tasks ended since a moment, by status."""
     task = services.tables.task
     query = select(task.c.status, func.count()).where(task.c.finished_at >= since).group_by(task.c.status)
-    return dict(connection.execute(query).tuples().all())
+    return Counter(dict(connection.execute(query).tuples().all()))
 
 
 def _decisions(services: Services, connection: Connection) -> int:
