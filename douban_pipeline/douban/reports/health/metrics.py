@@ -39,10 +39,11 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class OpenTasks:
-    """Open tasks of one type and status.
+    """Open tasks of one type and status, and of one stage where stages are told apart.
 
     Attributes:
         task_type: Their type.
+        stage: Their stage; empty where stages are counted together.
         status: PENDING or RUNNING.
         count: How many.
         later: How many of them may not be started yet.
@@ -51,6 +52,7 @@ class OpenTasks:
     """
 
     task_type: str
+    stage: str
     status: str
     count: int
     later: int
@@ -219,20 +221,20 @@ def due_count(connection: Connection, services: Services) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def open_tasks(connection: Connection, services: Services) -> list[OpenTasks]:
-    """Return the queue by type and status."""
+def open_tasks(connection: Connection, services: Services, *, by_stage: bool = False) -> list[OpenTasks]:
+    """Return the queue by type and status and, with ``by_stage``, by stage."""
     task = services.tables.task
+    kind = (task.c.task_type, *([task.c.stage] if by_stage else []), task.c.status)
     later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
     query = (
-        select(task.c.task_type, task.c.status, func.count(), later)
-        .add_columns(func.min(task.c.run_after), func.min(task.c.created_at))
+        select(*kind, func.count(), later, func.min(task.c.run_after), func.min(task.c.created_at))
         .where(task.c.status.in_(OPEN))
-        .group_by(task.c.task_type, task.c.status)
-        .order_by(task.c.task_type, task.c.status)
+        .group_by(*kind)
+        .order_by(*kind)
     )
     return [
-        OpenTasks(task_type, status, count, int(waiting), oldest, created)
-        for task_type, status, count, waiting, oldest, created in connection.execute(query)
+        OpenTasks(task_type, stage[0] if stage else "", status, count, int(waiting), oldest, created)
+        for task_type, *stage, status, count, waiting, oldest, created in connection.execute(query)
     ]
 
 

@@ -14,6 +14,7 @@ from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline.douban.intros.due import DueIntros
+from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of, synopses_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
@@ -125,16 +126,6 @@ class SourcelessIntro:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
-    """Open tasks of one status: how many, how many of them may not be started yet, and when the first was queued."""
-
-    status: str
-    count: int
-    later: int
-    oldest: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class UnqueuedIntros:
     """Videos that are due for an intro and have no task yet: how many, and since when the first is due."""
 
@@ -171,7 +162,7 @@ class Intros:
     failed_count: int
     sourceless: Sequence[SourcelessIntro]
     sourceless_count: int
-    queued: Sequence[Queued]
+    queued: Sequence[OpenTasks]
     waiting: UnqueuedIntros | None
     refusals: Mapping[str, GuardRefusals]
     days: Mapping[date, DaySpending]
@@ -205,7 +196,7 @@ def intros(services: Services) -> Intros:
             failed_count=len(failing),
             sourceless=sourceless[:MOST],
             sourceless_count=len(sourceless),
-            queued=_queued(services, connection),
+            queued=[item for item in open_tasks(connection, services) if item.task_type == TaskType.AI_INTRO],
             waiting=_waiting(services) if on else None,
             refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
             days=dict(sorted(days.items(), reverse=True)),
@@ -279,18 +270,6 @@ def _sourceless(services: Services, connection: Connection) -> list[SourcelessIn
     newest = {row[0]: SourcelessIntro(*row) for row in connection.execute(query)}
     found = [item for item in newest.values() if item.reason.startswith(NO_SOURCE)]
     return sorted(found, key=lambda item: (-item.when.timestamp(), item.vod_id))
-
-
-def _queued(services: Services, connection: Connection) -> list[Queued]:
-    task = services.tables.task
-    later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
-    query = (
-        select(task.c.status, func.count(), later, func.min(task.c.created_at))
-        .where(task.c.status.in_(OPEN), task.c.task_type == TaskType.AI_INTRO)
-        .group_by(task.c.status)
-        .order_by(task.c.status)
-    )
-    return [Queued(status, count, int(late), oldest) for status, count, late, oldest in connection.execute(query)]
 
 
 def _waiting(services: Services) -> UnqueuedIntros:

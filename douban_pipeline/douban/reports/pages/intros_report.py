@@ -139,7 +139,7 @@ def _waiting(found: Intros) -> Iterator[dict[str, Cell]]:
         yield {"什么": "到期，尚未排队", "数量": found.waiting.count, "其中未到时间": 0, "最早": oldest}
     for item in found.queued:
         text = f"任务：{word_for(TASK_STATUSES, item.status)}"
-        oldest = LinesCell((item.oldest, "入队"))
+        oldest = LinesCell((item.created, "入队"))
         yield {"什么": text, "数量": item.count, "其中未到时间": item.later, "最早": oldest}
 
 

@@ -1,5 +1,5 @@
 """Data of the report of tasks, decisions and changes. Decisions that wait or were refused are read here, the rest by
-`work` and `changes`."""
+`work`, `changes` and, for counts of open tasks, `health.metrics`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.reports.health import metrics
 from douban_pipeline.douban.reports.pages import changes, work
 from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of
 from douban_pipeline.douban.services import Services
@@ -92,7 +93,7 @@ class TasksAndLog:
     """Data of the report. A count covers all, while the list beside it may hold only the first of them."""
 
     now: datetime
-    open_tasks: Sequence[work.StageTasks]
+    open_tasks: Sequence[metrics.OpenTasks]
     holders: Sequence[work.LeaseHolder]
     deferred: Sequence[work.TaskReason]
     failures: Sequence[work.TaskReason]
@@ -118,7 +119,7 @@ def tasks_and_log_of(services: Services) -> TasksAndLog:
         vod_ids += [change.vod_id for change in (*troubled[1], *newest)]
         return TasksAndLog(
             now=services.clock.now(),
-            open_tasks=work.open_tasks(services, connection),
+            open_tasks=metrics.open_tasks(connection, services, by_stage=True),
             holders=work.holders(services, connection),
             deferred=deferred,
             failures=failures,

@@ -9,6 +9,7 @@ from datetime import datetime
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.templates import problem_tone
 from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.health.metrics import OpenTasks
 from douban_pipeline.douban.reports.pages.changes import DAYS, TROUBLE_DAYS, DayOfChanges, LoggedChange, remedy_of
 from douban_pipeline.douban.reports.pages.lookup import VideoNames
 from douban_pipeline.douban.reports.pages.report_page import (
@@ -24,7 +25,7 @@ from douban_pipeline.douban.reports.pages.report_page import (
     decision,
 )
 from douban_pipeline.douban.reports.pages.tasks_and_log import REFUSED_DAYS, DecisionLine, TasksAndLog
-from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, LeaseHolder, StageTasks, TaskReason
+from douban_pipeline.douban.reports.pages.work import FAILURE_DAYS, MOST, LeaseHolder, TaskReason
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,
@@ -95,14 +96,14 @@ def _of_tasks(found: TasksAndLog) -> Sequence[Chapter]:
     )
 
 
-def _tasks(item: StageTasks) -> dict[str, Cell]:
+def _tasks(item: OpenTasks) -> dict[str, Cell]:
     return {
         "任务": word_for(TASK_TYPES, item.task_type),
         "阶段": word_for(TASK_STAGES, item.stage),
         "状态": word_for(TASK_STATUSES, item.status),
         "数量": item.count,
         "其中未到时间": item.later,
-        "最早入队": item.oldest,
+        "最早入队": item.created,
     }
 
 

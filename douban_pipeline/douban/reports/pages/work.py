@@ -1,4 +1,4 @@
-"""The queue for troubleshooting: stages of open tasks, which runs hold them, why they were deferred, and what failed.
+"""The queue for troubleshooting: which runs hold open tasks, why tasks were deferred, and what failed.
 
 `pipeline_health` measures numbers and outcomes of tasks; this module reads the reasons.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select
 
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.reports.health.metrics import last_failure
@@ -22,18 +22,6 @@ from douban_pipeline.douban.store.tasks import OPEN
 FAILURE_DAYS = 7
 MOST = 100
 _NUMBERS = re.compile(r"\d{4,}")
-
-
-@dataclass(frozen=True, slots=True)
-class StageTasks:
-    """Open tasks of one type, stage and status; ``later`` of them may not be started yet."""
-
-    task_type: str
-    stage: str
-    status: str
-    count: int
-    later: int
-    oldest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +67,6 @@ class TaskReason:
     def count(self) -> int:
         """Number of tasks."""
         return self.closed + self.open
-
-
-def open_tasks(services: Services, connection: Connection) -> list[StageTasks]:
-    """Return the open tasks by type, stage and status."""
-    task = services.tables.task
-    kind = (task.c.task_type, task.c.stage, task.c.status)
-    later = func.sum(case((task.c.run_after > services.clock.now(), 1), else_=0))
-    query = (
-        select(*kind, func.count(), later, func.min(task.c.created_at))
-        .where(task.c.status.in_(OPEN))
-        .group_by(*kind)
-        .order_by(*kind)
-    )
-    return [StageTasks(row[0], row[1], row[2], row[3], int(row[4]), row[5]) for row in connection.execute(query)]
 
 
 def holders(services: Services, connection: Connection) -> list[LeaseHolder]:

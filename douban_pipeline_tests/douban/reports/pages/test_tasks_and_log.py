@@ -57,7 +57,7 @@ def test_open_tasks_by_type_stage_and_status(videos):
         (MATCH, "search", "PENDING", 2, 1),
         (SYNC, "sync", "RUNNING", 1, 0),
     ]
-    assert found[1].oldest == START - 9 * HOUR
+    assert found[1].created == START - 9 * HOUR
     assert rows(videos, "tasks_by_stage")[1] == {
         "任务": "匹配条目",
         "阶段": "搜索",
