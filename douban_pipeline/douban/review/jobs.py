@@ -147,7 +147,7 @@ def _shown(item: Decision) -> dict[str, object]:
 
 
 def log_progress(context: dg.OpExecutionContext, services: Services, total: int) -> Callable[[int], None]:
-    """Return a function that logs every few seconds how many of ``total`` rows are settled."""
+    """Return a function that logs every `_EVERY` how many of ``total`` decisions are settled."""
     last = services.clock.now()
 
     def log(done: int) -> None:
@@ -155,7 +155,7 @@ def log_progress(context: dg.OpExecutionContext, services: Services, total: int)
         now = services.clock.now()
         if now - last >= _EVERY:
             last = now
-            context.log.info(f"{done} of {total} rows settled")
+            context.log.info(f"{done} of {total} decisions settled")
 
     return log
 

@@ -206,9 +206,6 @@ def test_a_few_hundred_with_some_bad_ones(stage, mariadb_library):
     states = telling(scenario.decisions(), "state")
     assert (states.count(("pending",)), states.count(("refused",))) == (258, 2)
     reported = [entry.user_message for entry in scenario.instance.all_logs(run.run_id)]
-    assert [line for line in reported if "settled" in line] == [
-        f"{done} of 260 decisions settled" for done in (100, 200, 260)
-    ]
     assert "300 videos match: 260 selected, 30 left out, 10 beyond max_rows" in reported
 
 

@@ -351,4 +351,4 @@ def test_the_log_tells_of_progress_every_few_seconds(scenario):
     for done in range(9):
         tell(done)
         scenario.clock.advance(seconds=4)
-    assert heard == ["3 of 9 rows settled", "6 of 9 rows settled"]
+    assert heard == ["3 of 9 decisions settled", "6 of 9 decisions settled"]

@@ -15,7 +15,14 @@ from douban_pipeline.douban.reports.lists.settling import MOST_GROUPS, Settlemen
 from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.reports.pages.lookup import video_name
 from douban_pipeline.douban.resources import PERSON_TAGS
-from douban_pipeline.douban.review.jobs import DRY_RUN, NOTHING_RECORDED, REVIEWER, dry_run_notice, report_recording
+from douban_pipeline.douban.review.jobs import (
+    DRY_RUN,
+    NOTHING_RECORDED,
+    REVIEWER,
+    dry_run_notice,
+    log_progress,
+    report_recording,
+)
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus
@@ -149,7 +156,7 @@ def settle(context: dg.OpExecutionContext, config: SettleConfig, services: dg.Re
         note=config.note or "重复：保留组内最合适的一部",
         run_id=context.run_id,
         dry_run=config.dry_run,
-        progress=lambda done: context.log.info(f"{done} of {len(decisions)} decisions settled"),
+        progress=log_progress(context, services, len(decisions)),
     )
     report_recording(context, recording, config.dry_run, **shown, **dry_run_notice(services.settings))
 

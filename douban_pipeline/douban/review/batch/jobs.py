@@ -27,6 +27,7 @@ from douban_pipeline.douban.review.jobs import (
     NOTHING_RECORDED,
     REVIEWER,
     dry_run_notice,
+    log_progress,
     replaced,
     report_recording,
 )
@@ -39,7 +40,6 @@ from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES, REVIEW_STATUSES
 from douban_pipeline.matching.codes import code_of
 
 _SHOWN = 500
-_EVERY = 100
 _NO_SUBJECT = Markdown("")
 
 
@@ -162,7 +162,7 @@ def select_and_record(
         note=config.note,
         run_id=context.run_id,
         dry_run=config.dry_run,
-        progress=_log_every_hundred(context, len(selection.videos)),
+        progress=log_progress(context, services, len(selection.videos)),
     )
     unlocking = {"unlocking": unsure} if unsure else {}
     more = {**shown, **unlocking, **replaced(services, recording), **dry_run_notice(services.settings)}
@@ -223,17 +223,6 @@ def _looking(context: dg.OpExecutionContext) -> Callable[[int, int], None]:
     return lambda looked_at, of: context.log.info(f"{looked_at} of {of} videos looked at")
 
 
-def _log_every_hundred(context: dg.OpExecutionContext, total: int) -> Callable[[int], None]:
-    logged = {0}
-
-    def log(done: int) -> None:
-        if done not in logged and (done % _EVERY == 0 or done == total):
-            logged.add(done)
-            context.log.info(f"{done} of {total} decisions settled")
-
-    return log
-
-
 def _shown(selection: BatchSelection, batch: BatchDecision) -> dict[str, Any]:
     videos = [
         {
@@ -283,7 +272,7 @@ _MANUAL = """\
 **要写明的。** 批量解锁（`unlock_id`、`unlock_intro`），以及用 `replace_and_lock` 替换已锁定的 ID，
 须写 `i_am_sure: true`。一次解锁两部以上的，审核员还须列在设置 `DOUBAN_PIPELINE_BULK_UNLOCKERS` 里，否则逐条拒绝并记录。
 
-**记录。** 有误的逐部拒绝并说明原因，其余照常记录；每 100 部在日志中报一次进度。
+**记录。** 有误的逐部拒绝并说明原因，其余照常记录；每 10 秒在日志中报一次进度。
 结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，一次撤销由此产生的全部写入。
 
 **示例** · Examples（没有写出的字段保持默认）:
