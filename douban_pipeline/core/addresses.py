@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import httpx
@@ -19,20 +20,22 @@ from douban_pipeline.core.http_answers import Admit
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-def admission(source: str, *, allow_private: bool, remedy: str = "") -> Admit:
+def admission(source: str, *, allow_private: bool, remedy: str = "", trusted: str = "") -> Admit:
     """Return the check that refuses addresses for the fetcher of ``source``.
 
     Args:
         source: Name of the source, as errors show it.
         allow_private: Allow every address that http and https can reach.
         remedy: What the error says can be done about a private address.
+        trusted: Address of our own site, whose host and port are allowed whatever they resolve to; empty for none.
     """
+    own = urlsplit(trusted).netloc
     refusal = "; ".join(filter(None, ("a private address", remedy)))
 
     def admit(url: httpx.URL, peer: str | None) -> None:
         if url.scheme not in ("http", "https") or not url.host:
             raise PrivateAddress(source, f"an address of scheme {url.scheme[:20] or 'none'}: only http and https")
-        if allow_private:
+        if allow_private or (own and urlsplit(str(url)).netloc == own):
             return
         if peer is not None:
             if peer and not getproxies() and is_private(peer):

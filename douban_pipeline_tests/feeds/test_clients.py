@@ -172,6 +172,15 @@ def test_a_name_that_turns_out_to_be_private_is_refused_once_connected(monkeypat
     admission("host", allow_private=True)(httpx.URL("http://home.example/"), "10.0.0.1")
 
 
+def test_the_sites_own_host_is_admitted_wherever_it_is_and_no_other() -> None:
+    admit = admission("host", allow_private=False, trusted="http://127.0.0.1:8080/films/")
+    admit(httpx.URL("http://127.0.0.1:8080/upload/1.jpg"), None)
+    admit(httpx.URL("http://127.0.0.1:8080/upload/1.jpg"), "127.0.0.1")
+    for url in ("http://127.0.0.1:9090/", "http://127.0.0.1/", "http://me@127.0.0.1:8080/", "ftp://127.0.0.1:8080/"):
+        with pytest.raises(PrivateAddress):
+            admit(httpx.URL(url), None)
+
+
 def test_opml_goes_out_and_comes_back() -> None:
     sources = [
         Source("rss-1", SourceKind.RSS, "http://a.com/?x=1&y=2", "甲 & 乙"),

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from urllib.parse import urlsplit
 
-import httpx
 from sqlalchemy import Engine, func, select
 
 from douban_pipeline.cms.values import picture_address
@@ -53,12 +51,6 @@ def open_fetcher(gate: BaseGate, clock: Clock, site: str) -> Fetcher:
     """Return the client of `SOURCE`. It refuses addresses of this machine or a private network, except the site's
     host.
     """
-    own, guard = urlsplit(site).netloc, admission(SOURCE, allow_private=False)
-
-    def admit(url: httpx.URL, peer: str | None) -> None:
-        if not own or urlsplit(str(url)).netloc != own:
-            guard(url, peer)
-
     return Fetcher(
         SOURCE,
         gate,
@@ -70,7 +62,7 @@ def open_fetcher(gate: BaseGate, clock: Clock, site: str) -> Fetcher:
         max_bytes=MOST_BYTES,
         rules=RULES,
         headers={"Accept": "image/*"},
-        admit=admit,
+        admit=admission(SOURCE, allow_private=False, trusted=site),
     )
 
 

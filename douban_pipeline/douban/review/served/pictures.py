@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 from sqlalchemy import select
@@ -22,7 +21,9 @@ from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.core.http_transport import USER_AGENT
+from douban_pipeline.core.http_answers import HttpRequest
+from douban_pipeline.core.http_transport import Transport
+from douban_pipeline.core.payload import DEFAULT_RULES
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.douban.review.reading.queue import first_frame
 from douban_pipeline.douban.review.recording.replacement import archived
@@ -32,7 +33,9 @@ from douban_pipeline.douban.settings import variable
 MOST_BYTES = 3_000_000
 """Size limit of a picture, in bytes."""
 
-_SECONDS, _MOST_REDIRECTS = 10.0, 3
+_SECONDS = 10.0
+"""Time limit for fetching a picture with its redirects, in seconds of wall-clock time."""
+
 _AT_ONCE = 4
 _FORGET = timedelta(minutes=10)
 """How long a picture that could not be fetched is not requested again."""
@@ -69,6 +72,16 @@ class Pictures:
         self._services = services
         home = services.settings.home.absolute()
         self._folder = ReportFolder(home / "cache" / "posters", "", variable("home"))
+        self._transport = Transport(
+            "poster",
+            DEFAULT_RULES,
+            {"Accept": "image/*"},
+            admission("poster", allow_private=False, trusted=services.settings.site_url),
+            timeout=_SECONDS,
+            deadline=_SECONDS,
+            max_bytes=MOST_BYTES,
+            keep_alive=0,
+        )
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._missing: dict[str, datetime] = {}
 
@@ -121,26 +134,17 @@ class Pictures:
         return picture_address(first_frame(stored) if kind == "frame" else stored, site)
 
     def _fetch(self, address: str) -> Picture:
-        own = urlsplit(self._services.settings.site_url).netloc
-        admit = admission("poster", allow_private=False)
-        headers = {"User-Agent": USER_AGENT, "Accept": "image/*"}
         try:
-            with httpx.Client(timeout=_SECONDS, headers=headers, trust_env=False) as client:
-                url = httpx.URL(address)
-                for _ in range(_MOST_REDIRECTS + 1):
-                    trusted = bool(own) and urlsplit(str(url)).netloc == own
-                    if not trusted:
-                        admit(url, None)
-                    with client.stream("GET", url) as answer:
-                        if not trusted:
-                            admit(url, _peer(answer))
-                        if answer.has_redirect_location:
-                            url = url.join(answer.headers["location"])
-                            continue
-                        return _picture(answer)
-        except (httpx.HTTPError, httpx.InvalidURL, SourceError) as error:
+            request = HttpRequest("GET", httpx.URL(address), None, "", "", bytes, {})
+            answer = self._transport.send(request)
+        except (httpx.InvalidURL, SourceError) as error:
             raise NoPicture(f"海报无法取得（{type(error).__name__}）") from error
-        raise NoPicture("海报的地址转来转去")
+        if answer.status != 200:
+            raise NoPicture(f"海报无法取得（HTTP {answer.status}）")
+        media_type = media_type_of(answer.body)
+        if not media_type:
+            raise NoPicture("不是可显示的图片")
+        return Picture(answer.body, media_type)
 
     def _tidy(self) -> None:
         """Remove old files if there are more than `_MOST_FILES`."""
@@ -152,26 +156,6 @@ class Pictures:
             with suppress(OSError):
                 if file.stat().st_mtime < oldest:
                     file.unlink()
-
-
-def _peer(answer: httpx.Response) -> str | None:
-    stream = answer.extensions.get("network_stream")
-    address = stream.get_extra_info("server_addr") if stream is not None else None
-    return str(address[0]) if address else None
-
-
-def _picture(answer: httpx.Response) -> Picture:
-    if answer.status_code != 200:
-        raise NoPicture(f"海报无法取得（HTTP {answer.status_code}）")
-    body = b""
-    for part in answer.iter_bytes():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise NoPicture("海报过大")
-    media_type = media_type_of(body)
-    if not media_type:
-        raise NoPicture("不是可显示的图片")
-    return Picture(body, media_type)
 
 
 def media_type_of(body: bytes) -> str:
