@@ -6,7 +6,7 @@ import dagster as dg
 
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.dagster_kit import launchpad
+from douban_pipeline.dagster_kit.launchpad import person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
 
@@ -22,7 +22,7 @@ POOL_LIMITS = {SCORE_POOL: 1}
 tags_of = partial(run_tags, SYSTEM)
 """Returns the run tags of a job, by kind of run."""
 
-PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
+PERSON_TAGS = person_tags(SYSTEM)
 
 
 def services_resource(settings: CommentsSettings) -> dg.ConfigurableResource[CommentsServices]:

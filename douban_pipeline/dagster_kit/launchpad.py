@@ -12,12 +12,18 @@ from douban_pipeline.core.ui.language import described, language, one_language, 
 from douban_pipeline.core.ui.launchpad_links import Launchpad, comment_of, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.runs import run_tags
 
 PERSON_TAGS = {"dagster/priority": "10", "pipeline": "person"}
 """Jobs launched by people are not queued behind automatic ones."""
 
 SIGNATURE = frozenset({"reviewer", "operator", "note", "reason", "dry_run"})
 """Fields that identify the person who launches; in a link to a launchpad they keep their defaults."""
+
+
+def person_tags(system: str) -> dict[str, str]:
+    """Return `PERSON_TAGS` for the jobs of a system that people launch."""
+    return {**PERSON_TAGS, **run_tags(system, PERSON_TAGS["pipeline"])}
 
 
 class LaunchpadConfig(dg.Config):

@@ -4,8 +4,7 @@ from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.dagster_kit import launchpad
-from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.dagster_kit.launchpad import location_of, person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
 from douban_pipeline.digest.services import LOCATION, DigestServices, open_services
@@ -21,7 +20,7 @@ POOL_LIMITS = {SLOT_POOL: 2}
 tags_of = partial(run_tags, SYSTEM)
 """Returns the tags of a job by the kind of its runs."""
 
-PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
+PERSON_TAGS = person_tags(SYSTEM)
 
 
 def services_resource(settings: DigestSettings) -> dg.ConfigurableResource[DigestServices]:

@@ -4,8 +4,7 @@ from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.dagster_kit import launchpad
-from douban_pipeline.dagster_kit.launchpad import location_of
+from douban_pipeline.dagster_kit.launchpad import location_of, person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
 from douban_pipeline.douban.links import LOCATION
@@ -18,7 +17,7 @@ SYSTEM = "douban"
 tags_of = partial(run_tags, SYSTEM)
 """Function that returns the tags of a job by the kind of its runs."""
 
-PERSON_TAGS = {**launchpad.PERSON_TAGS, **tags_of(launchpad.PERSON_TAGS["pipeline"])}
+PERSON_TAGS = person_tags(SYSTEM)
 
 OVERRIDE = (
     "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the row is locked; refused otherwise."
