@@ -111,6 +111,12 @@ def code_location_of(run: dg.DagsterRun) -> str | None:
     return origin.location_name if origin is not None else run.tags.get(CODE_LOCATION_TAG)
 
 
+def code_location_of_sensor(context: dg.SensorEvaluationContext) -> str | None:
+    """Return the name of the code location in which a sensor is evaluated; None in a test."""
+    origin = context.code_location_origin
+    return origin.location_name if origin is not None else None
+
+
 def is_automatic(run: dg.DagsterRun) -> bool:
     """Return whether ``run`` was launched by a sensor or a schedule, not by a person."""
     return not run.tags.keys().isdisjoint((SENSOR_NAME_TAG, SCHEDULE_NAME_TAG))

@@ -15,7 +15,13 @@ from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, failing_guard, pause_after_failures
+from douban_pipeline.dagster_kit.runs import (
+    PAUSE,
+    JobRuns,
+    code_location_of_sensor,
+    failing_guard,
+    pause_after_failures,
+)
 from douban_pipeline.douban.chain.deciding.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
@@ -102,7 +108,7 @@ def due_videos_sensor(
         due = [shard for shard in due if shard.ordered]
         if not due:
             return dg.SkipReason(reason)
-    location = _location(context)
+    location = code_location_of_sensor(context)
     under_way = chain_runs_under_way(context.instance, location)
     settings = services.settings
     rate = max(settings.douban_requests_per_minute, settings.search_requests_per_minute)
@@ -164,7 +170,7 @@ def decisions_sensor(
     for job, count in wanted.items():
         if not count:
             continue
-        runs = JobRuns(context.instance, _location(context), job, frozenset({LANE_JOBS[job]}))
+        runs = JobRuns(context.instance, code_location_of_sensor(context), job, frozenset({LANE_JOBS[job]}))
         now = services.clock.now()
         until = pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now)
         if runs.under_way():
@@ -227,7 +233,7 @@ def intake_sensor(
     refusal = _setup_refusal(services)
     if refusal:
         return dg.SkipReason(refusal)
-    if JobRuns(context.instance, _location(context), take_in_changes.name).under_way():
+    if JobRuns(context.instance, code_location_of_sensor(context), take_in_changes.name).under_way():
         return dg.SkipReason(described("take_in_changes 正在运行", "an intake run is in progress"))
     intake = Intake.of(services)
     if not intake.has_begun():
@@ -291,12 +297,6 @@ def _setup_refusal(services: Services) -> str | None:
     except DatabaseError as error:
         return str(error)
     return None
-
-
-def _location(context: dg.SensorEvaluationContext) -> str | None:
-    """Return the name of the code location that a sensor is evaluated in; None in a test."""
-    origin = context.code_location_origin
-    return origin.location_name if origin is not None else None
 
 
 def _closed(gate: GateStatus, services: Services) -> str:

@@ -5,7 +5,7 @@ import dagster as dg
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.assets import feed_entries, feed_polls
 from douban_pipeline.feeds.jobs import POLL_TAGS, poll_job
@@ -44,8 +44,7 @@ def due_feeds_sensor(
     with reading(services.engine) as connection:
         due, since = stats.count_due(connection, now)
         coming = stats.next_due(connection) if not due else None
-    origin = context.code_location_origin
-    location = origin.location_name if origin is not None else None
+    location = code_location_of_sensor(context)
     runs = JobRuns(context.instance, location, poll_job.name, frozenset({feed_polls.key, feed_entries.key}))
     if runs.under_way():
         return dg.SkipReason(

@@ -5,7 +5,7 @@ import dagster as dg
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, pause_after_failures
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor, pause_after_failures
 from douban_pipeline.tmdb.jobs import graph_job
 from douban_pipeline.tmdb.resources import tags_of
 from douban_pipeline.tmdb.running import open_services
@@ -48,8 +48,7 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
             services.close()
         if not due:
             return dg.SkipReason(described("没有等待写入图的变更", "no change waits for the graph"))
-        origin = context.code_location_origin
-        runs = JobRuns(context.instance, origin.location_name if origin else None, graph_job.name)
+        runs = JobRuns(context.instance, code_location_of_sensor(context), graph_job.name)
         if runs.under_way():
             return dg.SkipReason(
                 described(

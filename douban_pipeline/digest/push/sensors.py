@@ -6,7 +6,7 @@ from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns
+from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.jobs import PUSH_TAGS, push_notifications
 from douban_pipeline.digest.push.rules import PushType, may_go_out
@@ -43,8 +43,7 @@ def push_sensor(
         when = local_time(later, settings.zone) if later else ""
         following = described(f"；下次重发在 {when}", f"; the next retry is at {when}") if when else ""
         return dg.SkipReason(described("没有要发送的消息", "no message is due") + following)
-    origin = context.code_location_origin
-    runs = JobRuns(context.instance, origin.location_name if origin else None, push_notifications.name)
+    runs = JobRuns(context.instance, code_location_of_sensor(context), push_notifications.name)
     if runs.under_way():
         return dg.SkipReason(
             described(
