@@ -243,7 +243,8 @@ def _read(answer: HttpExchange) -> dict[str, Any]:
         raise SourceWall(SOURCE, _REFUSED)
     if answer.status == 401:
         raise _Unauthorised(SOURCE, "HTTP 401")
-    if code in (_NO_ARTICLE, _NO_ACCOUNT):
+    # 50001 with 201 means an unknown account; with 406 it is any error of its own, also about an article that exists.
+    if code == _NO_ARTICLE or (code == _NO_ACCOUNT and answer.status < 400):
         raise NotFound(SOURCE, f"WeRSS does not know it (code {code})")
     if detail is not None:
         raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an error (code {code})", retryable=False)
@@ -274,8 +275,8 @@ def _article(row: object) -> WeRssArticle | None:
 
 
 def seconds_of(value: object) -> int | None:
-    """Return a time in seconds; WeRSS gives seconds or milliseconds; None for none."""
+    """Return a time in seconds; WeRSS gives seconds or milliseconds; None for none, and for one that cannot be."""
     moment = as_int(value)
-    if moment is None or moment <= 0:
+    if moment is None or not 0 < moment <= 1000 * _MILLISECONDS:
         return None
     return moment // 1000 if moment > _MILLISECONDS else moment

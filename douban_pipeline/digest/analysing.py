@@ -43,6 +43,7 @@ class AnalysisReport:
         tokens: Tokens of prompts and answers.
         ended: Why no further call was made; empty if all were made.
         alert: Whether that needs a person.
+        refused: Whether the model takes no calls.
         problems: Reasons of failures, with the number of articles.
     """
 
@@ -57,6 +58,7 @@ class AnalysisReport:
     tokens: int = 0
     ended: str = ""
     alert: bool = False
+    refused: bool = False
     problems: Counter[str] = field(default_factory=Counter)
 
     def counters(self) -> dict[str, int | str]:
@@ -71,6 +73,7 @@ class AnalysisReport:
             "throttled": self.throttled,
             "tokens": self.tokens,
             "calls_ended": self.ended,
+            "calls_refused": self.refused,
         }
 
 
@@ -188,6 +191,7 @@ class Analyser:
         except CallsEnded as error:
             report.ended = report.ended or error.reason
             report.alert = report.alert or error.alert
+            report.refused = report.refused or error.refused
             report.left += 1
             if not replace:
                 self._patiently(

@@ -8,6 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from douban_pipeline.core.payload import as_int
 
+_LONGEST_TEXT = 15_000
+"""Characters; MySQL's TEXT has 65,535 bytes, and a character takes up to four."""
+
 
 def _score(value: Any) -> Any:
     """Return an integer from 0 to 100 for any number; other values unchanged, to be refused."""
@@ -20,7 +23,8 @@ def _score(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    return "" if value is None else value
+    """Return a text as every database takes it: without zero bytes, and cut to what a column holds."""
+    return "" if value is None else value.replace("\0", "")[:_LONGEST_TEXT] if isinstance(value, str) else value
 
 
 def _texts(value: Any) -> Any:
@@ -29,9 +33,13 @@ def _texts(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _markdown(value: Any) -> Any:
+    return value.replace("\0", "") if isinstance(value, str) else value
+
+
 Score = Annotated[int, BeforeValidator(_score), Field(ge=0, le=100)]
 Text = Annotated[str, BeforeValidator(_text)]
-Texts = Annotated[list[str], BeforeValidator(_texts)]
+Texts = Annotated[list[Text], BeforeValidator(_texts)]
 
 
 class _Answer(BaseModel):
@@ -54,7 +62,7 @@ class AnalysisAnswer(_Answer):
 
     score: Score
     has_opportunity: bool
-    summary: Annotated[str, Field(min_length=1)]
+    summary: Annotated[str, BeforeValidator(_text), Field(min_length=1)]
     opportunities: Annotated[list[Opportunity], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list
     )
@@ -77,7 +85,7 @@ class DigestAnswer(_Answer):
     top_opportunities: Annotated[list[TopOpportunity], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list
     )
-    digest_md: Annotated[str, Field(min_length=1)]
+    digest_md: Annotated[str, BeforeValidator(_markdown), Field(min_length=1)]
     watchlist: Texts = Field(default_factory=list)
 
 

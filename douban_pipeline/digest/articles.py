@@ -82,7 +82,7 @@ def url_hash(url: str) -> str | None:
         return None
     if not parts.netloc:
         return None
-    kept = [(name, value) for name, value in parse_qsl(parts.query) if name not in _NOT_PART]
-    kept = [(name, value) for name, value in kept if not name.startswith("utm_")]
+    query = parse_qsl(parts.query, keep_blank_values=True)  # a query may be a name alone, such as ?thread-1
+    kept = [(name, value) for name, value in query if name not in _NOT_PART and not name.startswith("utm_")]
     address = f"{parts.netloc.lower()}{parts.path}?{urlencode(sorted(kept))}"
     return hashlib.sha256(address.encode()).hexdigest()

@@ -35,12 +35,14 @@ class CallsEnded(Exception):  # noqa: N818 (it says what happened)
 
     Attributes:
         alert: Whether it needs a person, for example to pay.
+        refused: Whether the model takes no calls; False if only the time for them is used up.
     """
 
-    def __init__(self, reason: str, *, alert: bool) -> None:
+    def __init__(self, reason: str, *, alert: bool, refused: bool = True) -> None:
         super().__init__(reason)
         self.reason = reason
         self.alert = alert
+        self.refused = refused
 
 
 class NoAnswer(Exception):  # noqa: N818
@@ -103,7 +105,7 @@ class Asker:
         most = self.services.settings.deepseek_max_retries
         while True:
             if self.services.now() >= self.deadline:
-                raise CallsEnded("本时段的分析时间已用完", alert=False)
+                raise CallsEnded("本时段的分析时间已用完", alert=False, refused=False)
             try:
                 completion = self.services.model.complete(
                     prompt.messages(attempt),
@@ -151,7 +153,7 @@ class Asker:
 
     def _sleep(self, seconds: float) -> None:
         if self.services.now() + timedelta(seconds=seconds) >= self.deadline:
-            raise CallsEnded("本时段的分析时间已用完", alert=False)
+            raise CallsEnded("本时段的分析时间已用完", alert=False, refused=False)
         self.services.clock.sleep(seconds)
 
 

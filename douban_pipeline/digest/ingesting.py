@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading, run_transaction
-from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceWall
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRssAccount, WeRssArticle
 from douban_pipeline.digest.articles import Body, body_of, clean
@@ -25,6 +26,10 @@ FEED = "feed"
 _MOST_BODIES = 500
 _MOST_ARTICLES = 500
 _FUTURE = timedelta(days=1)
+_MOST_FAILED_BODIES = 5
+"""Bodies in a row that cannot be read, after which the others are left to the next slot."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -133,6 +138,12 @@ class Ingest:
                 self._note_account(account, last_error=error.reason[:500], last_error_at=services.now())
                 if isinstance(error, GateClosed):
                     break  # the other accounts would fail as well
+            except (ValueError, DataError) as error:
+                # Such as a text that the database does not take: the other accounts are read nevertheless.
+                logger.exception("account %s could not be stored", account.account_id)
+                problem = f"{type(error).__name__}，见日志"
+                report.problems.append(f"{account.name or account.account_id}：{problem}")
+                self._note_account(account, last_error=problem, last_error_at=services.now())
 
     def _followed(self) -> list[WeRssAccount]:
         chosen = self.services.settings.werss_accounts
@@ -148,7 +159,7 @@ class Ingest:
         listed = services.werss.articles(account.account_id, int(window.start.timestamp()), _MOST_ARTICLES)
         found = [article for each in listed if (article := _found(each, account, window.start, now + _FUTURE))]
         synced = self._synced(account)
-        name = synced.name or account.name or next((each.account_name for each in listed), "")
+        name = clean(synced.name or account.name or next((each.account_name for each in listed), ""))
 
         def store(connection: Connection) -> int:
             new = items.insert_articles(connection, self.run_id, found, now)
@@ -183,7 +194,7 @@ class Ingest:
 
     def _note_account(self, account: WeRssAccount, **values: object) -> None:
         now = self.services.now()
-        known = {"name": account.name[:300]} if account.name else {}
+        known = {"name": clean(account.name)[:300]} if account.name else {}
         run_transaction(
             self.services.engine,
             lambda connection: accounts.note(connection, account.account_id, WERSS, now, **known, **values),
@@ -195,18 +206,24 @@ class Ingest:
         since = min(filter(None, (report.window_start, now - services.settings.window)))
         with reading(services.engine) as connection:
             waiting = items.waiting_bodies(connection, since, _MOST_BODIES)
+        failed = 0
         for row in waiting:
             if row.mp_id.startswith(f"{FEED}:"):
                 continue
             self.renew()
             try:
                 body = body_of(services.werss.article_html(row.external_id))
+                failed = 0
             except NotFound:
                 body = Body(missing="WeRSS 没有这篇文章，或发布者已删除（404）", gone=True)
             except SourceError as error:
                 self._note_problem(report, error, "正文")
-                report.bodies_pending += len(waiting) - report.bodies - report.bodies_pending
-                break
+                failed += 1
+                if failed >= _MOST_FAILED_BODIES or isinstance(error, GateClosed | SourceWall):
+                    report.bodies_pending += len(waiting) - report.bodies - report.bodies_pending
+                    break
+                # One article that WeRSS cannot give keeps no other waiting.
+                body = Body(missing=f"正文读取失败：{error.reason}")
             self._store_body(row.content_item_id, body)
             report.bodies += bool(body.text)
             report.bodies_pending += not body.text and not body.gone
@@ -295,9 +312,9 @@ def _found(row: WeRssArticle, account: WeRssAccount, start: datetime, end: datet
     return FoundArticle(
         external_id=row.article_id[:191],
         mp_id=(row.account_id or account.account_id)[:100],
-        mp_name=row.account_name or account.name,
+        mp_name=clean(row.account_name or account.name),
         title=clean(row.title) or "（无标题）",
-        url=row.url,
+        url=clean(row.url),
         description=clean(row.description),
         published_at=published_at,
     )

@@ -24,7 +24,8 @@ from douban_pipeline.digest.showing import addresses
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotStatus
 
-_MODEL_MINUTES = 5
+MODEL_TIME = timedelta(minutes=5)
+"""How long after its begin a report starts no further call of the model."""
 _MOST_TOLD = 100
 """Maximum number of analyses passed to the model, best first."""
 _MOST_TOP = 3
@@ -152,7 +153,7 @@ def _store(services: DigestServices, day: date, made: MadeReport, model: str, wi
 
 def _written(services: DigestServices, data: DayData) -> tuple[DigestAnswer | None, str, str]:
     """Return the model's digest, the reason if there is none, and the model that wrote it."""
-    deadline = services.now() + timedelta(minutes=_MODEL_MINUTES)
+    deadline = services.now() + MODEL_TIME
     try:
         prompt = digest_prompt(
             services.rubric, data.day.isoformat(), [*map(_compact(services, data), data.rows[:_MOST_TOLD])]

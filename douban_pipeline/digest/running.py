@@ -21,7 +21,7 @@ from douban_pipeline.digest import findings
 from douban_pipeline.digest.analysing import Analyser, AnalysisReport
 from douban_pipeline.digest.ingesting import Ingest, IngestReport
 from douban_pipeline.digest.push.outbox import enqueue
-from douban_pipeline.digest.reporting import MadeReport, make_report
+from douban_pipeline.digest.reporting import MODEL_TIME, MadeReport, make_report
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses, write_day, write_slot
@@ -147,7 +147,7 @@ class SlotWork:
         try:
             report = Analyser(services, self.run_id, self.owner, deadline, self._renew).run()
         except RubricError as error:
-            report = AnalysisReport(ended=str(error), alert=True)
+            report = AnalysisReport(ended=str(error), alert=True, refused=True)
         self._count(report.counters())
         self._count({"analysis_problems": [f"{count} 篇：{why}" for why, count in report.problems.most_common(5)]})
         if report.alert:
@@ -168,10 +168,12 @@ class SlotWork:
 
     def report(self) -> tuple[MadeReport, EndedSlot]:
         """End the day: its report, made and stored, then the slot's status and the message, in one transaction."""
-        self._note("report")
+        # The lease is not renewed while the model writes.
+        self._note("report", longer=MODEL_TIME + self.services.longest_call)
         row = self._row()
-        # If the model just refused all calls, it is not waited for again.
-        use_model = not row.counters.get("calls_ended")
+        # A model that refuses all calls, or did not answer one in time, is not waited for again.
+        unanswered = row.counters.get("calls_ended") and not row.counters.get("analysed")
+        use_model = not row.counters.get("calls_refused") and not unanswered
         # The problems of this slot are not in its row yet.
         error = _error_of(row)
         made = make_report(
@@ -277,13 +279,13 @@ class SlotWork:
         if self._renewed is None or now >= self._renewed + self._lease / _RENEW_EVERY:
             self._note()
 
-    def _note(self, stage: str = "", **changes: Any) -> None:
-        now = self.services.now()
+    def _note(self, stage: str = "", longer: timedelta = timedelta(0), **changes: Any) -> None:
+        now, lease = self.services.now(), self._lease + longer
         self._renewed = now
         values = {**({"stage": stage} if stage else {}), **changes}
         run_patiently(
             self.services.engine,
-            lambda connection: slots.renew(connection, self.run_id, self.owner, now, self._lease, **values),
+            lambda connection: slots.renew(connection, self.run_id, self.owner, now, lease, **values),
             self.services.clock,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -27,6 +28,8 @@ from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.store.tables import analysis_result, content_item, daily_report, slot_run
 from douban_pipeline.digest.types import ReportState, SlotStatus
 
+logger = logging.getLogger(__name__)
+
 _TONES = {SlotStatus.SUCCESS: "good", SlotStatus.FAILED: "bad"}
 _PLAIN = "日报由程序汇总，模型没有参与"
 _MOST_TITLES = 20
@@ -40,25 +43,32 @@ def addresses(services: DigestServices) -> PageAddresses:
 def write_day(services: DigestServices, day: date) -> str:
     """Write the pages of a day, of its analyses, and the index; return the problem, empty for none.
 
-    A full disk must not hold back a message: the page is rewritten when the day's next slot ends, or by the watchdog.
+    Neither a full disk nor a page that cannot be made may hold back a message: the page is rewritten when the day's
+    next slot ends, or by the watchdog.
     """
-    with reading(services.engine) as connection:
-        view, index = day_view(services, connection, day), day_entries(services, connection)
     try:
+        with reading(services.engine) as connection:
+            view, index = day_view(services, connection, day), day_entries(services, connection)
         write_pages(services.reports, view, index, services.settings.zone)
     except ReportFileError as error:
         return f"日报页没有写成：{error}"
+    except Exception as error:
+        logger.exception("the page of %s cannot be made", day)
+        return f"日报页没有写成：{type(error).__name__}，见日志"
     return ""
 
 
 def write_slot(services: DigestServices, run_id: int) -> str:
     """Write the pages of a slot's analyses; return the problem, empty for none."""
-    with reading(services.engine) as connection:
-        views = _analyses(services, connection, analysis_result.c.run_id == run_id)
     try:
+        with reading(services.engine) as connection:
+            views = _analyses(services, connection, analysis_result.c.run_id == run_id)
         write_analyses(services.reports, views, services.settings.zone)
     except ReportFileError as error:
         return f"分析页没有写成：{error}"
+    except Exception as error:
+        logger.exception("the pages of slot run %s cannot be made", run_id)
+        return f"分析页没有写成：{type(error).__name__}，见日志"
     return ""
 
 

@@ -149,6 +149,7 @@ def test_an_access_key_needs_no_login() -> None:
         (200, b"<html>", SourceUnavailable),
         (406, {"detail": {"code": 50002, "message": "x"}}, SourceUnavailable),
         (201, {"detail": {"code": 50001, "message": "x"}}, NotFound),
+        (406, {"detail": {"code": 50001, "message": "x"}}, SourceUnavailable),
         (422, {"detail": [{"loc": ["query", "limit"]}]}, SourceUnavailable),
         (200, {"code": 1, "data": {}}, SourceUnavailable),
         (200, {"code": 0, "data": []}, SourceUnavailable),

@@ -135,6 +135,33 @@ def test_a_full_disk_keeps_no_message_back(at: Stage, monkeypatch: pytest.Monkey
     assert (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").exists()
 
 
+def test_a_page_that_cannot_be_made_keeps_no_message_back(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("douban_pipeline.digest.pages.files.render_daily", lambda *_: 1 / 0)
+    monkeypatch.setattr("douban_pipeline.digest.pages.files.render_analysis", lambda *_: 1 / 0)
+    at.publish(1, 70, hours_ago=6)
+    assert at.run("18:00").messages == 1
+    ended = at.run("22:00")
+    assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
+    assert "ZeroDivisionError" in ended.error
+    day = DAY + timedelta(days=1)
+    at.clock.at = moment("22:00", day) + timedelta(minutes=31)
+    assert [(each.day, each.messages) for each in ensure_reports(at.services)] == [(day, 1)]
+
+
+def test_a_slot_is_not_taken_over_while_the_model_writes_its_report(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims: list[Claim] = []
+    real = running.make_report
+
+    def make_report(*given: Any, **more: Any) -> Any:
+        at.clock.at += timedelta(minutes=9)  # a call may begin after four minutes and take five
+        claims.append(at.work("22:00", "second").begin().claim)
+        return real(*given, **more)
+
+    monkeypatch.setattr(running, "make_report", make_report)
+    assert at.run("22:00").messages == 1
+    assert claims == [Claim.BUSY]
+
+
 def test_two_daemons_at_once_do_the_slot_once(tmp_path: Path) -> None:
     with stage(tmp_path, at="22:00") as at:
         for number in range(4):

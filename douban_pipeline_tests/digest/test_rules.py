@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.digest import findings
-from douban_pipeline.digest.answers import AnalysisAnswer, problem_of
+from douban_pipeline.digest.answers import AnalysisAnswer, DigestAnswer, problem_of
 from douban_pipeline.digest.articles import body_of, content_hash, text_of, url_hash
 from douban_pipeline.digest.prompts import IN_ORDER, ONLY_JSON, analysis_prompt, delimited
 from douban_pipeline.digest.rubrics import RubricError, read_rubric, write_defaults
@@ -118,6 +118,7 @@ def test_doubles_share_text_or_address() -> None:
     assert first == url_hash("http://mp.weixin.qq.com/s?mid=1&__biz=a&idx=1&sn=b&scene=27")
     assert first != url_hash("https://mp.weixin.qq.com/s?__biz=a&mid=2&idx=1&sn=b")
     assert url_hash("") is None
+    assert url_hash("https://a.org/read?tid-1") != url_hash("https://a.org/read?tid-2")
 
 
 def finding(analysis_id: int, score: int, hour: int | None = 1, suspicions: tuple[str, ...] = ()) -> Finding:
@@ -140,6 +141,18 @@ def test_findings_reach_the_threshold_and_ties_go_to_the_earlier() -> None:
     assert findings.report_title("2026-11-20", found) == "【日报】2026-11-20：5 条机会（最高分 90）"
     assert findings.report_title("2026-11-20", []) == "【日报】2026-11-20：今日无投资机会"
     assert findings.pushable([finding(1, 99, suspicions=("x",)), finding(2, 61)]) == [finding(2, 61)]
+
+
+def test_texts_of_answers_fit_every_database() -> None:
+    long = "长" * 100_000
+    opportunity = {"title": "a\0b", "reason": long, "targets": ["c\0d", None]}
+    content = {"score": 1, "has_opportunity": True, "summary": f"\0{long}", "opportunities": [opportunity]}
+    answer = AnalysisAnswer.model_validate(content)
+    [found] = answer.opportunities
+    assert (found.title, found.targets) == ("ab", ["cd", ""])
+    assert max(len(text.encode()) for text in (answer.summary, found.reason)) < 65_536
+    digest = DigestAnswer.model_validate({"has_opportunity": False, "digest_md": f"a\0{long}"})
+    assert digest.digest_md == f"a{long}"
 
 
 @pytest.mark.parametrize(

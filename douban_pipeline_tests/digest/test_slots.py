@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import Connection, insert
 
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.other_databases import OtherDatabases
+from douban_pipeline.demo.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.completions import FAULTS
-from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS
+from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS, WeRssStandIn
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.reworking import analyse_again, articles_to_rework
 from douban_pipeline.digest.running import TooEarly
@@ -110,6 +112,85 @@ def test_a_body_that_comes_late_is_asked_for_again_and_given_up_after_the_window
     assert items["第 2 篇"]["body_state"] == items["第 3 篇"]["body_state"] == BodyState.NONE.value
     assert items["第 2 篇"]["analyzed_status"] == AnalysedStatus.DONE
     assert items["第 3 篇"]["analyzed_status"] == AnalysedStatus.NOTHING
+
+
+def test_an_article_that_werss_cannot_give_is_asked_for_again_and_keeps_no_other_waiting(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        at.publish(number, 70, hours_ago=number + 1)
+    real, broken = WeRssStandIn._detail, {"3000000001-0"}
+
+    def detail(self: WeRssStandIn, article_id: str) -> HttpAnswer:
+        failed = json_answer({"detail": {"code": 50001, "message": "x", "data": None}}, 406)
+        return failed if article_id in broken else real(self, article_id)
+
+    monkeypatch.setattr(WeRssStandIn, "_detail", detail)
+    at.run("07:00")
+    assert len(at.analyses()) == 2
+    assert (at.items()["第 0 篇"]["body_state"], at.items()["第 0 篇"]["body_attempts"]) == ("pending", 1)
+    broken.clear()
+    at.run("12:00")
+    assert len(at.analyses()) == 3
+
+
+def test_an_account_that_cannot_be_stored_stops_no_other(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.werss.accounts["MP_WXS_2"] = "另一个"
+    at.publish(1, 70)
+    at.publish(2, 70, mp_id="MP_WXS_2", published_at=moment("07:00").timestamp() - 60)
+    real = items.insert_articles
+
+    def insert_articles(connection: Connection, run_id: int, given: Sequence[FoundArticle], now: datetime) -> int:
+        broken = [replace(each, description="\ud800") for each in given if each.mp_id == "MP_WXS_1"]
+        return real(connection, run_id, broken or given, now)
+
+    monkeypatch.setattr(items, "insert_articles", insert_articles)
+    ended = at.run("07:00")
+    assert [*at.items()] == ["第 2 篇"]
+    assert (ended.status, len(ended.findings)) == (SlotStatus.SUCCESS, 1)
+    assert "示例公众号：UnicodeEncodeError" in ended.error
+
+
+def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(tmp_path: Path) -> None:
+    with stage(tmp_path, at="22:00", slot_minutes=1, worker_concurrency=1) as at:
+        for number in range(3):
+            at.publish(number, 70, hours_ago=number + 1)
+        at.server.model.faults = deque(["", "throttled"])
+        at.server.model.retry_after = "120"
+        ended = at.run("22:00")
+        assert (len(at.analyses()), ended.status) == (1, SlotStatus.SUCCESS)
+        assert "时间已用完" in ended.error
+        assert at.rows(daily_report)[0]["state"] == "good"
+
+
+def test_short_summaries_of_feeds_are_no_doubles(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'feeds.sqlite'}")
+    FEEDS_TREE.upgrade(engine)
+    now = int(moment("07:00").timestamp())
+    moments = {"created_at": now, "updated_at": now}
+    fields = {"source_id": "rss-1", "kind": "rss", "url": "http://x", "url_hash": "u", "host": "x", "options": {}}
+    rows = [
+        {
+            "source_id": "rss-1",
+            "title": f"第 {number} 条",
+            "summary": "阅读全文",
+            "link": f"https://x/read?tid-{number}",
+            "guid": f"g{number}",
+            "guid_hash": f"g{number}",
+            "published_at": now - 60,
+            "content_hash": "c",
+            "found_at": now,
+            "updated_at": now,
+        }
+        for number in range(3)
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(source).values(**fields, title="快讯", **moments))
+        connection.execute(insert(entry), rows)
+    engine.dispose()
+    with stage(tmp_path, werss_url="", feed_sources=["rss-1"]) as at:
+        at.run("07:00")
+        assert len(at.analyses()) == 3
 
 
 def test_doubles_by_address_and_by_text_are_analysed_once(at: Stage) -> None:

@@ -16,6 +16,8 @@ EVERY = "*"
 FEEDS_SETTING = "DOUBAN_PIPELINE_FEEDS_DATABASE_URL"
 """The variable that names the database."""
 _MOST = 2000
+_SHORT = 200
+"""Characters below which summaries of different entries may be equal, such as 阅读全文."""
 
 _source = table("feed_source", column("source_id"), column("title"), column("url"), column("state"))
 _entry = table(
@@ -52,7 +54,8 @@ def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
 
 
 def entries(engine: Engine, source_id: str, name: str, since: datetime) -> list[FoundArticle]:
-    """Return a source's entries published since a moment, newest first; their summaries are the articles' texts."""
+    """Return a source's entries published since a moment, newest first; their summaries are the articles' texts, with
+    the title before a short one."""
     query = (
         select(_entry)
         .where(_entry.c.source_id == source_id, _entry.c.published_at >= int(since.timestamp()))
@@ -70,7 +73,7 @@ def entries(engine: Engine, source_id: str, name: str, since: datetime) -> list[
             url=row.link,
             description=row.summary,
             published_at=datetime.fromtimestamp(row.published_at, UTC),
-            text=row.summary or row.title,
+            text=row.summary if len(row.summary) >= _SHORT else f"{row.title}\n{row.summary}".strip(),
         )
         for row in rows
     ]

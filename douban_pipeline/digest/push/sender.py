@@ -147,16 +147,27 @@ class Sender:
     def _send_parts(self, channel: Channel, held: Claim) -> bool:
         """Send the parts not yet accepted; return False if another sender took over the message during that time."""
         row, clock = held.row, self._services.clock
-        parts = channel.parts(row.message)
+        parts = self._called(lambda: channel.parts(row.message))
         begin = row.parts_sent if row.parts == len(parts) else 0
         for number, part in enumerate(parts[begin:], begin + 1):
             if number > begin + 1:
                 clock.sleep(60 / channel.per_minute)
-            said = channel.send(part, now=clock.now())
+            said = self._called(partial(channel.send, part, now=clock.now()))
             noted = partial(self._note_part, held=held, sent=number, count=len(parts), said=said)
             if not self._persist(noted):
                 return False
         return True
+
+    def _called(self, call: Callable[[], _Result]) -> _Result:
+        """Return what a channel returns; any error of its own is one of the delivery, such as a password that a
+        protocol cannot send. It is not quoted: it may contain the address or the password."""
+        try:
+            return call()
+        except DeliveryError:
+            raise
+        except Exception as error:  # noqa: BLE001 (its text may hold a secret, so it is not logged)
+            reason = f"渠道出错（{type(error).__name__}），请检查 {PREFIX}PUSH_CHANNELS"
+            raise DeliveryError(reason, reached=True, uncertain=True) from None
 
     def _note_part(self, connection: Connection, held: Claim, sent: int, count: int, said: str) -> bool:
         return outbox.renew(connection, held, sent, count, said, self._services.clock.now())

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.messages.robots import RobotChannel
+from douban_pipeline.core.messages.types import Part
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.demo.smtp_server import SmtpServer
@@ -164,6 +165,24 @@ def test_a_message_refused_in_the_middle_goes_on_there(platforms: PushServer, we
     wecom.clock.advance(minutes=2)
     wecom.push()
     assert [taken.title[-5:] for taken in platforms.taken] == ["(1/3)", "(2/3)", "(3/3)"]
+
+
+def test_an_error_of_a_channel_s_own_is_a_failed_delivery_and_is_not_quoted(
+    platforms: PushServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with office(tmp_path, f"{platforms.channel('wecom')} {platforms.channel('dingtalk')}") as place:
+        real = RobotChannel.send
+
+        def send(self: RobotChannel, part: Part, *, now: datetime) -> str:
+            return real(self, part, now=now) if self.kind == "wecom" else str("密码".encode("ascii"))
+
+        monkeypatch.setattr(RobotChannel, "send", send)
+        place.enqueue()
+        place.enqueue("finding")
+        assert place.push().counts()["sent"] == 2
+        told = {row.push_type.value: (row.state.value, row.error) for row in place.rows(channels=["dingtalk"])}
+        assert [state for state, _ in told.values()] == ["failed", "unknown"]
+        assert all("UnicodeEncodeError" in error and "密码" not in error for _, error in told.values())
 
 
 def test_a_channel_that_is_no_longer_configured_is_told(platforms: PushServer, wecom: Office) -> None:
