@@ -122,11 +122,11 @@ def test_another_writer_is_waited_out(target: GraphTarget, monkeypatch: pytest.M
 
     calls, original = [], module._write
 
-    def meets_another(*arguments: Any) -> Written:
+    def meets_another(*arguments: Any, **options: Any) -> Written:
         calls.append(1)
         if len(calls) < 3:
             raise ConstraintError
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(module, "_write", meets_another)
     assert target.apply(batch()) == Written()
