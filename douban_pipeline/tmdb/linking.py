@@ -185,5 +185,8 @@ def _library_videos(services: TmdbServices, after: int, again: Sequence[int], mo
         found: list[Mapping[Any, Any]] = [*connection.execute(query.limit(most)).mappings()]
         left = again[: most - len(found)]
         rows = cms.rows(connection, left) if left else {}
+    if gone := [vod_id for vod_id in left if vod_id not in rows]:
+        # Otherwise they would remain the first ones, and as many as one run takes would let no other follow.
+        services.store.run(lambda connection: links.postpone(connection, gone))
     found += [rows[vod_id] for vod_id in left if vod_id in rows]
     return [video_facts(row, cms, categories) for row in found]

@@ -16,6 +16,7 @@ from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
@@ -361,6 +362,21 @@ def test_videos_are_linked_by_the_gate_and_doubt_goes_to_a_person(
     later = metadata(run(services, instance, "match_tmdb_videos"))
     assert (later["none_now"], later["review_now"]) == (1, 0), "what a person decided is not searched again"
     assert execute(store, links)[1] == (2, "movie", 13, "confirmed")
+
+
+def test_videos_that_the_library_deleted_do_not_keep_others_from_being_searched_again(
+    with_library: TmdbServices,
+) -> None:
+    services, store = with_library, with_library.store
+    with services.client() as client:
+        link_videos(services, client, most=10)
+        execute(store, "UPDATE tmdb.vod_match SET looked_at = now() - make_interval(days => 50 - vod_id::int)")
+        with services.library.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM mac_vod WHERE vod_id = 2")
+        searched: list[int] = []
+        for _ in range(2):
+            link_videos(services, client, most=1, on_video=lambda match: searched.append(match.vod_id))
+    assert searched == [3]
 
 
 def test_without_a_key_or_a_library_runs_have_nothing_to_do(

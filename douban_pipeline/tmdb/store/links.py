@@ -97,6 +97,11 @@ def to_look_at_again(connection: Connection, before: datetime, most: int) -> lis
     return [vod_id for (vod_id,) in rows]
 
 
+def postpone(connection: Connection, vod_ids: Sequence[int]) -> None:
+    """Count videos as searched now, because the library does not have them any more."""
+    connection.execute("UPDATE tmdb.vod_match SET looked_at = now() WHERE vod_id = ANY(%s)", ([*vod_ids],))
+
+
 def waiting(connection: Connection, most: int) -> list[dict[str, Any]]:
     """Return videos that wait for a person, with their candidates."""
     with connection.cursor(row_factory=dict_row) as cursor:
