@@ -81,7 +81,9 @@ class ModerateConfig(LaunchpadConfig):
     batch: str = Field(
         "", description="批次名；撤销时写要撤销的批次 · Name of the batch; for undo, of the batch to revert."
     )
-    audit: bool = Field(False, description="审核级别，运营不能推翻 · Decide with the rank of auditors.")
+    audit: bool = Field(
+        False, description="审核级别，运营不能推翻 · Decide with the rank of auditors, above operators."
+    )
     operator: str = Field("", description="操作人 · Name of the operator.")
     reason: str = Field("", description="原因 · Reason.")
 
@@ -242,7 +244,7 @@ reindex_comments = person_job(
 )
 
 
-class ExportConfig(dg.Config):
+class ExportConfig(LaunchpadConfig):
     """Config of writing comments back to the CMS, or of reverting a batch."""
 
     dry_run: bool = Field(True, description="true 只比较 · true: only compare; false: write.")

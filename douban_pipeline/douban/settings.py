@@ -78,7 +78,7 @@ class Settings(SourceSettings):
         0.2,
         ge=0,
         le=100,
-        description="Percentage of confirmed, unlocked links that are searched and judged again each day.",
+        description="Percentage of confirmed, unlocked links that are searched for and judged again each day.",
     )
     rechecks_per_day: int = Field(
         5000,

@@ -6,15 +6,18 @@ import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+import douban_pipeline
 from douban_pipeline.core.ui.language import has_chinese
 
 LOCATIONS = (
     "douban_pipeline.definitions",
     *(f"douban_pipeline.locations.{name}" for name in ("feeds", "digest", "tmdb", "comments")),
 )
+PACKAGE = Path(douban_pipeline.__file__).parent
 # A location is loaded in one language a process.
 PROGRAM = """
 import importlib, json, sys
@@ -107,6 +110,11 @@ def test_jobs_schedules_and_sensors_have_the_owner_that_the_settings_name(given,
     _, _, owners = given()
     assert {name.partition(" ")[0] for name in owners} == {"job", "ScheduleDefinition", "SensorDefinition"}
     assert {name: found for name, found in owners.items() if found != [owner]} == {}
+
+
+def test_every_config_shows_its_fields_in_one_language():
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert [path.name for path, text in texts.items() if "(dg.Config)" in text] == ["launchpad.py"]
 
 
 def test_a_wrong_owner_is_refused_by_the_settings():

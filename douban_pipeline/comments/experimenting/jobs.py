@@ -14,12 +14,12 @@ from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.presentation import table
-from douban_pipeline.dagster_kit.launchpad import person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 
 _SHOWN = 200
 
 
-class VariantConfig(dg.Config):
+class VariantConfig(LaunchpadConfig):
     """One variant of an experiment."""
 
     name: str = Field("", description="组名 · Name of the variant.")
@@ -30,7 +30,7 @@ class VariantConfig(dg.Config):
     without: list[str] = Field(default_factory=list, description="不采用的规则 · Rules that are not applied.")
 
 
-class ExperimentConfig(dg.Config):
+class ExperimentConfig(LaunchpadConfig):
     """Config of starting, evaluating or ending an experiment."""
 
     action: Literal["start", "evaluate", "end"] = Field("evaluate", description="操作 · Action.")
