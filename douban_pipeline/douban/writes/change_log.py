@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, RowMapping, func, insert, or_, select, update
-from sqlalchemy.exc import DataError
+from sqlalchemy import Connection, Engine, Row, RowMapping, and_, func, insert, or_, select, update
+from sqlalchemy.exc import DataError, IntegrityError
 
 from douban_pipeline.cms.maccms import WRITABLE_COLUMNS, Cms
 from douban_pipeline.core.clock import Clock
@@ -27,6 +27,7 @@ from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes import intro_changes
 from douban_pipeline.douban.writes.changes import (
+    PIPELINE,
     RESTORE,
     Change,
     ReconciledChange,
@@ -177,8 +178,9 @@ class ChangeLog:
         )
         try:
             written = run_transaction(self.engine, lambda connection: self._updates.execute(connection, write))
-        except DataError as error:
-            # One value that does not fit must not stop the others; sessions are strict, so nothing was written.
+        except (DataError, IntegrityError) as error:
+            # One value that does not fit, or that a site's own unique key forbids, must not stop the others; sessions
+            # are strict, so nothing was written.
             refusal = Refusal.of(Reason.VALUE_DOES_NOT_FIT, error=error.orig)
             return WriteOutcome(change, change_id, ChangeState.REFUSED, refusal.sentence)
         return WriteOutcome(change, change_id, ChangeState.APPLIED) if written else self._refused(change, change_id)
@@ -238,6 +240,8 @@ class ChangeLog:
             if state is ChangeState.APPLIED:
                 values["applied_at"] = self.clock.now()
             connection.execute(update(log).where(log.c.change_id.in_(change_ids)).values(**values))
+        applied = [outcome for outcome in settled if outcome.state is ChangeState.APPLIED and outcome.change.state]
+        decided_since = self._decided_since(connection, applied)
         reverted: dict[int, set[str]] = {}
         for outcome in settled:
             change = outcome.change
@@ -245,11 +249,38 @@ class ChangeLog:
                 intro_changes.follow(connection, self.tables, outcome.change_id, outcome.state, outcome.reason)
             if outcome.state is not ChangeState.APPLIED:
                 continue
-            if change.state:
-                connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**change.state))
+            decided = decided_since.get(outcome.change_id, set())
+            ours = {name: value for name, value in change.state.items() if name not in decided}
+            if ours:
+                connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**ours))
             if change.reverts_change_id is not None:
                 reverted[change.reverts_change_id] = set(change.new)
         _mark_reverted(connection, self.tables, reverted)
+
+    def _decided_since(self, connection: Connection, outcomes: Sequence[WriteOutcome]) -> dict[int, set[str]]:
+        """Return, by change, the columns of our state that a person decided on since it was prepared.
+
+        A run may be slow, or die, between the UPDATE of the CMS and this: what a person decided in between stays.
+        """
+        if not outcomes:
+            return {}
+        log, vod_ids = self.tables.log, [outcome.change.vod_id for outcome in outcomes]
+        # Locked first: whoever settles a change of these videos after this read writes after us.
+        state_rows(connection, self.tables, vod_ids, lock=True)
+        newer = log.alias()
+        ours = (log.c.change_id.in_([outcome.change_id for outcome in outcomes]), log.c.vod_id.in_(vod_ids))
+        # Of two people's changes the one that was requested later counts.
+        after_automatic = and_(log.c.operator == PIPELINE, newer.c.applied_at > log.c.prepared_at)
+        later = or_(newer.c.change_id > log.c.change_id, after_automatic)
+        query = (
+            select(log.c.change_id, newer.c.state_new)
+            .join(newer, newer.c.vod_id == log.c.vod_id)
+            .where(*ours, newer.c.state == ChangeState.APPLIED, newer.c.operator != PIPELINE, later)
+        )
+        decided: dict[int, set[str]] = {}
+        for change_id, state in connection.execute(query):
+            decided.setdefault(change_id, set()).update(state)
+        return decided
 
     def reconcile(self) -> list[ReconciledChange]:
         """Settle changes that dead runs left `prepared`: the CMS row shows whether the UPDATE took effect.
@@ -271,6 +302,10 @@ class ChangeLog:
             now = current.get(change.vod_id)
             if now is None:
                 state, reason = ChangeState.CONFLICT, f"{GONE}，无法判断写入是否生效"
+            elif change.decision_id is not None and dict(change.new) == dict(change.old):
+                # Our state is written when it is settled, which did not happen: if the decision still waits, a run
+                # applies it; if it was withdrawn or replaced since, nobody must.
+                state, reason = ChangeState.ABANDONED, "运行中断后核对：状态未写入"
             elif all(now[column] == value for column, value in change.new.items()):
                 state, reason = ChangeState.APPLIED, "运行中断后核对：写入已生效"
             elif all(now[column] == value for column, value in change.old.items()):
@@ -309,6 +344,7 @@ def _change_of(row: RowMapping) -> Change:
         new=decode(row["new_values"]),
         state=decode(row["state_new"]),
         operator=row["operator"],
+        decision_id=row["decision_id"],
         reverts_change_id=row["reverts_change_id"],
     )
 

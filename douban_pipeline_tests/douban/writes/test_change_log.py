@@ -346,3 +346,66 @@ def test_of_two_runs_that_write_the_same_row_exactly_one_wins(library):
         assert winners == [{"vod_douban_id": library.row(vod_id)["vod_douban_id"]}]
         assert winners == [{"vod_douban_id": library.state(vod_id)["vod_douban_id"]}]
     assert sorted(row["state"] for row in library.log()) == ["applied"] * 2 + ["refused"] * 6
+
+
+def test_a_persons_decision_between_the_update_and_its_record_stays(library):
+    """Otherwise a locked id would be ours again, and the next restore would write it over the person's."""
+    chosen = {"vod_douban_id": 26752088}
+    decided = {**chosen, "douban_id_source": "person", "douban_id_locked": True}
+
+    class Slow(ChangeLog):
+        def _record(self, outcomes):
+            library.clock.advance(seconds=1)
+            person = Change(7, "replace_and_lock", LINK, chosen, decided, operator="王", automatic=False)
+            library.change_log("lane").write([person])
+            super()._record(outcomes)
+
+    state = {**LINK, "douban_id_source": "auto", "douban_id_confidence": 96.5}
+    [outcome] = library.change_log("slow", kind=Slow).write([link(state=state)])
+    assert outcome.state is ChangeState.APPLIED
+    assert library.row(7)["vod_douban_id"] == 26752088
+    stored = library.state(7)
+    assert {name: stored[name] for name in decided} == decided
+    assert stored["douban_id_confidence"] == 96.5, "what the person did not decide on is recorded"
+
+
+def test_an_ignore_that_was_prepared_first_and_recorded_in_between_stays(library):
+    ignored = {"douban_review_status": ReviewStatus.IGNORED}
+    lane = library.change_log("lane")
+    change = Change(7, "ignore", {}, {}, ignored, operator="王")
+    [change_id] = lane._prepare([change])
+    library.clock.advance(seconds=1)
+
+    class Slow(ChangeLog):
+        def _record(self, outcomes):
+            library.clock.advance(seconds=1)
+            lane._record([lane._apply(change, change_id)])
+            super()._record(outcomes)
+
+    state = {**LINK, "douban_review_status": ReviewStatus.CONFIRMED}
+    [outcome] = library.change_log("slow", kind=Slow).write([link(state=state)])
+    assert outcome.state is ChangeState.APPLIED
+    stored = library.state(7)
+    assert (stored["vod_douban_id"], stored["douban_review_status"]) == (1292052, ReviewStatus.IGNORED)
+
+
+@pytest.fixture
+def unique_names(library):
+    """A key that some sites add to the CMS's table."""
+    library.execute("CREATE UNIQUE INDEX site_names ON mac_vod (type_id, vod_name)")
+    yield
+    library.execute("DROP INDEX site_names" + (" ON mac_vod" if library.mysql else ""))
+
+
+@pytest.mark.usefixtures("unique_names")
+def test_a_unique_key_of_the_sites_own_refuses_one_write_and_no_other(library):
+    old = {vod_id: library.row(vod_id)["vod_name"] for vod_id in (7, 8)}
+    changes = [
+        Change(7, "sync", {"vod_name": old[7]}, {"vod_name": old[8]}),
+        Change(8, "sync", {"vod_content": library.row(8)["vod_content"]}, {"vod_content": "新"}),
+    ]
+    refused, applied = library.change_log().write(changes)
+    assert (refused.state, applied.state) == (ChangeState.REFUSED, ChangeState.APPLIED)
+    assert "CMS 容纳不下要写入的值" in refused.reason
+    assert library.row(7)["vod_name"] == old[7]
+    assert [row["state"] for row in library.log()] == ["refused", "applied"]

@@ -111,6 +111,35 @@ def test_a_dead_run_that_only_meant_to_change_state_is_completed(library):
     assert library.state(7)["douban_id_locked"] is True
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"vod_content": "旧"}],
+    ids=["state alone", "text noted"],
+)
+def test_a_decision_that_died_before_our_state_was_written_is_left_to_whoever_applies_it(library, values):
+    """It may have been withdrawn or replaced by the time anybody knows that the run is dead."""
+    library.set_cms(7, vod_content="旧")
+    decided = Change(7, "ignore", values, values, {"douban_review_status": "IGNORED"}, operator="王", decision_id=3)
+    die(library, DiesPrepared, decided, owner="run@another-machine:17")
+    library.clock.advance(seconds=LOST_AFTER.total_seconds())
+    library.change_log("next").reconcile()
+    assert settled(library) == [(7, "abandoned")]
+    assert library.state(7)["douban_review_status"] == "NOT_FOUND"
+
+
+def test_what_a_person_decided_since_stays_when_an_old_write_is_completed(library):
+    die(library, DiesWritten, owner="run@another-machine:17")
+    library.clock.advance(minutes=30)
+    ignored = {"douban_review_status": "IGNORED", "douban_review_reason": "不看"}
+    library.change_log("lane").write([Change(7, "ignore", {}, {}, ignored, operator="王")])
+    library.clock.advance(minutes=30)
+    library.change_log("next").reconcile()
+    assert settled(library) == [(7, "applied"), (7, "applied")]
+    state = library.state(7)
+    assert (state["vod_douban_id"], state["douban_review_status"]) == (1292052, "IGNORED")
+    assert state["douban_review_reason"] == "不看"
+
+
 def test_a_revert_that_died_half_way_is_completed(library):
     [linked] = library.change_log("first").write([link()])
 
