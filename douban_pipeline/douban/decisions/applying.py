@@ -24,7 +24,7 @@ from douban_pipeline.douban.store.decisions import NAMING, Aspect, Decision, Dec
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import DECISION, Task
+from douban_pipeline.douban.store.tasks import DECISION, LOCKED_ONLY, OUT_OF_SCOPE, Task
 from douban_pipeline.douban.store.videos import GONE, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
@@ -37,6 +37,8 @@ AT_ONCE_TAG = "pipeline/apply"
 
 _REVERTED = "执行之后已被撤销"
 _REPLACED_AFTER = "执行的同时有了更新的决定"
+_ONLY_LOCKED = f"{LOCKED_ONLY}{OUT_OF_SCOPE}"
+"""An earlier run wrote the lock and died, and the CMS moved the video since."""
 _MOST_IN_LANE = 5000
 """Decisions that one run of the lane looks for: more than it can apply before it makes room for newer ones."""
 
@@ -272,10 +274,12 @@ class _DecisionApplier:
 
     def _complete(self, decision: Decision, row: RowMapping, note: str) -> Decision:
         """Queue what follows from a decision and settle it, in one transaction."""
-        queued = decision.action in (DecisionAction.sync_now, DecisionAction.redo_intro)
-        status = DecisionStatus.QUEUED if queued else DecisionStatus.APPLIED
-        settled = replace(decision, status=status, reason=note)
+        ordered = decision.action in (DecisionAction.sync_now, DecisionAction.redo_intro)
         task = task_of(decision) if self.services.settings.works_on(row["type_id"]) else None
+        # Without a task there is nothing that would settle it.
+        queued = ordered and task is not None
+        status = DecisionStatus.QUEUED if queued else DecisionStatus.APPLIED
+        settled = replace(decision, status=status, reason=_ONLY_LOCKED if ordered and task is None else note)
         locked = cms_lock_refusal(row, respect_vod_lock=self.services.settings.respect_vod_lock)
         if decision.linking and locked is not None:
             # The fields are automation's, whose write the site's lock would refuse: Douban need not be asked.

@@ -43,7 +43,7 @@ def decision_refusal(
     return (
         _lock_refusal(decision, row, state)
         or _changed_id_refusal(decision, row, state)
-        or _no_link_refusal(decision.action, state, settings)
+        or _no_link_refusal(decision.action, row, state, settings)
         or _cms_lock_refusal(decision, row, settings)
     )
 
@@ -87,16 +87,20 @@ def _changed_id_refusal(decision: Decision, row: Mapping[Any, Any], state: Mappi
     return f"CMS 中的豆瓣 ID 已由 {known} 变为 {current}，请核对后用 set_id 指定"
 
 
-def _no_link_refusal(action: DecisionAction, state: Mapping[Any, Any], settings: Settings) -> str | None:
+def _no_link_refusal(
+    action: DecisionAction, row: Mapping[Any, Any], state: Mapping[Any, Any], settings: Settings
+) -> str | None:
     if action not in _ON_A_LINK:
         return None
     if action is DecisionAction.redo_intro and not settings.ai_intros:
         return INTROS_OFF
     if state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
         return "影片没有已确认的豆瓣关联，请先用 confirm_top1、choose 或 set_id 指定"
-    if not settings.works_on(state["type_id"]):
+    # The CMS may have moved the video since it was taken in.
+    outside = [type_id for type_id in (row["type_id"], state["type_id"]) if not settings.works_on(type_id)]
+    if outside:
         remedy = "请先调整 DOUBAN_PIPELINE_INCLUDED_TYPE_IDS 或 DOUBAN_PIPELINE_EXCLUDED_TYPE_IDS"
-        return f"分类 {state['type_id']} 不在处理范围内，{remedy}"
+        return f"分类 {outside[0]} 不在处理范围内，{remedy}"
     return None
 
 

@@ -34,6 +34,7 @@ from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, TaskStage, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import (
+    LOCKED_ONLY,
     OPEN,
     ORDERED_INTRO_PRIORITY,
     ORDERED_PRIORITY,
@@ -41,8 +42,6 @@ from douban_pipeline.douban.store.tasks import (
     Task,
     shard_of,
 )
-
-_LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
 
 
 class TaskQueue:
@@ -226,7 +225,7 @@ class TaskQueue:
         One that has written something already, a lock, is never called refused: it says what was not done.
         """
         state = DecisionState.APPLIED if done else DecisionState.REFUSED
-        remark = note if done else f"{_LOCKED_ONLY}{note}"
+        remark = note if done else f"{LOCKED_ONLY}{note}"
         connection.execute(self._settle, {**known, "settled_as": state, "remark": remark[:500]})
 
     # Built once: a run finishes tasks by the thousand, and putting a statement together costs more than sending it.

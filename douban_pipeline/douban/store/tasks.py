@@ -16,6 +16,12 @@ FAILURES_FOR_A_PERSON = 5
 
 OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
 
+LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
+"""Beginning of what is noted of an ordered sync that was not made, though the lock that goes with it was set."""
+
+OUT_OF_SCOPE = "分类不在处理范围内"
+"""Why a task is closed, or none queued."""
+
 # What the payload of a task holds that a person's decision queued.
 DECISION = "decision_id"
 FRESH = "fresh"

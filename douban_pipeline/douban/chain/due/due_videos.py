@@ -37,14 +37,11 @@ from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import OPEN, NewTask
+from douban_pipeline.douban.store.tasks import OPEN, OUT_OF_SCOPE, NewTask
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, NO_LONGER_IGNORED, cms_locked, refuse_pending
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
-
-
-_OUT_OF_SCOPE = "分类不在处理范围内"
 
 
 class Scope(enum.Enum):
@@ -123,8 +120,8 @@ class DueVideos:
 
         def close(connection: Connection) -> None:
             for task_id, vod_id in strays:
-                queue.cancel(connection, task_id, _OUT_OF_SCOPE)
-                refuse_pending(connection, self.tables, vod_id, _OUT_OF_SCOPE)
+                queue.cancel(connection, task_id, OUT_OF_SCOPE)
+                refuse_pending(connection, self.tables, vod_id, OUT_OF_SCOPE)
 
         run_transaction(self.engine, close)
         return len(strays)

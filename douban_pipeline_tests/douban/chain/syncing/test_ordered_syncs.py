@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.deciding.open_orders import open_orders
+from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.chain.syncing.test_decisions import changes_of, run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
@@ -161,3 +162,25 @@ def test_an_order_waits_out_a_dry_run(synced):
     synced.clock.advance(days=1, minutes=1)
     run_decisions(synced, 5, applied=1)
     assert synced.cms(5, "vod_douban_score") == (Decimal("7.9"),)
+
+
+@pytest.mark.parametrize("lock", [False, True])
+def test_an_order_about_a_video_that_the_cms_just_moved_out_of_scope_is_refused_and_waits_for_no_task(synced, lock):
+    """Our state still has the former category: intake comes later."""
+    excluded = synced.under(excluded_type_ids="7")
+    synced.library.set_cms(5, type_id=7)
+    decide(synced.library, 5, "sync_now", WHALE["id"], lock=lock)
+    run_decisions(excluded, 5, refused=1)
+    [(state, reason)] = decisions(synced.library, "state", "state_reason")
+    assert (state, reason.partition("，")[0]) == ("refused", "分类 7 不在处理范围内")
+    assert synced.library.state(5)["douban_id_locked"] is False
+
+
+def test_an_order_whose_lock_was_written_by_a_run_that_died_does_not_wait_for_a_task_that_never_comes(synced):
+    decision_id = decide(synced.library, 5, "sync_now", WHALE["id"], lock=True)
+    lock = Change(5, "sync_now", {}, {}, {"douban_id_locked": True}, operator="小王", decision_id=decision_id)
+    synced.library.change_log("died").write([lock])
+    synced.library.set_cms(5, type_id=7)
+    run_decisions(synced.under(excluded_type_ids="7"), 5, applied=1)
+    [(state, reason)] = decisions(synced.library, "state", "state_reason")
+    assert (state, reason) == ("applied", "豆瓣 ID 已锁定，但未同步：分类不在处理范围内")
