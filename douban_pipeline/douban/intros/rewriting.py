@@ -27,6 +27,7 @@ from douban_pipeline.douban.sources.errors import SOURCE_DOWN
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
+from douban_pipeline.douban.writes.changes import PIPELINE
 from douban_pipeline.douban.writes.refusals import OVERRIDE_CMS_LOCK, cms_lock_refusal, subject_refusal
 
 
@@ -117,6 +118,8 @@ def _problems(
         yield "DOUBAN_PIPELINE_DRY_RUN=true 时不写入：请保留 dry_run: true，或关闭演练模式"
     if not reviewer.strip():
         yield "reviewer: 请填写你的名字"
+    elif reviewer.strip().casefold() == PIPELINE:
+        yield f"reviewer: {PIPELINE} 代表自动写入，请填写你的名字"
     if not vod_ids:
         yield "vod_ids: 至少填写一部影片"
     for vod_id, times in Counter(vod_ids).items():

@@ -122,7 +122,7 @@ def _plain_problems(request: RevertRequest) -> Iterator[str]:
         # Who only looks signs nothing.
         if not request.dry_run and not getattr(request, name).strip():
             yield f"请填写 {name}：撤销会以此记入日志"
-    if request.operator.strip() == PIPELINE:
+    if request.operator.strip().casefold() == PIPELINE:
         yield f"operator 不能是 {PIPELINE}：撤销是人的决定，请填写您的名字"
     if len(request.operator.strip()) > MOST_NAME:
         yield f"operator 最多 {MOST_NAME} 个字符"

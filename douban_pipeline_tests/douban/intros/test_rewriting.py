@@ -167,6 +167,9 @@ def test_all_that_is_wrong_is_said_at_once_and_nobody_is_asked(room):
         "DOUBAN_PIPELINE_DRY_RUN=true 时不写入",
     ):
         assert problem in failure
+    # In the name of what is automatic, a rewritten locked text would be a breach that stops the chain.
+    named = house.under(dry_run=False).redo(4, reviewer="Pipeline")
+    assert "reviewer: pipeline 代表自动写入，请填写你的名字" in Run(named).failure
     empty = house.under(ai_intros=False, openrouter_api_key="").redo()
     assert "vod_ids: 至少填写一部影片" in Run(empty).failure
     assert "AI 简介未开启" in Run(empty).failure

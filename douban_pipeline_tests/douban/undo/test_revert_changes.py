@@ -283,6 +283,7 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
             ],
         ),
         ({"operator": "pipeline", "change_ids": [1]}, ["operator 不能是 pipeline"]),
+        ({"operator": "Pipeline ", "change_ids": [1]}, ["operator 不能是 pipeline"]),
         ({"operator": "王" * 65, "change_ids": [1]}, ["operator 最多 64 个字符"]),
         ({}, ["请至少填写一项"]),
         (
