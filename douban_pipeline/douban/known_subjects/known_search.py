@@ -6,6 +6,7 @@ An empty answer proves nothing.
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from douban_pipeline.douban.known_subjects.name_index import NameIndex
 
 _LOG = logging.getLogger(__name__)
+_DAMAGED = (sqlite3.Error, LookupError, TypeError, ValueError)
+"""What searching a damaged file may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,12 @@ class KnownSubjects:
         names = (*suggest_queries(video), *video.aliases)
         hits: dict[int, Hit] = {}
         for index in self.indexes:
-            for subject in index.find(names, year=video.year, limit=MOST_HITS):
+            try:
+                found = index.find(names, year=video.year, limit=MOST_HITS)
+            except _DAMAGED as error:
+                _LOG.warning("an index of subjects is damaged and not used: %s: %s", type(error).__name__, error)
+                continue
+            for subject in found:
                 hits.setdefault(subject.douban_id, _hit(subject))
         made = min((index.contents.built_at for index in self.indexes), default=datetime.now(UTC))
         return SearchAnswer(tuple(hits.values()), snapshots=(), requests=0, fetched_at=made, provider=PROVIDER)

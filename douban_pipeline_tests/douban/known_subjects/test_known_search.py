@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -111,6 +113,18 @@ def test_an_index_that_cannot_be_read_is_passed_over_with_a_warning(tmp_path, ca
     with caplog.at_level(logging.WARNING):
         assert open_known_subjects(path) is None
     assert "index load FILE" in caplog.text
+
+
+def test_a_damaged_index_fails_no_video(stage, tmp_path, caplog):
+    scenario = stage([row_of(RIVER, 4)], FILMS)
+    path = tmp_path / "loaded.sqlite"
+    build(path, [NAMED], {"dump": 1})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE pair")
+    with caplog.at_level(logging.WARNING):
+        found = finder(scenario, known=open_known_subjects(path)).find(facts(scenario, 4))
+    assert ids(found) == [RIVER["id"]], "the search found it"
+    assert "damaged" in caplog.text
 
 
 def test_runs_use_the_index_unless_the_settings_want_none(stage):

@@ -99,15 +99,13 @@ class Newcomers:
             if each.newcomer_id in rows:
                 report.taken.append((each, rows[each.newcomer_id]))
                 done.append(each)
-            elif each.seen_at < self._now - DAYS * _DAY:
-                report.given_up += 1
-                done.append(each)
-            else:
+            elif each.seen_at >= self._now - DAYS * _DAY:
                 report.waiting += 1
         report.searched_again = self._search_again(
             sorted({vod_id for each, ids in report.taken if not each.changed for vod_id in ids})
         )
         self._note_taken(engine, done)
+        report.given_up = self._give_up(engine)
         return report
 
     def _engine(self) -> Engine | None:
@@ -170,6 +168,11 @@ class Newcomers:
         for some in chunks(done):
             given = [{"key": each.newcomer_id, "seen": each.seen_at} for each in some]
             run_statement(engine, statement, given)
+
+    def _give_up(self, engine: Engine) -> int:
+        """End the wait of all that is older than a week, also of what was not looked at; return how many."""
+        late = update(newcomer).where(newcomer.c.taken_at.is_(None), newcomer.c.seen_at < self._now - DAYS * _DAY)
+        return run_statement(engine, late.values(taken_at=self._now))
 
 
 def _same(name: str) -> str:

@@ -92,6 +92,17 @@ def test_what_the_collector_does_not_bring_is_given_up_after_a_week(library):
     assert take(library).waiting == 0
 
 
+def test_the_wait_ends_also_for_what_was_not_looked_at(library, monkeypatch):
+    monkeypatch.setattr(newcomers, "MOST", 1)
+    told(library, "没有的片", "也没有的片", "还是没有的片")
+    assert take(library).waiting == 1
+    library.clock.advance(days=newcomers.DAYS, hours=1)
+    told(library, "狂飙")
+    report = take(library)
+    assert ([each.name for each, _ in report.taken], report.given_up) == (["狂飙"], 3)
+    assert take(library).given_up == 0
+
+
 def test_one_that_changes_while_it_is_taken_is_taken_again(library):
     told(library, "繁花")
 
