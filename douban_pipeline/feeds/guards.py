@@ -94,9 +94,9 @@ def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[Fe
         yield FeedBreach("", "全部来源", f"一天 {checks} 次抓取，命中率 {100 * share:.1f}%，{found}")
 
 
-def duplicate_entries(_services: FeedsServices, connection: Connection) -> Iterable[FeedBreach]:
-    """Return entries that are stored twice."""
+def duplicate_entries(services: FeedsServices, connection: Connection) -> Iterable[FeedBreach]:
+    """Return entries that are stored twice, one of them within a day."""
     return [
         FeedBreach("", row.source_id, f"{row.times} 条相同的条目：{row.title[:100]}")
-        for row in entries.duplicates(connection, _MOST)
+        for row in entries.duplicates(connection, services.now() - _DAY, _MOST)
     ]

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
 from douban_pipeline.feeds import following, guards
@@ -19,7 +19,7 @@ from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.reviewing import drop_old, review
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import entries
-from douban_pipeline.feeds.store.tables import newcomer, snapshot, stats
+from douban_pipeline.feeds.store.tables import entry, newcomer, snapshot, stats
 from douban_pipeline.feeds.types import Entry, PollOutcome
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, given_settings, hourly, stage
 
@@ -374,3 +374,21 @@ def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: s
         assert counted == (polls, answers)
         assert polls == 4
         assert answers >= 2
+
+
+def test_the_same_entry_under_another_guid_is_told_of_for_a_day(tmp_path: Path) -> None:
+    with stage(tmp_path, channels(news=Channel("rss", hourly(1)))) as at:
+        [news] = at.follow("news")
+        at.poll()
+        [stored] = at.entries(news)
+        at.clock.at += 30 * DAY
+        with at.services.engine.begin() as connection:
+            again = {**stored, "guid": "other", "guid_hash": "f" * 64, "found_at": at.services.now()}
+            del again["entry_id"]
+            connection.execute(insert(entry), again)
+            [breach] = guards.duplicate_entries(at.services, connection)
+            assert breach.source == news
+            assert breach.what.startswith("2 条相同的条目")
+        at.clock.at += 2 * DAY
+        with at.services.engine.connect() as connection:
+            assert not guards.duplicate_entries(at.services, connection)

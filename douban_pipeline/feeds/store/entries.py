@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
@@ -165,11 +165,21 @@ def publication_seconds(connection: Connection, source_ids: Sequence[str], since
     return found
 
 
-def duplicates(connection: Connection, most: int) -> list[Row[Any]]:
-    """Return duplicate entries: the same title, link and time in one source under different guids."""
+def duplicates(connection: Connection, since: int, most: int) -> list[Row[Any]]:
+    """Return entries of which one was found since a moment: same title, link and time in one source, other guids.
+
+    Found by indexes, since entries are kept for ever.
+    """
+    recent = (
+        select(entry.c.source_id, entry.c.link_hash)
+        .where(entry.c.found_at >= since, entry.c.link_hash != "")
+        .distinct()
+        .subquery("recent")
+    )
+    same = and_(entry.c.source_id == recent.c.source_id, entry.c.link_hash == recent.c.link_hash)
     query = (
         select(entry.c.source_id, func.count().label("times"), func.max(entry.c.title).label("title"))
-        .where(entry.c.link_hash != "")
+        .join_from(recent, entry, same)
         .group_by(entry.c.source_id, entry.c.link_hash, entry.c.content_hash, entry.c.published_at)
         .having(func.count() > 1)
         .limit(most)
@@ -192,7 +202,8 @@ def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
 
 
 def counts(connection: Connection, now: int) -> dict[str, int]:
-    """Return the number of entries in total, found within a day, and without a time of their own."""
+    """Return the number of entries in total, found within a day, and those of them without a time of their own."""
+    recent = entry.c.found_at >= now - 86_400
 
     def number(*where: Any) -> int:
         return int(connection.execute(select(func.count()).select_from(entry).where(*where)).scalar_one())
@@ -200,7 +211,7 @@ def counts(connection: Connection, now: int) -> dict[str, int]:
     waiting = select(func.count()).select_from(newcomer).where(newcomer.c.taken_at.is_(None))
     return {
         "entries": number(),
-        "found_in_a_day": number(entry.c.found_at >= now - 86_400),
-        "without_time": number(entry.c.dated.is_(False)),
+        "found_in_a_day": number(recent),
+        "of_them_without_time": number(recent, entry.c.dated.is_(False)),
         "videos_waiting": int(connection.execute(waiting).scalar_one()),
     }
