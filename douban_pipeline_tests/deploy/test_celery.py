@@ -106,10 +106,9 @@ def test_the_clusters_objects_run_our_commands_with_the_images_secret_and_few_ri
         if item["kind"] == "Deployment":
             assert item["spec"]["selector"]["matchLabels"] == item["spec"]["template"]["metadata"]["labels"]
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-            for given in container.get("env", []):
-                assert given["name"].removeprefix(ServeSettings.model_config["env_prefix"]).lower() in (
-                    ServeSettings.model_fields
-                )
+            prefix = ServeSettings.model_config["env_prefix"]
+            known = {"FORWARDED_ALLOW_IPS", *(f"{prefix}{name}".upper() for name in ServeSettings.model_fields)}
+            assert {given["name"] for given in container.get("env", [])} <= known, "the service's own, and uvicorn's"
     assert commands == [["douban-pipeline", name] for name in ("setup", "serve", "comment-worker")]
     assert {command for _, command in commands} <= set(typer.main.get_command(app).commands)
 
