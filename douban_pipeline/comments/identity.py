@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from sqlalchemy import Connection, column, select
 from sqlalchemy import table as sql_table
 
-from douban_pipeline.comments.types import Actor
+from douban_pipeline.comments.types import BIGGEST_ID, Actor
 
 _LEEWAY_SECONDS = 60
 
@@ -43,7 +43,7 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
     if isinstance(claims.get("nbf"), int | float) and claims["nbf"] - _LEEWAY_SECONDS > moment:
         raise TokenError("令牌尚未生效")
     subject = str(claims.get("sub", ""))
-    if not subject.isdecimal() or not 0 < int(subject) < 2**63:
+    if not subject.isdecimal() or not 0 < int(subject) <= BIGGEST_ID:
         raise TokenError("令牌没有说明是谁")
     user_id = int(subject)
     level = claims.get("level", 0)

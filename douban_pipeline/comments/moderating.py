@@ -108,9 +108,11 @@ def refuse_repeated(
     keys = {_key(_requests(batch, undo), each.comment_id): each.comment_id for each in planned}
     repeated = comments_of_requests(connection, keys.keys()).keys()
     known = {keys[key] for key in repeated}
-    told = f"批次「{batch}」已{'撤销过' if undo else '处理过'}这条评论"
-    told += "" if undo else "；要再处理请换一个批次名"
-    return [replace(each, refusal=told) if each.comment_id in known and not each.refusal else each for each in planned]
+    refusal = f"批次「{batch}」已{'撤销过' if undo else '处理过'}这条评论"
+    refusal += "" if undo else "；要再处理请换一个批次名"
+    return [
+        replace(each, refusal=refusal) if each.comment_id in known and not each.refusal else each for each in planned
+    ]
 
 
 def apply_status(

@@ -90,12 +90,16 @@ class CommentsServices:
         if not url:
             return None
         client = Redis.from_url(url, socket_timeout=_PUBLISH_SECONDS, socket_connect_timeout=_PUBLISH_SECONDS)
-        return HeatLists(client, self.settings.redis_prefix)
+        lists = HeatLists(client, self.settings.redis_prefix)
+        self._opened.callback(lists.close)
+        return lists
 
     @cached_property
     def others(self) -> OtherDatabases:
         """Databases of other systems' tables and of the CMS; closed together with these services."""
-        return OtherDatabases(self.engine, self.settings.tables_url)
+        others = OtherDatabases(self.engine, self.settings.tables_url)
+        self._opened.callback(others.close)
+        return others
 
     def wake_workers(self) -> None:
         """Notify workers that events wait; without Redis, workers find them by polling."""
@@ -106,15 +110,17 @@ class CommentsServices:
     def plugs(self) -> SitePlugs:
         """Other services of the site: friends and badges."""
         settings = self.settings
-        return SitePlugs(
+        plugs = SitePlugs(
             friends_url=settings.friends_url,
             decorations_url=settings.decorations_url,
             token=settings.plug_token.get_secret_value(),
             seconds=settings.plug_seconds,
         )
+        self._opened.callback(plugs.close)
+        return plugs
 
     def _follower(self, lists: RedisLists) -> ListFollower:
-        return ListFollower(self.engine, lists, told=self.settings.follow == "events")
+        return ListFollower(self.engine, lists, by_events=self.settings.follow == "events")
 
     def binlog_reader(self) -> BinlogReader | None:
         """Return the reader that updates lists from the binary log; None where they follow events or without Redis.
@@ -183,12 +189,6 @@ class CommentsServices:
         """Close what was opened."""
         self._opened.close()
         self.engine.dispose()
-        if "others" in self.__dict__:
-            self.others.close()
-        if "plugs" in self.__dict__:
-            self.plugs.close()
-        if "heat_lists" in self.__dict__ and self.heat_lists is not None:
-            self.heat_lists.close()
 
 
 def open_services(settings: CommentsSettings, role: str, clock: Clock | None = None) -> CommentsServices:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
@@ -46,29 +46,35 @@ def write_day(services: DigestServices, day: date) -> str:
     Neither a full disk nor a page that cannot be made may hold back a message: the page is rewritten when the day's
     next slot ends, or by the watchdog.
     """
-    try:
+
+    def write() -> None:
         with reading(services.engine) as connection:
             view, index = day_view(services, connection, day), day_entries(services, connection)
         write_pages(services.reports, view, index, services.settings.zone)
-    except ReportFileError as error:
-        return f"日报页没有写成：{error}"
-    except Exception as error:
-        logger.exception("the page of %s cannot be made", day)
-        return f"日报页没有写成：{type(error).__name__}，见日志"
-    return ""
+
+    return _problem(write, "日报页", f"the page of {day}")
 
 
 def write_slot(services: DigestServices, run_id: int) -> str:
     """Write the pages of a slot's analyses; return the problem, empty for none."""
-    try:
+
+    def write() -> None:
         with reading(services.engine) as connection:
             views = _analyses(services, connection, analysis_result.c.run_id == run_id)
         write_analyses(services.reports, views, services.settings.zone)
+
+    return _problem(write, "分析页", f"the pages of slot run {run_id}")
+
+
+def _problem(write: Callable[[], None], page: str, logged: str) -> str:
+    """Write pages; return why they are not written, empty if they are."""
+    try:
+        write()
     except ReportFileError as error:
-        return f"分析页没有写成：{error}"
+        return f"{page}没有写成：{error}"
     except Exception as error:
-        logger.exception("the pages of slot run %s cannot be made", run_id)
-        return f"分析页没有写成：{type(error).__name__}，见日志"
+        logger.exception("%s cannot be made", logged)
+        return f"{page}没有写成：{type(error).__name__}，见日志"
     return ""
 
 

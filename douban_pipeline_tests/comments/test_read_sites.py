@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from sqlalchemy import make_url, text
@@ -91,8 +92,11 @@ class Pair:
         return [item["id"] for item in found["items"]], found["notice"]
 
     def states(self) -> dict[str, bool]:
-        found = self.place.call("GET", "/admin/state", ADMIN).json()["sites"]
-        return {site["name"]: site["down"] for site in found}
+        return {site["name"]: site["down"] for site in self.found()}
+
+    def found(self) -> list[dict[str, Any]]:
+        """Return what the service tells operators of its sites."""
+        return list(self.place.call("GET", "/admin/state", ADMIN).json()["sites"])
 
 
 @contextmanager
@@ -177,7 +181,7 @@ def test_one_that_was_never_filled_is_passed_over(tmp_path):
         root = place.publish(2, film, "根")
         place.work()
         assert sites.page(film) == ([root], None)
-        behind = {site["name"]: site["behind"] for site in place.call("GET", "/admin/state", ADMIN).json()["sites"]}
+        behind = {site["name"]: site["behind"] for site in sites.found()}
         assert behind["near"] is None
         assert behind["far"] is not None
 

@@ -26,17 +26,17 @@ class ListFollower:
     Args:
         engine: Database of the tables.
         lists: The lists.
-        told: Whether events update lists; False where the binary log does, see `caching.binlog`.
+        by_events: Whether events update lists; False where the binary log does, see `caching.binlog`.
     """
 
-    def __init__(self, engine: Engine, lists: RedisLists, *, told: bool = True) -> None:
-        self._engine, self._lists, self._told = engine, lists, told
+    def __init__(self, engine: Engine, lists: RedisLists, *, by_events: bool = True) -> None:
+        self._engine, self._lists, self._by_events = engine, lists, by_events
         self._missed: set[ListName] = set()
 
     def follow(self, applied: Sequence[PendingEvent]) -> None:
         """Update the existing lists for comments that events touched."""
         sections: dict[int, set[int]] = {}
-        for event in applied if self._told else ():
+        for event in applied if self._by_events else ():
             if event.touched and not event.refusal:
                 sections.setdefault(event.section_id, set()).update(event.touched)
         for section_id, touched in sections.items():

@@ -39,7 +39,7 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class OpenTasks:
-    """Open tasks of one type and status, and of one stage where stages are told apart.
+    """Open tasks of one type and status, and of one stage if they are counted by stage.
 
     Attributes:
         task_type: Their type.
