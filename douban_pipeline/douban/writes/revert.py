@@ -1,8 +1,9 @@
 """Reverts writes through the change log; `revert_selection` selects them.
 
-A value is reverted only if it is still as it was written. Values that a person or the CMS changed, or that were locked,
-are left alone and listed. Reverting a link also reverts the fields and the intro written from its subject; restoring a
-link restores the intro that was reverted with it. A revert is itself a logged batch that can be reverted.
+A value is reverted only if it is still as it was written, and no later change wrote it. Values that a person or the CMS
+changed, or that were locked, are left alone and listed. Reverting a link also reverts the fields and the intro written
+from its subject; restoring a link restores the intro that was reverted with it. A revert is itself a logged batch that
+can be reverted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.changes import REVERT, SYNC, Change
+from douban_pipeline.douban.writes.changes import RESTORE, REVERT, SYNC, Change
 from douban_pipeline.douban.writes.intro_changes import current_intros, withdrawn_intros
 from douban_pipeline.douban.writes.revert_plan import RevertedChange, RevertStep, VideoRows, plan_revert
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection, SelectedChange, TooManyError, select_changes
@@ -155,7 +156,34 @@ def _current_rows(connection: Connection, change_log: ChangeLog, vod_ids: Sequen
     """Return the current rows of the videos that exist."""
     rows = change_log.cms.rows(connection, vod_ids)
     states = state_rows(connection, change_log.tables, vod_ids)
-    return {vod_id: VideoRows(rows[vod_id], states[vod_id]) for vod_id in rows if vod_id in states}
+    writers = _writers(connection, change_log, list(rows))
+    return {
+        vod_id: VideoRows(rows[vod_id], states[vod_id], writers.get(vod_id, {})) for vod_id in rows if vod_id in states
+    }
+
+
+def _writers(
+    connection: Connection, change_log: ChangeLog, vod_ids: Sequence[int]
+) -> dict[int, dict[str, frozenset[int]]]:
+    """Return, by video and column, the changes that wrote it and that no revert undid.
+
+    A restore writes again what an earlier change wrote, so that the earlier one counts.
+    """
+    log = change_log.tables.log
+    wanted = (log.c.change_id, log.c.vod_id, log.c.action, log.c.reverts_change_id, log.c.old_values, log.c.new_values)
+    query = select(*wanted).where(log.c.vod_id.in_(vod_ids), log.c.state == ChangeState.APPLIED)
+    found: dict[int, dict[str, frozenset[int]]] = {}
+    undone: list[tuple[int, str, int]] = []
+    for change_id, vod_id, action, target, old, new in connection.execute(query):
+        of_video = found.setdefault(vod_id, {})
+        for column in (column for column, value in new.items() if old.get(column) != value):
+            if target is not None:
+                undone.append((vod_id, column, target))
+            elif action != RESTORE:
+                of_video[column] = of_video.get(column, frozenset()) | {change_id}
+    for vod_id, column, target in undone:
+        found[vod_id][column] = found[vod_id].get(column, frozenset()) - {target}
+    return found
 
 
 def _add_what_goes_along(

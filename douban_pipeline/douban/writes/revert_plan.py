@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -50,14 +50,28 @@ class RevertedChange:
 
 @dataclass(frozen=True, slots=True)
 class VideoRows:
-    """The current rows of a video: its CMS row and our state row."""
+    """The current rows of a video, and who wrote them.
+
+    Attributes:
+        row: Its CMS row.
+        state: Our state row.
+        writers: By column, the changes that wrote it and that no revert undid.
+    """
 
     row: Mapping[Any, Any]
     state: Mapping[Any, Any]
+    writers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def after(self, step: RevertStep) -> VideoRows:
         """Return the rows as they are once ``step`` is done."""
-        return VideoRows({**self.row, **step.new}, {**self.state, **step.state}) if step.writes else self
+        if not step.writes:
+            return self
+        undone = {column: self.writers.get(column, frozenset()) - {step.result.change_id} for column in step.new}
+        return VideoRows({**self.row, **step.new}, {**self.state, **step.state}, {**self.writers, **undone})
+
+    def written_after(self, change_id: int) -> set[str]:
+        """Return the columns that a later change wrote: an equal value in them is not the one of this change."""
+        return {column for column, writers in self.writers.items() if max(writers, default=0) > change_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +111,8 @@ def plan_revert(
     by_machine = row["operator"] == PIPELINE and row["action"] != RESTORE
     locked = _locked_since(row, current.state)
     confirmed = _confirmed_since(row, current.state) if by_machine else set()
-    kept = locked | confirmed
-    restored = [column for column in new if current.row[column] == new[column] and column not in kept]
+    kept_or_later = locked | confirmed | current.written_after(row["change_id"])
+    restored = [column for column in new if current.row[column] == new[column] and column not in kept_or_later]
     before, moved_on = _state_before(row, current.state)
     # What a lock only noted is no write to be reverted; but where the lock comes back, so must what it noted.
     locks_again = bool(before.get("intro_locked"))

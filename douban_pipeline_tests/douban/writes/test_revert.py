@@ -123,6 +123,26 @@ def test_a_change_that_a_later_one_covers_is_not_dug_out_from_under_it(library):
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
+def test_a_value_that_a_later_change_wrote_again_is_not_the_one_of_the_first(library, dry_run):
+    both = {"vod_douban_id": 1, "vod_year": "1994"}
+    [first] = write(library, changed(library, new=both, operator="李", automatic=False))
+    write(library, changed(library, new={"vod_douban_id": 0}, operator="王", automatic=False), batch_id="others")
+    write(library, changed(library, new={"vod_douban_id": 1}, operator="王", automatic=False), batch_id="others")
+    before, state = library.row(7), library.state(7)
+
+    [undone] = take_back(library, first, dry_run=dry_run)
+    assert (undone.restored, undone.skipped, undone.reason) == (("vod_year",), ("vod_douban_id",), "之后已被改动")
+    assert library.row(7) == before | ({} if dry_run else {"vod_year": "2024"})
+    assert library.state(7)["vod_douban_id"] == state["vod_douban_id"] == 1
+
+    # Once the later ones are reverted, it is the last that wrote the value.
+    results = take_back(library, batch_id="others", dry_run=dry_run)
+    assert [result.skipped for result in results] == [(), ()]
+    [undone] = take_back(library, first)
+    assert undone.restored == (("vod_year",) if dry_run else ("vod_douban_id",))
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
 def test_what_somebody_changed_since_is_left_and_listed(library, dry_run):
     [change_id] = write(library, changed(library))
     library.set_cms(7, vod_name="站长改的", vod_area="美国 ", vod_total=13)
