@@ -31,6 +31,9 @@ UNJUDGED = "尚未核对"
 UNWRITTEN = "通过核对，尚未写入"
 """Reason of a text that passed the guard and is not written yet."""
 
+_SETTLED = (IntroState.WRITTEN, IntroState.WITHDRAWN)
+"""States that only the change that wrote the text alters."""
+
 PREVIEW_AGE = timedelta(days=1)
 """How long a text that was shown to a person may be written unchanged."""
 
@@ -169,7 +172,9 @@ class IntroLedger:
         def change(connection: Connection) -> bool:
             if task_id is not None and self.queue is not None and not self.queue.holds(connection, task_id):
                 return False
-            connection.execute(update(self.intro).where(self.intro.c.intro_id == intro_id).values(**values))
+            # A run that lost the task may have written the text since.
+            this = (self.intro.c.intro_id == intro_id, self.intro.c.state.not_in(_SETTLED))
+            connection.execute(update(self.intro).where(*this).values(**values))
             return True
 
         return run_transaction(self.engine, change)

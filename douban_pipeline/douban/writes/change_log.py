@@ -246,7 +246,8 @@ class ChangeLog:
         for outcome in settled:
             change = outcome.change
             if change.action == INTRO:
-                intro_changes.follow(connection, self.tables, outcome.change_id, outcome.state, outcome.reason)
+                said = (outcome.change_id, outcome.state, outcome.reason)
+                intro_changes.follow(connection, self.tables, *said, intro_id=change.intro_id)
             if outcome.state is not ChangeState.APPLIED:
                 continue
             decided = decided_since.get(outcome.change_id, set())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, true, update
+from sqlalchemy import Connection, exists, select, true, update
 
 from douban_pipeline.douban.store.states import ChangeState, IntroState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
@@ -26,6 +26,8 @@ _FATE = {
 }
 """What becomes of an intro with its change. One whose write did not happen for want of time still may be written."""
 
+_MAY_HAVE_WRITTEN = (ChangeState.PREPARED, ChangeState.APPLIED, ChangeState.REVERTED)
+
 
 @dataclass(frozen=True, slots=True)
 class CurrentIntro:
@@ -37,17 +39,40 @@ class CurrentIntro:
 
 
 def attach(connection: Connection, tables: OwnTables, intro_id: int, change_id: int) -> None:
-    """Note which change is about to write an intro."""
+    """Note which change is about to write an intro; one that wrote it, or may still have, stays noted."""
+    intro, log = tables.intro, tables.log
+    wrote = exists().where(log.c.change_id == intro.c.change_id, log.c.state.in_(_MAY_HAVE_WRITTEN))
+    this = (intro.c.intro_id == intro_id, ~wrote)
+    connection.execute(update(intro).where(*this).values(change_id=change_id))
+
+
+def follow(
+    connection: Connection,
+    tables: OwnTables,
+    change_id: int,
+    state: ChangeState,
+    reason: str = "",
+    *,
+    intro_id: int | None = None,
+) -> None:
+    """Store the outcome of a change with the intro that it wrote, if it wrote one.
+
+    Args:
+        connection: A transaction.
+        tables: Our tables.
+        change_id: The change.
+        state: Its outcome.
+        reason: Why it was refused.
+        intro_id: The intro that it was to write, where that is known: another change of the same text may be noted.
+    """
+    if state not in _FATE:
+        return
     intro = tables.intro
-    connection.execute(update(intro).where(intro.c.intro_id == intro_id).values(change_id=change_id))
-
-
-def follow(connection: Connection, tables: OwnTables, change_id: int, state: ChangeState, reason: str = "") -> None:
-    """Store the outcome of a change with the intro that it wrote, if it wrote one."""
-    if state in _FATE:
-        intro = tables.intro
-        values = {"state": _FATE[state], "reason": reason[:500]}
-        connection.execute(update(intro).where(intro.c.change_id == change_id).values(**values))
+    this = intro.c.change_id == change_id
+    if state is ChangeState.APPLIED and intro_id is not None:
+        this = intro.c.intro_id == intro_id
+    values = {"state": _FATE[state], "reason": reason[:500], "change_id": change_id}
+    connection.execute(update(intro).where(this).values(**values))
 
 
 def current_intros(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> list[CurrentIntro]:

@@ -36,9 +36,9 @@ def record(ledger, vod_id=4, text="一段简介", **given):
     return intro_id
 
 
-def write(library, intro_id):
+def write(library, intro_id, state="written"):
     intro = library.tables.intro
-    library.execute(sa.update(intro).where(intro.c.intro_id == intro_id).values(state="written"))
+    library.execute(sa.update(intro).where(intro.c.intro_id == intro_id).values(state=state))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,17 @@ def test_an_answer_is_noted_once_with_its_last_judgement(library):
     assert ledger.of_run("other") == []
 
 
+@pytest.mark.parametrize("refused", [(), [Violation("near_copy", "太像")]])
+def test_a_text_that_was_written_since_is_not_judged_again(library, refused):
+    ledger = ledger_of(library)
+    intro_id = record(ledger, snapshot_id=7)
+    write(library, intro_id)
+    record(ledger, snapshot_id=7, refused=refused)
+    ledger.refuse(intro_id, "影片已被忽略")
+    [row] = ledger.of_run("run")
+    assert row["state"] == "written"
+
+
 def test_only_written_intros_of_other_videos_are_near(library):
     ledger = ledger_of(library)
     texts = {4: "甲", 5: "乙", 6: "丙", 7: "丁"}
@@ -98,7 +109,7 @@ def test_only_written_intros_of_other_videos_are_near(library):
     assert ledger.texts_near((1, 2, 3), vod_id=99, before=ids[5]) == ["甲"]
     assert ledger.texts_near((-1,), vod_id=99) == []
     assert ledger.texts_near((), vod_id=99) == []
-    ledger.refuse(ids[5], "不写")
+    write(library, ids[5], state="withdrawn")
     assert sorted(ledger.texts_near((3, 4), vod_id=99)) == ["甲"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline_tests.douban.intros.room import linked, mark_synced
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
@@ -80,3 +81,34 @@ def test_a_link_that_changes_in_the_very_moment_of_the_write_takes_the_intro_alo
     assert house.content(4) == BEFORE
     mark_synced(house.library, 4)
     assert house.failed_guards() == {}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [pytest.param(IntroLedger, "keep_marks", id="unprepared"), pytest.param(ChangeLog, "_prepare", id="prepared")],
+)
+def test_a_run_that_comes_too_late_with_the_text_of_another_leaves_the_intro_to_its_change(
+    room_everywhere, monkeypatch, owner, name
+):
+    house = room_everywhere(linked(RIVER, 4))
+    real, others = getattr(owner, name), []
+
+    def overtaken(*given, **named):
+        result = real(*given, **named)
+        if not others:
+            others.append(None)
+            # It was silent for longer than a lease lasts, and another run did the work.
+            house.clock.advance(minutes=16)
+            others[0] = house.run(4)
+        return result
+
+    monkeypatch.setattr(owner, name, overtaken)
+    metadata = house.run(4)
+    assert (metadata["written"], others[0]["written"]) == (0, 1)
+    [change] = [change for change in house.changes() if change["state"] == "applied"]
+    assert telling(house.intros(), "state", "change_id") == [("written", change["change_id"])]
+    assert house.failed_guards() == {}
+    # So it goes with its link.
+    change_in_cms(house, WHALE["id"])
+    assert house.run()["withdrawn"] == 1
+    assert house.content(4) == BEFORE

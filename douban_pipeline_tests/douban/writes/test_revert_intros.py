@@ -113,6 +113,49 @@ def tell_with(library, kind):
     library.change_log(kind=kind, owner=dead_owner()).write([change])
 
 
+def test_what_a_run_of_another_machine_wrote_before_it_died_stays_the_intros_change(library):
+    class Dying(ChangeLog):
+        def _settle(self, *_):
+            raise KeyboardInterrupt
+
+    intro = {"vod_id": 7, "shard": 7, "douban_id": WRONG, "run_id": "run", "state": "preview"}
+    intro |= {"prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
+    library.execute(sa.insert(library.tables.intro).values(intro))
+    old = {"vod_content": library.row(7)["vod_content"]}
+    state = {"intro_locked": True, "intro_lock_time": START}
+    change = Change(7, "intro", old, {"vod_content": "新"}, state, intro_id=intros(library)[0]["intro_id"])
+    with pytest.raises(KeyboardInterrupt):
+        library.change_log(kind=Dying, owner="run@elsewhere:1").write([change])
+    # Whether it is alive cannot be known yet; the run that has the task by now writes the same text from the archive.
+    [outcome] = library.change_log("next").write([change])
+    assert outcome.state is ChangeState.REFUSED
+    library.clock.advance(hours=2)
+    library.change_log("next").reconcile()
+    first, second = library.log()
+    assert (first["state"], second["state"]) == ("applied", "refused")
+    [intro] = intros(library)
+    assert (intro["state"], intro["change_id"]) == ("written", first["change_id"])
+
+
+def test_of_two_changes_with_one_text_the_one_that_wrote_it_stays_noted(library):
+    intro = {"vod_id": 7, "shard": 7, "douban_id": WRONG, "run_id": "run", "state": "preview"}
+    intro |= {"prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
+    library.execute(sa.insert(library.tables.intro).values(intro))
+    old = {"vod_content": library.row(7)["vod_content"]}
+    change = Change(7, "intro", old, {"vod_content": "新"}, {}, intro_id=intros(library)[0]["intro_id"])
+
+    class Overtaken(ChangeLog):
+        def _apply(self, change, change_id):
+            [outcome] = library.change_log("other").write([change])
+            assert outcome.state is ChangeState.APPLIED
+            return super()._apply(change, change_id)
+
+    [late] = library.change_log(kind=Overtaken).write([change])
+    assert late.state is ChangeState.REFUSED
+    applied = [row["change_id"] for row in library.log() if row["state"] == "applied"]
+    assert [(row["state"], row["change_id"]) for row in intros(library)] == [("written", *applied)]
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_with_the_link_goes_the_intro(library, dry_run):
     before, state = library.all_bytes(), library.state(7)
