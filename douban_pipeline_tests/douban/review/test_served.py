@@ -194,6 +194,28 @@ def test_dagster_is_asked_once_for_all_choices_of_a_run(shared_library):
     }
 
 
+@pytest.mark.parametrize("override", [False, True])
+def test_an_undo_overrides_the_sites_lock_where_the_choice_did(shared_library, override):
+    launched: list[dict[str, Any]] = []
+
+    class Launching(DagsterApi):
+        def launch(self, job: str, config: Any, request: str, tags: Any = None) -> str:
+            launched.append(config["ops"]["take_back"]["config"])
+            return OTHER
+
+    library = shelved(shared_library, [Case(1, {"vod_lock": 1})])
+    choice = decision_of(library, 1, DecisionAction.set_id, 7, "applied")
+    lock = decision_of(library, 1, DecisionAction.lock_id, 7, "applied")
+    library.insert(
+        library.tables.decision,
+        [{**choice, "run_id": ONE, "override_cms_lock": override}, {**lock, "run_id": ONE, "override_cms_lock": False}],
+    )
+    desk = ReviewDesk(library.services, Launching("http://127.0.0.1:9/graphql"))
+    assert desk.undo("r", "小李", SentChoice(ONE, 1, ("set_id", "lock_id"))) == OTHER
+    [config] = launched
+    assert (len(config["decision_ids"]), config["override_cms_lock"]) == (2, override)
+
+
 @contextmanager
 def answering(answer: Any) -> Iterator[str]:
     """Yield the address of a server whose ``answer`` takes method, path and body, and returns status, headers, body."""

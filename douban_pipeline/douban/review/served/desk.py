@@ -196,14 +196,16 @@ class ReviewDesk:
             DagsterUnavailable: Dagster did not accept it.
         """
         live = (DecisionState.PENDING, DecisionState.QUEUED, DecisionState.APPLIED)
-        ids = [row["decision_id"] for row in self._decisions([choice]).values() if row["state"] in live]
-        if not ids:
+        found = [row for row in self._decisions([choice]).values() if row["state"] in live]
+        if not found:
             raise NotYet("这个选择还没有记录下来，或已被拒绝、撤销，没有可撤销的内容")
         config = {
             "operator": reviewer,
             "reason": "在审核单上撤销",
             "dry_run": False,
-            "decision_ids": ids,
+            "decision_ids": [row["decision_id"] for row in found],
+            # Who meant a choice although the site locked the row means its undoing so too.
+            "override_cms_lock": any(row["override_cms_lock"] for row in found),
         }
         return self._dagster.launch(REVERT, {"ops": {"take_back": {"config": config}}}, request)
 
