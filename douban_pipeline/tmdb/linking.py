@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from psycopg import DataError
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,7 +25,9 @@ from douban_pipeline.tmdb.running import TmdbServices
 from douban_pipeline.tmdb.store import links
 from douban_pipeline.tmdb.store.links import Match
 from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of
-from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+_logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_DAYS = 30
 """After this time a video without a link is searched again."""
@@ -73,11 +77,12 @@ def link_videos(
         except SourceError as error:
             report.failed += 1
             failures += 1
+            if not isinstance(error, ENDS):
+                unknown = Match(video.vod_id, video.title, "none", f"没有查成：{error}")
+                services.store.run(lambda connection, match=unknown: links.keep_failed(connection, match, before))  # type: ignore[misc]
             if isinstance(error, ENDS) or failures >= MOST_FAILED:
                 report.ended = str(error)
                 break
-            unknown = Match(video.vod_id, video.title, "none", f"没有查成：{error}")
-            services.store.run(lambda connection, match=unknown: links.keep(connection, match, again=True))  # type: ignore[misc]
             continue
         failures = 0
         services.store.run(lambda connection, match=match: links.keep(connection, match))  # type: ignore[misc]
@@ -108,7 +113,10 @@ def look_for(services: TmdbServices, client: TmdbClient, video: Video) -> Match:
             answer = client.details(key)
         except NotFound:
             continue
-        services.store.persist_payloads([answer])
+        try:
+            services.store.persist_payloads([answer])
+        except (PayloadError, DataError) as error:
+            _logger.warning("TMDB's answer about %s cannot be stored: %s", key, error)
         subjects += subjects_of(key.type, answer.raw)
     return match_of(video, judge(video, subjects, profile=_PROFILE, crowded=crowded))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -17,7 +18,7 @@ from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.clients.errors import KeyRefused
 from douban_pipeline.tmdb.running import TmdbServices
 from douban_pipeline.tmdb.store import due
-from douban_pipeline.tmdb.store.entities import Answer, Change, Stored
+from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
@@ -28,6 +29,8 @@ MOST_FAILED = 20
 """Failures in a row after which a run stops fetching, because the source must have failed."""
 ENDS = (GateClosed, GateUnreadable, KeyRefused, SourceWall, SourceUnpaid)
 """Errors after which no further request is useful in this run."""
+_UNTRANSLATED = {"iso_639_1": "xx", "data": {}}
+"""Stored for an entity without translations, in TMDB's code for no language."""
 
 
 @dataclass(slots=True)
@@ -83,6 +86,9 @@ def refresh(
 ) -> RefreshReport:
     """Fetch due entities, several concurrently, and store them; those TMDB no longer has are marked as gone.
 
+    The most urgent ones are fetched, in random order: in order of urgency, entities whose requests always fail would be
+    the first ones of every run, and end it at the same place.
+
     Args:
         services: The services.
         client: Client of TMDB.
@@ -92,6 +98,7 @@ def refresh(
     settings, store = services.settings, services.store
     before = services.days_ago(settings.refresh_days)
     keys = store.run(lambda connection: due.due(connection, before, most, popular=settings.fill_popular))
+    random.shuffle(keys)
     report = RefreshReport(left=len(keys))
     failures = 0
     with ThreadPoolExecutor(settings.concurrency) as pool:
@@ -184,9 +191,15 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
                     report.ended = str(error)
                     return report
                 continue
-            store.write(lambda writer, key=key, body=body, at=at: writer.translations(key, body, at))  # type: ignore[misc]
+            store.write(lambda writer, key=key, body=body, at=at: _store_translations(writer, key, body, at))  # type: ignore[misc]
             report.asked += 1
     return report
+
+
+def _store_translations(writer: EntityWriter, key: EntityKey, body: Mapping[str, object], at: datetime) -> None:
+    """Store an entity's list of translations, and that it has none: otherwise it would be the next to be asked for."""
+    if not writer.translations(key, body, at):
+        writer.translations(key, {"translations": [_UNTRANSLATED]}, at)
 
 
 @dataclass(frozen=True, slots=True)

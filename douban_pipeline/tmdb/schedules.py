@@ -8,6 +8,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.tmdb.assets import CHANGES, STATS
 from douban_pipeline.tmdb.jobs import (
     changes_job,
     check_job,
@@ -20,6 +21,9 @@ from douban_pipeline.tmdb.jobs import (
 )
 from douban_pipeline.tmdb.resources import tags_of
 from douban_pipeline.tmdb.settings import TmdbSettings
+
+CATCH_UP = timedelta(days=14)
+"""How far back missed days are made up for: TMDB reports the changes of the last 14 days, by their documentation."""
 
 _CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
     (
@@ -68,8 +72,8 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
     changes = described("询问 TMDB 昨天改动了哪些实体。", "Fetches the list of entities that TMDB changed yesterday.")
     counts = described("统计昨天的提问。", "Counts yesterday's questions.")
     return [
-        _of_yesterday("daily_tmdb_changes", changes_job, "30 1 * * *", "tmdb_changes", changes, status),
-        _of_yesterday("daily_tmdb_stats", stats_job, "10 0 * * *", "tmdb_stats", counts, status),
+        _of_yesterday("daily_tmdb_changes", changes_job, CHANGES, "30 1 * * *", "tmdb_changes", changes, status),
+        _of_yesterday("daily_tmdb_stats", stats_job, STATS, "10 0 * * *", "tmdb_stats", counts, status),
         *(
             dg.ScheduleDefinition(
                 name=name,
@@ -85,9 +89,13 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
 
 
 def _of_yesterday(
-    name: str, job: Any, cron: str, kind: str, description: str, status: dg.DefaultScheduleStatus
+    name: str, job: Any, asset: str, cron: str, kind: str, description: str, status: dg.DefaultScheduleStatus
 ) -> dg.ScheduleDefinition:
-    """Return a schedule that launches the partition of the day before its tick."""
+    """Return a schedule that launches the partition of the day before its tick, and those missed within `CATCH_UP`.
+
+    A day is missed if its run failed, or if nothing ran then: Dagster itself repeats only the last missed tick. Days
+    before the first one in the asset's history are not launched.
+    """
 
     @dg.schedule(
         name=name,
@@ -99,7 +107,14 @@ def _of_yesterday(
         description=description,
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        day = f"{context.scheduled_execution_time - timedelta(days=1):%F}"
-        yield dg.RunRequest(run_key=day, partition_key=day, tags=tags_of(kind))
+        tick = context.scheduled_execution_time
+        known = context.instance.get_materialized_partitions(dg.AssetKey(asset))
+        first = min(known, default=f"{tick:%F}")
+        for days in range(CATCH_UP.days, 0, -1):
+            day = f"{tick - timedelta(days=days):%F}"
+            if days == 1:
+                yield dg.RunRequest(run_key=day, partition_key=day, tags=tags_of(kind))
+            elif day > first and day not in known:
+                yield dg.RunRequest(run_key=f"{day}, again on {tick:%F}", partition_key=day, tags=tags_of(kind))
 
     return schedule

@@ -1,24 +1,27 @@
 """Writes from the store to the graph: queued entities, or everything.
 
 The graph is a function of the full answers in the store: every edge of a full title, and those of a full person to
-titles that are not full. The queue only names entities; their data is read when it is written. So processing a row
-twice, late, or in two workers leads to the same graph.
+titles that are not full; where two answers have one credit at other ends, the newer one counts. The queue only names
+entities; their data is read when it is written. So processing a row twice, late, or in two workers leads to the same
+graph.
 """
 
 from __future__ import annotations
 
+import heapq
 import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
+from itertools import islice
 from uuid import uuid4
 
 from neo4j.exceptions import AuthError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired, TransientError
 
-from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.graph.target import GraphBatch, GraphTarget, Written
 from douban_pipeline.tmdb.graph.values import GraphValueError
 from douban_pipeline.tmdb.projection import project, stub_properties
@@ -78,15 +81,16 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
     Raises:
         PayloadError: An answer cannot be projected.
     """
-    projections, gone = _projections(store, keys)
+    dated, gone = _projections(store, keys)
     titles = {
         entity: {key.tmdb_id for key in gone if TYPES.get(key.label) is entity}
         for entity in (EntityType.MOVIE, EntityType.TV)
     }
     if any(titles.values()):  # edges from full people count again for a title that is no longer full
         people = [EntityKey(EntityType.PERSON, tmdb_id) for tmdb_id in store.people_crediting(titles)]
-        more, _ = _projections(store, people)
-        projections = {**more, **projections}
+        dated |= _projections(store, people)[0]
+    # The oldest answer first: of contradicting ones the last one of a batch counts.
+    projections = {key: found for key, (_, found) in sorted(dated.items(), key=lambda each: (each[1][0], each[0]))}
     shown = _shown(store, [*projections.values()], gone)
     owners: dict[NodeKey, Sequence[Edge]] = dict.fromkeys(gone, ())
     others: dict[NodeKey, Node] = {}
@@ -112,18 +116,19 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
 
 def _projections(
     store: PostgresTmdbStore, keys: Iterable[EntityKey]
-) -> tuple[dict[NodeKey, Projection], list[NodeKey]]:
-    """Return the projections of full entities, and the nodes of the others."""
+) -> tuple[dict[NodeKey, tuple[datetime, Projection]], list[NodeKey]]:
+    """Return the projections of full entities, with the times of their answers, and the nodes of the others."""
     wanted = sorted(set(keys))
-    found: dict[NodeKey, Projection] = {}
+    found: dict[NodeKey, tuple[datetime, Projection]] = {}
     gone: list[NodeKey] = []
     for entity in EntityType:
         ids = [key.tmdb_id for key in wanted if key.type is entity]
-        raws = store.raws(entity, ids) if ids else {}
+        raws = store.dated_raws(entity, ids) if ids else {}
         for tmdb_id in ids:
             key = NodeKey(LABELS[entity], tmdb_id)
             if tmdb_id in raws:
-                found[key] = project(entity, raws[tmdb_id])
+                fetched_at, raw = raws[tmdb_id]
+                found[key] = fetched_at, project(entity, raw)
             else:
                 gone.append(key)
     return found, gone
@@ -187,6 +192,9 @@ def drain(
     report = SyncReport()
     until = None if seconds is None else time.monotonic() + seconds
     while until is None or time.monotonic() < until:
+        for key in store.run(lambda connection: outbox.put_aside_abandoned(connection, attempts)):
+            _logger.warning("%s is put aside: its workers ended without a result", key)
+            report.dead += 1
         claims = store.run(lambda connection: outbox.claim(connection, worker, batch, lease_seconds))
         if not claims:
             break
@@ -249,13 +257,16 @@ def rebuild_graph(
     target.set_up()
     target.clear()
     done = 0
-    for entity in EntityType:
-        after = 0
-        while ids := store.full_ids(entity, after, most=500):
-            for piece in chunks(ids, batch):
-                apply_entities(store, target, [EntityKey(entity, tmdb_id) for tmdb_id in piece])
-                done += len(piece)
-                if on_batch is not None:
-                    on_batch(done)
-            after = ids[-1]
+    # The oldest answer first, as they came: a credit that moved since ends up where it is now.
+    dated = heapq.merge(*(_dated_keys(store, entity) for entity in EntityType))
+    while piece := [key for _, key in islice(dated, batch)]:
+        apply_entities(store, target, piece)
+        done += len(piece)
+        if on_batch is not None:
+            on_batch(done)
     return done
+
+
+def _dated_keys(store: PostgresTmdbStore, entity: EntityType) -> Iterator[tuple[datetime, EntityKey]]:
+    for fetched_at, tmdb_id in store.full_ids(entity):
+        yield fetched_at, EntityKey(entity, tmdb_id)

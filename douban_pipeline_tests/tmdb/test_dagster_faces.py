@@ -181,6 +181,22 @@ def test_translations_that_answers_brought_get_rows_of_their_own(
     assert metadata(run(services, instance, "store_tmdb_translations"))["from_answers"] == 0
 
 
+def test_days_that_were_missed_are_made_up_for(settings: TmdbSettings, tmp_path: Path) -> None:
+    repository = build_defs(settings=settings).get_repository_def()
+    schedule = repository.get_schedule_def("daily_tmdb_changes")
+    tick = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
+
+    def launched() -> list[str | None]:
+        context = dg.build_schedule_context(kept, tick, repository_def=repository)
+        return [request.partition_key for request in schedule.evaluate_tick(context).run_requests or ()]
+
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as kept:
+        assert launched() == ["2026-11-20"]
+        for day in ("2026-11-16", "2026-11-17", "2026-11-19"):
+            kept.report_runless_asset_event(dg.AssetMaterialization("tmdb_changes", partition=day))
+        assert launched() == ["2026-11-18", "2026-11-20"]
+
+
 def test_while_the_graph_is_down_changes_wait(
     services: TmdbServices, instance: dg.DagsterInstance, settings: TmdbSettings, target: GraphTarget
 ) -> None:

@@ -227,9 +227,26 @@ def test_a_store_that_hangs_holds_up_no_answer_and_what_overflows_goes_to_the_di
         assert spool.counts() == (2, 0)
         store.gate.set()
         service.close()
-    assert len(store.rows) == 3
-    assert Writer(store, spool, service.metrics).replay() == 2
+    Writer(store, spool, service.metrics).replay()
     assert (len(store.rows), spool.counts()) == (5, (0, 0))
+
+
+def test_under_steady_load_the_spool_is_replayed_too(
+    service: TMDBEnrichmentService, store: FakeStore, spool: Spool, clock: FakeClock
+):
+    writer = service.writer
+    assert writer is not None
+    assert writer.submit(job(clock)) == "queued"
+    assert store.inside.wait(30)
+    waiting = job(clock)
+    spool.add(waiting)  # as during an outage that has ended
+    for _ in range(3):
+        written = threading.Event()
+        store.kept = written.set
+        writer.submit(job(clock))
+        assert written.wait(30)
+    service.close()
+    assert waiting.job_id in store.rows
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import random
 import signal
 import subprocess
 import sys
-from dataclasses import astuple
+from contextlib import suppress
+from dataclasses import astuple, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +160,43 @@ def test_a_credit_that_moved_to_another_person_is_that_person_s_also_when_built_
     assert edges_of(target) == [("ACTED_IN", 2, 7, "c")]
     rebuild_graph(store, target, batch=3)
     assert edges_of(target) == [("ACTED_IN", 2, 7, "c")]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_of_two_answers_that_have_one_credit_the_newer_one_counts(
+    store: PostgresTmdbStore, target: GraphTarget, at_once: bool
+):
+    old, new = (answer("person", actor(number, title(7, "c"))) for number in (2, 1))
+    store.persist_payloads([old])
+    if not at_once:
+        drain(store, target)
+    store.persist_payloads([replace(new, fetched_at=NOW + timedelta(hours=1))])
+    drain(store, target)
+    assert edges_of(target) == [("ACTED_IN", 1, 7, "c")]
+    assert_same_when_built_anew(store, target)
+
+
+def test_an_entity_that_ends_its_worker_is_put_aside_and_the_rest_flows(
+    store: PostgresTmdbStore, target: GraphTarget, monkeypatch: pytest.MonkeyPatch
+):
+    put(store, *(("movie", movie(each)) for each in (1, 2, 3)))
+    original = syncing.apply_entities
+
+    def too_large(store: PostgresTmdbStore, target: GraphTarget, keys: Any) -> Written:
+        if any(key.tmdb_id == 2 for key in keys):
+            raise MemoryError  # as where the process is killed, nobody releases its rows
+        return original(store, target, keys)
+
+    monkeypatch.setattr(syncing, "apply_entities", too_large)
+    for _ in range(8):
+        with suppress(MemoryError):
+            drain(store, target, attempts=3, lease_seconds=0)
+    counts = store.run(outbox.counts)
+    assert (counts.waiting, counts.dead) == (0, 1)
+    [buried] = store.run(outbox.dead)
+    assert (buried["tmdb_id"], buried["attempts"]) == (2, 3)
+    assert "ended without a result" in buried["last_error"]
+    assert target.counts()["Movie"] == 2
 
 
 def test_while_the_graph_is_down_nothing_is_lost_and_no_attempt_counts(store: PostgresTmdbStore):

@@ -148,6 +148,8 @@ class Writer:
                 if job is None:
                     return
                 self._run_logged(lambda job=job: self._persist(job, runner))  # type: ignore[misc]
+                # Under steady load the queue is never empty: with each job one of those on the disk is written.
+                self._run_logged(lambda: self._replay(runner, 1))
 
     @staticmethod
     def _run_logged(work: Callable[[], object]) -> None:

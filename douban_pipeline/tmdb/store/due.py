@@ -88,6 +88,14 @@ def unsplit(connection: Connection, entity: EntityType, most: int) -> list[tuple
           AND NOT EXISTS (
               SELECT FROM {translations} AS t WHERE t.{owner} = kept.tmdb_id AND t.fetched_at >= kept.fetched_at
           )
+          AND EXISTS (  -- one that would be stored: a complete answer in its language takes precedence
+              SELECT FROM jsonb_path_query(raw, '$.translations.translations[*]') AS item
+              WHERE jsonb_typeof(item->'iso_639_1') = 'string' AND jsonb_typeof(item->'data') = 'object'
+                AND NOT EXISTS (
+                    SELECT FROM {translations} AS t WHERE t.{owner} = kept.tmdb_id AND t.raw ? 'id' AND t.language
+                        = concat_ws('-', item->>'iso_639_1', NULLIF(item->>'iso_3166_1', ''))
+                )
+          )
         ORDER BY fetched_at DESC LIMIT %s
         """
     ).format(

@@ -37,20 +37,18 @@ class Match:
     candidates: Sequence[dict[str, Any]] = ()
 
 
-def keep(connection: Connection, match: Match, *, decided_by: str | None = None, again: bool = False) -> None:
+def keep(connection: Connection, match: Match, *, decided_by: str | None = None) -> None:
     """Store the result for a video, and its link; a person's decision is only replaced by another person's.
 
     Args:
         connection: A connection in a transaction.
         match: The result.
         decided_by: The person who decided; None for a run.
-        again: Whether to search again as soon as possible, because nothing could be determined.
     """
     row = connection.execute(
         """
         INSERT INTO tmdb.vod_match AS kept (vod_id, title, state, reason, candidates, decided_by, looked_at)
-        VALUES (%(vod_id)s, %(title)s, %(state)s, %(reason)s, %(candidates)s, %(by)s,
-                CASE WHEN %(again)s THEN 'epoch' ELSE now() END)
+        VALUES (%(vod_id)s, %(title)s, %(state)s, %(reason)s, %(candidates)s, %(by)s, now())
         ON CONFLICT (vod_id) DO UPDATE SET
             title = EXCLUDED.title, state = EXCLUDED.state, reason = EXCLUDED.reason, looked_at = EXCLUDED.looked_at,
             decided_by = EXCLUDED.decided_by, candidates = COALESCE(EXCLUDED.candidates, kept.candidates)
@@ -64,7 +62,6 @@ def keep(connection: Connection, match: Match, *, decided_by: str | None = None,
             "reason": match.reason,
             "candidates": Jsonb([*match.candidates]) if match.candidates else None,
             "by": decided_by,
-            "again": again,
         },
     ).fetchone()
     if row is None:
@@ -78,6 +75,15 @@ def keep(connection: Connection, match: Match, *, decided_by: str | None = None,
         "ON CONFLICT (vod_id) DO UPDATE SET media_type = EXCLUDED.media_type, tmdb_id = EXCLUDED.tmdb_id, "
         "score = EXCLUDED.score, state = EXCLUDED.state, decided_at = now()",
         (match.vod_id, match.best.type.value, match.best.tmdb_id, match.score, state),
+    )
+
+
+def keep_failed(connection: Connection, match: Match, looked_at: datetime) -> None:
+    """Count a video whose search failed as searched at ``looked_at``; what an earlier search found stays."""
+    connection.execute(
+        "INSERT INTO tmdb.vod_match AS kept (vod_id, title, state, reason, looked_at) VALUES (%s, %s, %s, %s, %s) "
+        "ON CONFLICT (vod_id) DO UPDATE SET looked_at = EXCLUDED.looked_at WHERE kept.decided_by IS NULL",
+        (match.vod_id, match.title, match.state, match.reason, looked_at),
     )
 
 

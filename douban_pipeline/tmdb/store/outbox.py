@@ -1,8 +1,9 @@
 """The outbox: entities whose changes the graph must receive. One row per entity; claims are leases, acknowledged by
 version.
 
-The rows of a dead worker become due when their lease expires. An entity that changes while a worker holds its row stays
-queued, because the acknowledgement names the claimed version.
+The rows of a dead worker become due when their lease expires, and are claimed one at a time: if one of them ends its
+workers' processes, it is put aside after some attempts, and no other one with it. An entity that changes while a worker
+holds its row stays queued, because the acknowledgement names the claimed version.
 """
 
 from __future__ import annotations
@@ -59,14 +60,21 @@ class OutboxCounts:
 
 
 def claim(connection: Connection, worker: str, most: int, lease_seconds: float) -> list[Claim]:
-    """Claim due rows, longest waiting first, exclusively for ``lease_seconds``."""
+    """Claim due rows, longest waiting first, exclusively for ``lease_seconds``; a dead worker's row alone."""
     rows = connection.execute(
         """
-        WITH due AS MATERIALIZED (
-            SELECT id FROM tmdb.neo4j_etl_outbox
-            WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now()
-            ORDER BY available_at, enqueued_at
-            LIMIT %(most)s FOR UPDATE SKIP LOCKED
+        WITH oldest AS MATERIALIZED (
+            SELECT id, locked_at IS NOT NULL AS abandoned,
+                   row_number() OVER (ORDER BY available_at, enqueued_at) AS place
+            FROM (
+                SELECT id, locked_at, available_at, enqueued_at FROM tmdb.neo4j_etl_outbox
+                WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now()
+                ORDER BY available_at, enqueued_at
+                LIMIT %(most)s FOR UPDATE SKIP LOCKED
+            ) AS waiting
+        ), due AS (
+            SELECT id FROM oldest
+            WHERE place = 1 OR place < (SELECT COALESCE(min(place), %(most)s + 1) FROM oldest WHERE abandoned)
         )
         UPDATE tmdb.neo4j_etl_outbox AS row
         SET locked_at = now(), locked_by = %(worker)s, attempts = attempts + 1, last_attempt_at = now(),
@@ -81,6 +89,22 @@ def claim(connection: Connection, worker: str, most: int, lease_seconds: float) 
         Claim(str(row_id), EntityKey(EntityType(entity), tmdb_id), version, attempts)
         for row_id, entity, tmdb_id, version, attempts in rows
     ]
+
+
+def put_aside_abandoned(connection: Connection, most_attempts: int) -> list[EntityKey]:
+    """Put rows aside whose workers ended without a result, after ``most_attempts`` attempts; return their entities."""
+    rows = connection.execute(
+        """
+        UPDATE tmdb.neo4j_etl_outbox
+        SET dead_at = now(), locked_at = NULL, locked_by = NULL,
+            last_error = 'its worker ended without a result, in the last of ' || attempts || ' attempts'
+        WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now()
+          AND locked_at IS NOT NULL AND attempts >= %s
+        RETURNING entity_type, tmdb_id
+        """,
+        (most_attempts,),
+    )
+    return [EntityKey(EntityType(entity), tmdb_id) for entity, tmdb_id in rows]
 
 
 def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) -> int:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self, TypeVar
 from uuid import UUID
@@ -319,9 +319,13 @@ class PostgresTmdbStore:
 
     def raws(self, entity: EntityType, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return the answers of full entities that are not gone, by id."""
+        return {tmdb_id: raw for tmdb_id, (_, raw) in self.dated_raws(entity, ids).items()}
+
+    def dated_raws(self, entity: EntityType, ids: Iterable[int]) -> dict[int, tuple[datetime, dict[str, Any]]]:
+        """Return the same answers, each with the time at which TMDB sent it."""
         with self.transaction() as connection:
             rows = connection.execute(TABLES[entity].raws, {"ids": sorted(ids)}).fetchall()
-        return {tmdb_id: raw for tmdb_id, raw, _ in rows}
+        return {tmdb_id: (fetched_at, raw) for tmdb_id, raw, fetched_at in rows}
 
     def genre_names(self, ids: Iterable[int]) -> dict[int, str | None]:
         """Return names of genres by id."""
@@ -329,11 +333,17 @@ class PostgresTmdbStore:
             rows = connection.execute("SELECT tmdb_id, name FROM tmdb.genres WHERE tmdb_id = ANY(%s)", (sorted(ids),))
             return dict(rows.fetchall())
 
-    def full_ids(self, entity: EntityType, after: int = 0, most: int = 500) -> list[int]:
-        """Return the ids of full entities above ``after``, in order."""
-        with self.transaction() as connection:
-            rows = connection.execute(TABLES[entity].page, {"after": after, "most": most}).fetchall()
-        return [tmdb_id for (tmdb_id,) in rows]
+    def full_ids(self, entity: EntityType, most: int = 500) -> Iterator[tuple[datetime, int]]:
+        """Yield the ids of full entities with the times of their answers, the oldest first, read ``most`` at a time."""
+        last = (datetime.min.replace(tzinfo=UTC), 0)
+        while True:
+            with self.transaction() as connection:
+                parameters = {"at": last[0], "after": last[1], "most": most}
+                rows: list[tuple[datetime, int]] = connection.execute(TABLES[entity].page, parameters).fetchall()
+            yield from rows
+            if len(rows) < most:
+                return
+            last = rows[-1]
 
     def people_crediting(self, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
         """Return full people whose answers name one of these titles; reads every full person."""

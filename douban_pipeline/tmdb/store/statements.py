@@ -264,18 +264,18 @@ class EntityTable:
 
     @cached_property
     def raws(self) -> sql.Composed:
-        """Select the answers of full rows by id."""
+        """Select the answers of full rows by id, with the times at which TMDB sent them."""
         return self._fill(
-            "SELECT tmdb_id, raw, raw_language FROM {table} WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' "
+            "SELECT tmdb_id, raw, fetched_at FROM {table} WHERE tmdb_id = ANY(%(ids)s) AND data_state = 'full' "
             "AND gone_at IS NULL"
         )
 
     @cached_property
     def page(self) -> sql.Composed:
-        """Select the ids of full rows after a given one, in order."""
+        """Select times and ids of full rows after a given one, the oldest answer first."""
         return self._fill(
-            "SELECT tmdb_id FROM {table} WHERE tmdb_id > %(after)s AND data_state = 'full' AND gone_at IS NULL "
-            "ORDER BY tmdb_id LIMIT %(most)s"
+            "SELECT fetched_at, tmdb_id FROM {table} WHERE (fetched_at, tmdb_id) > (%(at)s, %(after)s) "
+            "AND data_state = 'full' AND gone_at IS NULL ORDER BY fetched_at, tmdb_id LIMIT %(most)s"
         )
 
     @cached_property
