@@ -108,6 +108,6 @@ def _trust() -> ssl.SSLContext:
 
 def _retry_after(headers: httpx.Headers) -> float | None:
     try:
-        return min(max(float(headers.get("Retry-After", "")), 0.0), 86_400.0)
+        return float(headers.get("Retry-After", ""))
     except ValueError:
         return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from douban_pipeline.core.errors import LONGEST_RETRY_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class DeliveryError(Exception):
     Attributes:
         reached: Whether there was any answer; if not, other messages need not be tried now.
         uncertain: Whether it may have been delivered nevertheless: it was sent, and no answer reported a refusal.
-        retry_after: Seconds that the platform asks to wait; None if it does not say.
+        retry_after: Seconds that the platform asks to wait, a day at most; None if it does not say.
     """
 
     def __init__(
@@ -70,7 +73,8 @@ class DeliveryError(Exception):
         super().__init__(reason)
         self.reached = reached
         self.uncertain = uncertain
-        self.retry_after = retry_after
+        said = retry_after is not None and math.isfinite(retry_after)
+        self.retry_after = min(max(retry_after or 0.0, 0.0), LONGEST_RETRY_AFTER) if said else None
 
 
 class Channel(Protocol):

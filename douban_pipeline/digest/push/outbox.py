@@ -185,7 +185,8 @@ def finish(connection: Connection, held: Claim, outcome: Outcome, now: datetime)
 def release_abandoned(connection: Connection, now: datetime) -> list[Notification]:
     """Release messages whose sender died or whose lease expired; return them with their new state.
 
-    A completely accepted message becomes SENT; otherwise a report is sent again, and a finding becomes UNKNOWN.
+    A completely accepted message becomes SENT; otherwise a finding becomes UNKNOWN, and a report is sent again unless
+    it was tried as often as it may be.
     """
     found: list[Notification] = []
     for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
@@ -193,7 +194,7 @@ def release_abandoned(connection: Connection, now: datetime) -> list[Notificatio
             continue
         held = Claim(_read(row), row.lease_owner)
         taken = held.row.parts and held.row.parts_sent == held.row.parts
-        outcome = Outcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, now)
+        outcome = Outcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, row.attempts, now)
         if finish(connection, held, outcome, now):
             found.append(held.row)
     ids = [each.id for each in found]

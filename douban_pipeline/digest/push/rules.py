@@ -97,10 +97,12 @@ def after_failure(
     return Outcome(PushState.FAILED, now + max(wait, timedelta(seconds=retry_after or 0)), error)
 
 
-def after_death(push_type: PushType, now: datetime) -> Outcome:
-    """Return the outcome for a message whose sender died, or stopped responding, while sending."""
+def after_death(push_type: PushType, attempts: int, now: datetime) -> Outcome:
+    """Return the outcome for a message whose sender died, or stopped responding, in its ``attempts``-th attempt."""
     if push_type in AT_MOST_ONCE:
         return Outcome(PushState.UNKNOWN, None, "发送中断，不知是否送达；不再自动重发")
+    if attempts >= MOST_ATTEMPTS[push_type]:
+        return Outcome(PushState.DEAD, None, f"发送中断，不知是否送达；已尝试 {attempts} 次，放弃")
     return Outcome(PushState.FAILED, now, "发送中断，不知是否送达；重新发送")
 
 

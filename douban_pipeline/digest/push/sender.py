@@ -81,9 +81,9 @@ class Sender:
         services = self._services
         now = services.now()
         for row in run_transaction(services.engine, lambda connection: outbox.release_abandoned(connection, now)):
-            if row.state is PushState.UNKNOWN:
+            if row.state in (PushState.UNKNOWN, PushState.DEAD):
                 logger.warning("message %s (%s, %s): %s", row.id, row.push_type, row.channel, row.error)
-                self._note("unknown", row)
+                self._note(row.state.value, row)
         with reading(services.engine) as connection:
             found = outbox.due(connection, now, _MOST)
         by_channel = self._by_channel(found)

@@ -276,3 +276,10 @@ def test_mail_to_another_machine_is_never_in_the_clear() -> None:
     )
     assert [channel.server.security for channel in channels.values()] == ["starttls", "tls"]  # type: ignore[attr-defined]
     assert [channel.server.port for channel in channels.values()] == [587, 465]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("said", "wait"), [(None, None), (30, 30), (-1, 0), (1e12, 86_400), (float("nan"), None), (float("inf"), None)]
+)
+def test_a_wait_that_no_clock_knows_is_none(said: float | None, wait: float | None) -> None:
+    assert DeliveryError("x", reached=True, retry_after=said).retry_after == wait

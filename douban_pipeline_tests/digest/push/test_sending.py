@@ -21,6 +21,7 @@ from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.demo.smtp_server import SmtpServer
 from douban_pipeline.digest.push import outbox
+from douban_pipeline.digest.push.rules import MOST_ATTEMPTS, PushType
 from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.push.status import status, unsettled
 from douban_pipeline.digest.services import open_services
@@ -109,6 +110,24 @@ def test_a_finding_is_refused_at_most_eight_times_and_the_report_for_two_days(
     assert (finding.state, finding.attempts, finding.next_attempt_at) == ("dead", 8, None)
     assert (report.state, report.attempts) == ("failed", 12)
     assert "放弃" in finding.error
+
+
+def test_a_report_whose_sender_dies_each_time_is_given_up(wecom: Office) -> None:
+    wecom.enqueue("report")
+    [row] = wecom.rows()
+    for _ in range(MOST_ATTEMPTS[PushType.REPORT] - 1):
+        with wecom.services.engine.begin() as connection:
+            assert outbox.claim(connection, row.id, "run", wecom.clock.now()) is not None
+            wecom.clock.advance(minutes=4)
+            [row] = outbox.release_abandoned(connection, wecom.clock.now())
+            assert row.state == "failed"
+    with wecom.services.engine.begin() as connection:
+        outbox.claim(connection, row.id, "run", wecom.clock.now())
+    wecom.clock.advance(minutes=4)
+    report = wecom.push()
+    assert [(row.state, row.attempts) for row in report.dead] == [("dead", MOST_ATTEMPTS[PushType.REPORT])]
+    assert not report.sent
+    assert "放弃" in report.dead[0].error
 
 
 def test_a_rerun_with_another_winner_is_no_second_push(platforms: PushServer, wecom: Office) -> None:
