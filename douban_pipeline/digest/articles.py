@@ -18,6 +18,8 @@ _NOISE = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2
 _NOT_PART = frozenset(
     {"chksm", "scene", "from", "isappinstalled", "sharer_shareinfo", "sharer_sharetime", "pass_ticket"}
 )
+_NO_PLACE = frozenset({"", "rd", "wechat_redirect"})
+"""Fragments that name no place in a page: none, and those that WeChat adds to the addresses of articles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,6 @@ def url_hash(url: str) -> str | None:
     query = parse_qsl(parts.query, keep_blank_values=True)  # a query may be a name alone, such as ?thread-1
     kept = [(name, value) for name, value in query if name not in _NOT_PART and not name.startswith("utm_")]
     address = f"{parts.netloc.lower()}{parts.path}?{urlencode(sorted(kept))}"
+    if parts.fragment not in _NO_PLACE:
+        address += f"#{parts.fragment}"  # posts of a forum's thread differ in nothing else
     return hashlib.sha256(address.encode()).hexdigest()

@@ -119,6 +119,7 @@ def test_doubles_share_text_or_address() -> None:
     assert first != url_hash("https://mp.weixin.qq.com/s?__biz=a&mid=2&idx=1&sn=b")
     assert url_hash("") is None
     assert url_hash("https://a.org/read?tid-1") != url_hash("https://a.org/read?tid-2")
+    assert url_hash("https://a.org/thread-1#post-1") != url_hash("https://a.org/thread-1#post-2")
 
 
 def finding(analysis_id: int, score: int, hour: int | None = 1, suspicions: tuple[str, ...] = ()) -> Finding:
