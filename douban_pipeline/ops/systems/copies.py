@@ -175,9 +175,10 @@ def _make_anew(there: Installed, version: str) -> None:
     config = there.tree.config()
     with there.engine.begin() as connection, there.tree.alone(connection):
         there.tree.ensure_schema(connection)
+        # The version first: MySQL commits each DROP, and without a version nothing uses what is left of the tables.
+        connection.execute(DropTable(Table(there.tree.version_table, MetaData(there.tree.schema)), if_exists=True))
         for table in reversed(_present(connection, there.tree)):
             connection.execute(DropTable(table))
-        connection.execute(DropTable(Table(there.tree.version_table, MetaData(there.tree.schema)), if_exists=True))
         config.attributes["connection"] = connection
         command.upgrade(config, version)
 
@@ -194,7 +195,7 @@ def _read_back(connection: Connection, tables: dict[str, Table], path: Path) -> 
 
     for line in lines_of(path):
         given = json.loads(line)
-        if given[:1] == ["table"]:
+        if _begins_table(given):
             store()
             table, names = tables[given[1]], given[2]
         else:
@@ -202,6 +203,11 @@ def _read_back(connection: Connection, tables: dict[str, Table], path: Path) -> 
             if len(rows) == _AT_ONCE:
                 store()
     store()
+
+
+def _begins_table(line: list[Any]) -> bool:
+    """Return whether a line is a table's. A row's first value may be "table" too, but no value of a row is a list."""
+    return line[:1] == ["table"] and isinstance(line[-1], list)
 
 
 def _count_on(connection: Connection, table: Table) -> None:
