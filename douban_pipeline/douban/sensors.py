@@ -124,12 +124,7 @@ def due_videos_sensor(
     chosen, idle_reason = choose_shards(due, running, paused, own, demand, now)
     if not chosen:
         return dg.SkipReason(idle_reason)
-    window = int(now.timestamp()) // INTERVAL_SECONDS
-    requests = [
-        # The window in the key: a repeated tick asks for the same run, a later one for a new run.
-        _chain_run(covered, window)
-        for covered in chosen
-    ]
+    requests = [_chain_run(covered) for covered in chosen]
     pace = Pace(timedelta(seconds=settings.due_interval_seconds), timedelta(seconds=settings.due_jitter_seconds))
     again = pace.next_selection(now, Random()) if not reason else waits_until
     return dg.SensorResult(run_requests=requests, cursor=again.isoformat() if again else None)
@@ -186,13 +181,12 @@ def decisions_sensor(
     return dg.SkipReason(described("；", "; ").join(reasons) or idle)
 
 
-def _chain_run(covered: range, window: int) -> dg.RunRequest:
+def _chain_run(covered: range) -> dg.RunRequest:
     """Return the request of a run over the shards ``covered``."""
     first, last = covered[0], covered[-1]
-    key = f"{partition_key(first)}:{window}"
     if first == last:
-        return dg.RunRequest(run_key=key, partition_key=partition_key(first), tags=dict(SYNC_TAGS))
-    return dg.RunRequest(run_key=key, tags={**SYNC_TAGS, **shard_range_tags(first, last)})
+        return dg.RunRequest(partition_key=partition_key(first), tags=dict(SYNC_TAGS))
+    return dg.RunRequest(tags={**SYNC_TAGS, **shard_range_tags(first, last)})
 
 
 def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> str:
@@ -256,8 +250,7 @@ def intake_sensor(
             )
         if not told_of:
             return dg.SkipReason(described("CMS 没有新增或改动的影片", "no new or changed rows in the CMS"))
-    window = int(services.clock.now().timestamp()) // INTAKE_INTERVAL_SECONDS
-    return dg.RunRequest(run_key=f"intake:{window}")
+    return dg.RunRequest()
 
 
 @dg.sensor(

@@ -63,8 +63,6 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
                     f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC",
                 )
             )
-        window = int(now.timestamp()) // INTERVAL_SECONDS
-        # The key contains the time window: a repeated tick requests the same run, a later one a new run.
-        return dg.RunRequest(run_key=f"graph:{window}", tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})
+        return dg.RunRequest(tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})
 
     return [outbox_backlog]

@@ -58,9 +58,7 @@ def push_sensor(
                 f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes",
             )
         )
-    window = int(now.timestamp()) // INTERVAL_SECONDS
-    # The key contains the time window: a repeated tick requests the same run, a later one a new run.
-    return dg.RunRequest(run_key=f"push:{window}", tags={**PUSH_TAGS, "digest/due": str(due)})
+    return dg.RunRequest(tags={**PUSH_TAGS, "digest/due": str(due)})
 
 
 sensors = [push_sensor]

@@ -54,9 +54,8 @@ def test_the_sensor_launches_a_run_when_something_is_due(place: Office, instance
     place.enqueue("report")
     request = tick(place, instance)
     assert request.tags["digest/due"] == "1"
-    assert tick(place, instance).run_key == request.run_key
-    place.clock.advance(seconds=30)
-    assert tick(place, instance).run_key != request.run_key
+    # Dagster launches nothing for a key that it knows: after the clock was set back, keys of the time would recur.
+    assert request.run_key is None
 
 
 def test_the_job_sends_and_says_what(platforms: PushServer, place: Office) -> None:
