@@ -1,9 +1,10 @@
 """RSS and Atom by feedparser, and JSON Feed, which feedparser cannot parse yet: bytes in, entries out.
 
 A feed is untrusted input of any size. Entity declarations are refused, and only the first entries of a long feed are
-passed to the parser, which takes a millisecond per entry. Two regular expressions of feedparser take a time that grows
-with the square of their input: the one that splits authors, which are not used here, is switched off, and what comes
-before the first element, in which the other one searches, is kept short.
+passed to the parser, which takes a millisecond per entry. Four parts of feedparser take a time that grows with the
+square of their input: splitting authors and collecting categories, which are not used here, are switched off; what
+comes before the first element, in which a regular expression searches, is kept short; and so is the base of addresses,
+which ``xml:base`` can make longer with each element and which is parsed at each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 import feedparser
 import feedparser.mixin
+from feedparser.urls import make_safe_absolute_uri
 
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
@@ -29,9 +31,18 @@ _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
 _BLANKS = re.compile(rb"\s+")
 _LONGEST_PROLOG = 8_000
+_LONGEST_BASE = 2000
 _UTC = ZoneInfo("UTC")
 
+
+def _short_base(base: str, relative: str | None = None) -> str:
+    found: str = make_safe_absolute_uri(base, relative)
+    return found if len(found) <= _LONGEST_BASE else ""  # the former base is kept
+
+
+feedparser.mixin.make_safe_absolute_uri = _short_base
 feedparser.mixin._FeedParserMixin._sync_author_detail = lambda *_: None
+feedparser.mixin._FeedParserMixin._add_tag = lambda self, *_: self._get_context().setdefault("tags", [])
 
 
 @dataclass(frozen=True, slots=True)
