@@ -91,7 +91,7 @@ class ModerateConfig(LaunchpadConfig):
 _ACTIONS = {"delete": CommentStatus.DELETED, "review": CommentStatus.REVIEW, "restore": CommentStatus.NORMAL}
 
 
-def decide_many(
+def moderate(
     context: dg.OpExecutionContext, config: ModerateConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
     """Plan a moderation decision about many comments and, unless it is a dry run, queue it for the workers."""
@@ -172,7 +172,7 @@ With `dry_run: true` the changes are only shown. Workers apply them; `action: un
 """
 
 moderate_comments = person_job(
-    decide_many,
+    moderate,
     name="moderate_comments",
     manual=_MODERATE,
     examples={

@@ -260,12 +260,12 @@ def _try_rule(stage: _Stage, console: Console) -> bool:
     """Show which comments a rule would move, activate it, and show the first comments again."""
     section_id = int(stage.page("heat")["section"]["id"])
     rule = {**RULE, "try_on": section_id}
-    tried, first = stage.run("save_comment_rule", try_and_save_rule=rule)
+    tried, first = stage.run("save_comment_rule", save_rule=rule)
     given = {name: RULE[name] for name in ("expression", "decision", "amount")}
     text = printed("rule", changed=tried.get("changed"), moved=tried.get("moved"), **given)
     console.print(text, markup=False, soft_wrap=True)
     before = [item["id"] for item in stage.page("heat")["items"]]
-    saved, second = stage.run("save_comment_rule", try_and_save_rule={**rule, "dry_run": False, "operator": "demo"})
+    saved, second = stage.run("save_comment_rule", save_rule={**rule, "dry_run": False, "operator": "demo"})
     _, third = stage.run("score_comments")
     page = stage.page("heat")
     gone = [place for place, number in enumerate(before, start=1) if number not in {i["id"] for i in page["items"]}]

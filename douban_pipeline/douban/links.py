@@ -96,12 +96,12 @@ UNDONE = "看错了，撤销"
 def revert(**chosen: Any) -> Launchpad:
     """Return `revert_changes` for the selection ``chosen``; a dry run unless it says otherwise."""
     config = {"operator": "", "reason": "", "dry_run": True, **chosen}
-    return Launchpad("revert_changes", op_config("take_back", config, _SAID))
+    return Launchpad("revert_changes", op_config("revert_writes", config, _SAID))
 
 
 def history(vod_id: int) -> Launchpad:
     """Return `video_history` of a video."""
-    return Launchpad("video_history", op_config("tell_history", {"vod_ids": [vod_id]}))
+    return Launchpad("video_history", op_config("show_history", {"vod_ids": [vod_id]}))
 
 
 def run_path(run_id: str) -> str:

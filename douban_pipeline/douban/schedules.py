@@ -111,7 +111,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         name="weekly_archive",
         job=prune_archive,
         cron_schedule="30 5 * * 1",
-        run_config=dg.RunConfig(ops={"drop_answers": PruneConfig(dry_run=False)}),
+        run_config=dg.RunConfig(ops={"delete_answers": PruneConfig(dry_run=False)}),
         description=described(
             "每周清理到期且没有记录引用的存档答案。",
             "Deletes unreferenced archived answers after their retention period.",

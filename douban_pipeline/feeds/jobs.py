@@ -245,7 +245,9 @@ class OpmlConfig(LaunchpadConfig):
     opml: str = Field("", description="OPML 文件的内容，整个贴进来 · The content of the OPML file.")
 
 
-def take_opml(context: dg.OpExecutionContext, config: OpmlConfig, services: dg.ResourceParam[FeedsServices]) -> None:
+def import_outline(
+    context: dg.OpExecutionContext, config: OpmlConfig, services: dg.ResourceParam[FeedsServices]
+) -> None:
     """Follow the feeds of an OPML file."""
     services.ready()
     _show_following(
@@ -274,7 +276,7 @@ _OPML_EXAMPLE = """\
 """
 
 import_opml = person_job(
-    take_opml,
+    import_outline,
     name="import_opml",
     manual=_OPML,
     examples={"": {"dry_run": False, "opml": _OPML_EXAMPLE}},

@@ -53,7 +53,7 @@ def test_what_a_reviewer_clicks_reaches_the_library_and_is_taken_back(dev_ui: Da
         expect_applied(dev_ui, decided)
     decide_on_the_served_sheet(dev_ui, page)
 
-    take_back(dev_ui, page, from_sheet)
+    revert_writes(dev_ui, page, from_sheet)
     assert dev_ui.library.row(IN_THE_UI)["vod_douban_id"] == from_table.row["douban_id"]
 
 
@@ -135,7 +135,7 @@ def expect_applied(ui: DagsterUi, decided: Decided) -> None:
     ui.succeeds(linked["run_id"], APPLIED_SECONDS)
 
 
-def take_back(ui: DagsterUi, page: Page, decided: Decided) -> None:
+def revert_writes(ui: DagsterUi, page: Page, decided: Decided) -> None:
     """Take back what came of a launch, by the batch that its run names."""
     batch, vod_id = decided.row["batch_id"], decided.row["vod_id"]
     page.goto(f"{ui.url}/runs/{decided.run_id}", wait_until="domcontentloaded")

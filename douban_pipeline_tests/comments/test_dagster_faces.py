@@ -214,19 +214,19 @@ RULE = {"name": "spam", "expression": "content =~~ '加群'", "decision": "boost
 
 def test_a_rule_is_tried_first_and_then_in_force(services, instance):
     ids = planted(services)
-    tried = shown(run(services, instance, "save_comment_rule", try_and_save_rule=RULE))
+    tried = shown(run(services, instance, "save_comment_rule", save_rule=RULE))
     assert (tried["dry_run"], tried["revision"], tried["changed"], tried["moved"]) == (True, 0, 1, 2)
     assert str(ids[1]) in tried["moves"]
     given = {**RULE, "dry_run": False, "operator": "ann"}
-    assert shown(run(services, instance, "save_comment_rule", try_and_save_rule=given))["revision"] == 1
+    assert shown(run(services, instance, "save_comment_rule", save_rule=given))["revision"] == 1
     result = run(services, instance, "score_comments")
     assert "spam" in metadata(result, "comment_rules")["in_force"]
     assert services.heat_lists.ids(1)[0] == ids[1]
-    assert run(services, instance, "retire_comment_rule", take_rule_away={"name": "spam", "dry_run": False}).success
-    rebuilt = run(services, instance, "rebuild_comment_section", rebuild_one={"section": 1})
+    assert run(services, instance, "retire_comment_rule", retire_rule={"name": "spam", "dry_run": False}).success
+    rebuilt = run(services, instance, "rebuild_comment_section", rebuild_section={"section": 1})
     assert rebuilt.success
     assert services.heat_lists.ids(1).tolist() == ids
-    gone = run(services, instance, "retire_comment_rule", take_rule_away={"name": "spam"})
+    gone = run(services, instance, "retire_comment_rule", retire_rule={"name": "spam"})
     assert "没有启用中的规则「spam」" in problem(gone)
 
 
@@ -241,7 +241,7 @@ def test_a_rule_is_tried_first_and_then_in_force(services, instance):
 )
 def test_bad_rules_are_refused_in_the_launchpad(services, instance, changed, message):
     planted(services)
-    result = run(services, instance, "save_comment_rule", try_and_save_rule={**RULE, **changed})
+    result = run(services, instance, "save_comment_rule", save_rule={**RULE, **changed})
     assert message in problem(result)
     with services.engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(rule)).scalar_one() == 0
@@ -250,7 +250,7 @@ def test_bad_rules_are_refused_in_the_launchpad(services, instance, changed, mes
 def test_a_rule_that_no_longer_holds_stops_the_sweep_before_scores(services, instance):
     planted(services)
     given = {**RULE, "dry_run": False, "operator": "ann"}
-    assert run(services, instance, "save_comment_rule", try_and_save_rule=given).success
+    assert run(services, instance, "save_comment_rule", save_rule=given).success
     with services.engine.begin() as connection:
         connection.execute(update(rule).values(expression="gone > 1"))
     result = run(services, instance, "score_comments")
@@ -277,22 +277,22 @@ def test_why_a_comment_is_third_is_said_in_sentences(services, instance):
 def test_many_comments_are_decided_at_once_and_taken_back(services, instance):
     ids = planted(services)
     given = {"section": 1, "words": "加群", "comments": [ids[0]], "batch": "广告", "operator": "小王"}
-    planned = shown(run(services, instance, "moderate_comments", decide_many=given))
+    planned = shown(run(services, instance, "moderate_comments", moderate=given))
     assert (planned["comments_found"], planned["refused"], planned["events"]) == (2, 0, 0)
     real = {**given, "dry_run": False, "reason": "广告"}
-    assert shown(run(services, instance, "moderate_comments", decide_many=real))["events"] == 2
+    assert shown(run(services, instance, "moderate_comments", moderate=real))["events"] == 2
     worker = services.worker()
     while worker.turn():
         pass
     assert statuses(services, ids) == [CommentStatus.DELETED, CommentStatus.DELETED, CommentStatus.NORMAL]
     undo = {"action": "undo", "batch": "广告", "operator": "小王", "reason": "误删", "dry_run": False}
-    assert shown(run(services, instance, "moderate_comments", decide_many=undo))["events"] == 2
+    assert shown(run(services, instance, "moderate_comments", moderate=undo))["events"] == 2
     while worker.turn():
         pass
     assert statuses(services, ids) == [CommentStatus.NORMAL] * 3
-    again = run(services, instance, "moderate_comments", decide_many=undo)
+    again = run(services, instance, "moderate_comments", moderate=undo)
     assert "没有可撤销的批次「广告」" in problem(again)
-    repeated = shown(run(services, instance, "moderate_comments", decide_many=real))
+    repeated = shown(run(services, instance, "moderate_comments", moderate=real))
     assert (repeated["refused"], repeated["events"]) == (2, 0)
     assert "批次「广告」已处理过这条评论；要再处理请换一个批次名" in repeated["comments"]
     while worker.turn():
@@ -321,11 +321,11 @@ def test_new_texts_are_indexed_with_a_sweep_and_anew_on_demand(services, instanc
 def test_an_audit_is_not_overturned_by_operators(services, instance):
     ids = planted(services)
     audit = {"comments": [ids[0]], "batch": "审核", "operator": "审", "reason": "违规", "audit": True, "dry_run": False}
-    assert run(services, instance, "moderate_comments", decide_many=audit).success
+    assert run(services, instance, "moderate_comments", moderate=audit).success
     while services.worker().turn():
         pass
     restore = {"action": "restore", "comments": [ids[0]], "batch": "放行", "operator": "小王"}
-    planned = shown(run(services, instance, "moderate_comments", decide_many=restore))
+    planned = shown(run(services, instance, "moderate_comments", moderate=restore))
     assert planned["refused"] == 1
     assert "已由更高级别（审核）处理" in planned["comments"]
 
@@ -342,7 +342,7 @@ def test_an_audit_is_not_overturned_by_operators(services, instance):
 )
 def test_unfinished_decisions_are_refused(services, instance, given, message):
     planted(services)
-    assert message in problem(run(services, instance, "moderate_comments", decide_many=given))
+    assert message in problem(run(services, instance, "moderate_comments", moderate=given))
 
 
 def test_without_redis_scores_are_in_the_tables(tmp_path, instance):

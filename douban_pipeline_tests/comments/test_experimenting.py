@@ -49,7 +49,7 @@ def run(services: CommentsServices, **config: Any) -> tuple[dict[str, Any], str]
             .execute_in_process(
                 instance=instance,
                 raise_on_error=False,
-                run_config={"ops": {"see_to_experiment": {"config": config}}},
+                run_config={"ops": {"change_experiment": {"config": config}}},
             )
         )
     for event in result.all_node_events:

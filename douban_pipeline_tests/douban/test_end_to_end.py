@@ -112,7 +112,7 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
                 repository,
                 instance,
                 "revert_changes",
-                run_config={"ops": {"take_back": {"config": selection}}},
+                run_config={"ops": {"revert_writes": {"config": selection}}},
             )
     assert fingerprints(services.engine) == before
 

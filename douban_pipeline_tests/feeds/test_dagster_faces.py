@@ -105,7 +105,7 @@ def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInst
     assert at.stats(news)["check_count"] == 2
     assert not run(at, instance, "poll_sources_now", poll_now={"sources": ["nobody"]}).success
     outline = f'<opml><body><outline xmlUrl="{at.server.url("site")}" text="S"/></body></opml>'
-    assert run(at, instance, "import_opml", take_opml={"opml": outline, "dry_run": False}).success
+    assert run(at, instance, "import_opml", import_outline={"opml": outline, "dry_run": False}).success
     with at.services.engine.connect() as connection:
         assert [each.title for each in sources.all_sources(connection)] == ["S", "news"]
 

@@ -48,7 +48,7 @@ class ExperimentConfig(LaunchpadConfig):
         return Experiment(self.name, self.salt, tuple(variants), Scope(tuple(self.types), tuple(self.sections)))
 
 
-def see_to_experiment(
+def change_experiment(
     context: dg.OpExecutionContext, config: ExperimentConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
     """Start an experiment, report its results, or end it."""
@@ -120,7 +120,7 @@ sections return to the default order.
 """
 
 comment_experiment = person_job(
-    see_to_experiment,
+    change_experiment,
     name="comment_experiment",
     manual=_EXPERIMENT,
     examples={

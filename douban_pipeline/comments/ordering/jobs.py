@@ -58,9 +58,7 @@ class RuleConfig(LaunchpadConfig):
         )
 
 
-def try_and_save_rule(
-    context: dg.OpExecutionContext, config: RuleConfig, services: dg.ResourceParam[CommentsServices]
-) -> None:
+def save_rule(context: dg.OpExecutionContext, config: RuleConfig, services: dg.ResourceParam[CommentsServices]) -> None:
     """Preview what a rule would move in a section and, unless it is a dry run, activate it."""
     services.ready()
     if not config.dry_run and not config.operator.strip():
@@ -129,7 +127,7 @@ With `dry_run: true` only the moves are shown. A rule of the same name gets a ne
 """
 
 save_comment_rule = person_job(
-    try_and_save_rule,
+    save_rule,
     name="save_comment_rule",
     manual=_SAVE_RULE,
     examples={
@@ -156,7 +154,7 @@ class RetireConfig(LaunchpadConfig):
     name: str = Field("", description="规则名 · Name of the rule.")
 
 
-def take_rule_away(
+def retire_rule(
     context: dg.OpExecutionContext, config: RetireConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
     """Retire a rule; the next sweep ranks without it."""
@@ -189,7 +187,7 @@ A rule that another rule exempts cannot be retired until that rule is changed.
 """
 
 retire_comment_rule = person_job(
-    take_rule_away,
+    retire_rule,
     name="retire_comment_rule",
     manual=_RETIRE,
     examples={"": {"dry_run": False, "name": "disliked"}},
@@ -205,7 +203,7 @@ class RebuildConfig(LaunchpadConfig):
     section: int = Field(0, description="评论区编号 · Id of the section.")
 
 
-def rebuild_one(
+def rebuild_section(
     context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
     """Score one section and publish its list now."""
@@ -232,7 +230,7 @@ The list is replaced as a whole: readers never see a partial list.
 """
 
 rebuild_comment_section = person_job(
-    rebuild_one,
+    rebuild_section,
     name="rebuild_comment_section",
     manual=_REBUILD,
     examples={"": {"section": 1}},

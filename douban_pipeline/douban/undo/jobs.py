@@ -73,7 +73,7 @@ class RevertConfig(LaunchpadConfig):
     )
 
 
-def take_back(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
+def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services: dg.ResourceParam[Services]) -> None:
     """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
@@ -197,7 +197,7 @@ is a batch of its own and can be reverted. With `dry_run: true` (the default) no
 """
 
 revert_changes = person_job(
-    take_back,
+    revert_writes,
     name="revert_changes",
     manual=_REVERT_CHANGES,
     examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
@@ -215,7 +215,7 @@ class HistoryConfig(LaunchpadConfig):
     )
 
 
-def tell_history(context: dg.OpExecutionContext, config: HistoryConfig, services: dg.ResourceParam[Services]) -> None:
+def show_history(context: dg.OpExecutionContext, config: HistoryConfig, services: dg.ResourceParam[Services]) -> None:
     """Show the history of the videos."""
     services.ready()
     wanted = list(dict.fromkeys(config.vod_ids))
@@ -251,14 +251,14 @@ _VIDEO_HISTORY = """\
 
 {fields}
 
-结果在 `tell_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
+结果在 `show_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
 每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
 
 Read-only. Videos deleted from the CMS still have their history; each change has a link to revert it.
 """
 
 video_history = person_job(
-    tell_history,
+    show_history,
     name="video_history",
     manual=_VIDEO_HISTORY,
     examples={"": {"vod_ids": [1024, 2048], "most": 20}},

@@ -131,7 +131,7 @@ class RevisitConfig(LaunchpadConfig):
     until: str = Field("", description="到何时为止，同上 · End, in the same format.")
 
 
-def visit_again(context: dg.OpExecutionContext, config: RevisitConfig, services: dg.ResourceParam[Services]) -> None:
+def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, services: dg.ResourceParam[Services]) -> None:
     """Visit again what was not found in a window, or list it."""
     services.ready()
     window = revisit_window(services, config.source.strip(), config.since, config.until, config.reviewer, config.note)
@@ -169,7 +169,7 @@ _REVISIT = """\
 """
 
 revisit_not_found = person_job(
-    visit_again,
+    queue_revisits,
     name="revisit_not_found",
     manual=_REVISIT,
     examples={
@@ -199,7 +199,7 @@ class PruneConfig(LaunchpadConfig):
     )
 
 
-def drop_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
+def delete_answers(context: dg.OpExecutionContext, config: PruneConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete old answers that nothing refers to, or count them."""
     # It needs numpy, which takes a tenth of a second to load and no other run has to wait for.
     from douban_pipeline.douban.upkeep.retention import prune
@@ -244,7 +244,7 @@ _PRUNE_ARCHIVE = """\
 """
 
 prune_archive = person_job(
-    drop_answers,
+    delete_answers,
     name="prune_archive",
     manual=_PRUNE_ARCHIVE,
     examples={"": {"dry_run": False}},
@@ -273,7 +273,9 @@ class ReparseConfig(LaunchpadConfig):
     )
 
 
-def read_again(context: dg.OpExecutionContext, config: ReparseConfig, services: dg.ResourceParam[Services]) -> None:
+def reparse_answers(
+    context: dg.OpExecutionContext, config: ReparseConfig, services: dg.ResourceParam[Services]
+) -> None:
     """Read the archived answers of a source with the present parser, and report how many it refuses."""
     services.ready()
     problems = []
@@ -322,7 +324,7 @@ _REPARSE_ARCHIVE = """\
 """
 
 reparse_archive = person_job(
-    read_again,
+    reparse_answers,
     name="reparse_archive",
     manual=_REPARSE_ARCHIVE,
     examples={"": {"source": "douban", "only_older_versions": True, "limit": 0, "dry_run": False}},

@@ -241,13 +241,13 @@ def test_a_launch_links_to_what_takes_it_back(scenario):
     [path] = re.findall(
         r"^\[撤销这一批\]\((/locations/\S+/jobs/revert_changes/playground/setup\?config=\S+)\)$", run.output["undo"]
     )
-    config = yaml.safe_load(unquote(path.partition("config=")[2]))["ops"]["take_back"]["config"]
+    config = yaml.safe_load(unquote(path.partition("config=")[2]))["ops"]["revert_writes"]["config"]
     # Signed by who recorded it, and green as it opens.
     assert config == {"operator": "小王", "reason": UNDONE, "dry_run": True, "batch_id": run.output["batch"]}
-    assert scenario.launch("revert_changes", {"take_back": {"config": config}}).success
+    assert scenario.launch("revert_changes", {"revert_writes": {"config": config}}).success
     assert scenario.play().metadata("synced_fields")["decisions_applied"] == 1
     signed = {**config, "dry_run": False}
-    assert scenario.launch("revert_changes", {"take_back": {"config": signed}}).success
+    assert scenario.launch("revert_changes", {"revert_writes": {"config": signed}}).success
     assert scenario.library.row(4)["vod_douban_id"] == 0
 
 

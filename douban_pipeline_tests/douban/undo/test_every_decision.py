@@ -73,20 +73,20 @@ def test_what_was_decided_is_reverted_and_applied_again(scenario, action):
     decided = reported(scenario)
     assert decided != before
 
-    def take_back(batch_id):
+    def revert_writes(batch_id):
         scenario.clock.advance(minutes=1)
         config = {"operator": "小王", "reason": "看错了", "dry_run": False, "batch_id": batch_id}
-        run = scenario.launch("revert_changes", {"take_back": {"config": config}})
+        run = scenario.launch("revert_changes", {"revert_writes": {"config": config}})
         assert run.success, run.failure
         assert run.output["skipped"] == run.output["in_part"] == 0
         return run.output["batch"]
 
-    undone = take_back(batch)
+    undone = revert_writes(batch)
     assert reported(scenario) == before
     assert {row["state"] for row in scenario.decisions() if row["batch_id"] == batch} == {"reverted"}
     for vod_id in (LINKED, DOUBTED):
         assert scenario.library.state(vod_id)["douban_next_sync_at"] is not None
-    take_back(undone)
+    revert_writes(undone)
     assert reported(scenario) == decided
     assert {row["state"] for row in scenario.decisions() if row["batch_id"] == batch} == {"applied"}
 

@@ -29,7 +29,7 @@ def scenario(stage):
 
 
 def tell(scenario, *vod_ids, **config):
-    run = scenario.launch("video_history", {"tell_history": {"config": {"vod_ids": list(vod_ids), **config}}})
+    run = scenario.launch("video_history", {"show_history": {"config": {"vod_ids": list(vod_ids), **config}}})
     assert run.success, run.failure
     return run.output
 
@@ -50,9 +50,9 @@ def decide(scenario, **decision):
     assert scenario.launch("record_decisions", {"store_decisions": {"config": config}}).success
 
 
-def take_back(scenario, *change_ids):
+def revert_writes(scenario, *change_ids):
     config = {"operator": "小王", "reason": "年份有误", "dry_run": False, "change_ids": list(change_ids)}
-    assert scenario.launch("revert_changes", {"take_back": {"config": config}}).output["in_full"] == len(change_ids)
+    assert scenario.launch("revert_changes", {"revert_writes": {"config": config}}).output["in_full"] == len(change_ids)
 
 
 def events(text):
@@ -66,7 +66,7 @@ def test_a_whole_life(scenario):
     assert scenario.play(4).success
     scenario.clock.advance(hours=1)
     [lock] = [change for change in scenario.library.log() if change["action"] == "lock_id"]
-    take_back(scenario, lock["change_id"])
+    revert_writes(scenario, lock["change_id"])
     [link] = [change for change in scenario.library.log() if change["vod_id"] == 4 and change["action"] == "link"]
     revert = scenario.library.log()[-1]
 
@@ -147,7 +147,7 @@ def test_each_link_reverts_the_change_beside_it(scenario):
     nobody = {"operator": "", "reason": "", "dry_run": True}
     person = {"operator": "小李", "reason": UNDONE, "dry_run": True}
     assert links(tell(scenario, 4)["history"]) == [
-        ("撤销最近一步", {"take_back": {"config": {**nobody, "vod_ids": [4]}}}),
+        ("撤销最近一步", {"revert_writes": {"config": {**nobody, "vod_ids": [4]}}}),
         (
             "重新匹配",
             {
@@ -161,11 +161,11 @@ def test_each_link_reverts_the_change_beside_it(scenario):
                 }
             },
         ),
-        ("撤销此变更", {"take_back": {"config": {**person, "change_ids": [lock]}}}),
-        ("撤销此决定写入的一切", {"take_back": {"config": {**person, "decision_ids": [1]}}}),
-        ("撤销此变更", {"take_back": {"config": {**nobody, "change_ids": [link]}}}),
+        ("撤销此变更", {"revert_writes": {"config": {**person, "change_ids": [lock]}}}),
+        ("撤销此决定写入的一切", {"revert_writes": {"config": {**person, "decision_ids": [1]}}}),
+        ("撤销此变更", {"revert_writes": {"config": {**nobody, "change_ids": [link]}}}),
     ]
-    take_back(scenario, lock, link)
+    revert_writes(scenario, lock, link)
     words = [words for words, _ in links(tell(scenario, 4)["history"])]
     assert words.count("撤销此变更") == 2, "what was taken back has no such link, the reverts have"
 
@@ -253,7 +253,7 @@ def test_videos_that_never_were_are_distinguished(scenario):
     assert (reported["videos"], reported["unknown"]) == (1, "99、98")
     assert "## 影片 99\n\n没有这部影片" in reported["history"]
     assert "还没有任何判定、决定或写入" in reported["history"]
-    run = scenario.launch("video_history", {"tell_history": {"config": {"vod_ids": [98, 99]}}})
+    run = scenario.launch("video_history", {"show_history": {"config": {"vod_ids": [98, 99]}}})
     assert not run.success
     assert "没有这些影片：98、99" in run.failure
 
@@ -262,7 +262,7 @@ def test_videos_that_never_were_are_distinguished(scenario):
     ("config", "problem"), [({"vod_ids": []}, "请填写 vod_ids"), ({"vod_ids": [4], "most": 0}, "most 至少为 1")]
 )
 def test_what_is_wrong_is_reported(scenario, config, problem):
-    run = scenario.launch("video_history", {"tell_history": {"config": config}})
+    run = scenario.launch("video_history", {"show_history": {"config": config}})
     assert not run.success
     assert problem in run.failure
 
@@ -303,6 +303,6 @@ def test_nothing_is_written(scenario):
 
 
 def test_the_launchpad_is_prefilled():
-    config = video_history.run_config["ops"]["tell_history"]["config"]
+    config = video_history.run_config["ops"]["show_history"]["config"]
     assert set(config) == set(HistoryConfig.model_fields)
     assert dg.validate_run_config(video_history, video_history.run_config)

@@ -215,7 +215,7 @@ def test_a_lock_on_nothing_keeps_it_nothing(library):
     assert library.row(8)["vod_douban_id"] == 0
 
 
-def take_back(library, dry_run=False):
+def revert_writes(library, dry_run=False):
     chosen = ChangeSelection(batch_id="restored")
     return revert(library.change_log("undo"), chosen, operator="王", reason="现值才对", dry_run=dry_run)
 
@@ -226,8 +226,8 @@ def test_a_restore_can_be_reverted_and_is_not_done_again(library):
     restore_all(library)
     library.clock.advance(minutes=1)
     state = library.state(7)
-    [planned] = take_back(library, dry_run=True)
-    [undone] = take_back(library)
+    [planned] = revert_writes(library, dry_run=True)
+    [undone] = revert_writes(library)
     assert (planned, undone.skipped, undone.to_review) == (undone, (), False)
     assert library.all_bytes() == edited
     assert library.state(7) == state, "the locks stand"
@@ -243,6 +243,6 @@ def test_what_was_locked_after_the_restore_stays_when_that_is_reverted(library):
     restore_all(library)
     library.clock.advance(minutes=1)
     library.set_state(7, douban_id_lock_time=library.clock.now())
-    [undone] = take_back(library)
+    [undone] = revert_writes(library)
     assert (undone.restored, undone.skipped, undone.reason) == ((), ("vod_douban_id",), "之后已被锁定")
     assert library.row(7)["vod_douban_id"] == LOCKED

@@ -36,10 +36,10 @@ def scenario(stage):
     return stage(rows, (*(film for film in FILMS if film is not CLOCKS), {**CLOCKS, "rating": 6.1}), **ALONE)
 
 
-def take_back(scenario, *, dry_run=False, operator="小王", reason="年份有误", **chosen):
+def revert_writes(scenario, *, dry_run=False, operator="小王", reason="年份有误", **chosen):
     nothing = {"change_ids": [], "batch_id": "", "run_id": ""}
     config = {"operator": operator, "reason": reason, "dry_run": dry_run, **nothing, **chosen}
-    return scenario.launch("revert_changes", {"take_back": {"config": config}})
+    return scenario.launch("revert_changes", {"revert_writes": {"config": config}})
 
 
 @pytest.mark.parametrize("by", ["batch_id", "run_id", "change_ids"])
@@ -52,13 +52,13 @@ def test_a_batch_is_reverted_to_the_byte_and_written_again_to_the_byte(scenario,
     batch = written.metadata("synced_fields")["batch"]
     chosen = {"batch_id": batch, "run_id": written.run_id, "change_ids": changes}[by]
 
-    shown = take_back(scenario, dry_run=True, **{by: chosen})
+    shown = revert_writes(scenario, dry_run=True, **{by: chosen})
     assert shown.success
     assert (shown.output["dry_run"], shown.output["selected"], shown.output["in_full"]) == (True, 3, 3)
     assert scenario.library.all_bytes() == after
     assert len(scenario.library.log()) == 3
 
-    undone = take_back(scenario, **{by: chosen})
+    undone = revert_writes(scenario, **{by: chosen})
     assert (undone.success, undone.output["in_full"], undone.output["skipped"]) == (True, 3, 0)
     assert scenario.library.all_bytes() == before
     assert {change["state"] for change in scenario.library.log()[:3]} == {"reverted"}
@@ -67,7 +67,7 @@ def test_a_batch_is_reverted_to_the_byte_and_written_again_to_the_byte(scenario,
     assert scenario.library.state(4)["douban_review_reason"] == "关联 90000101 已被撤销：年份有误"
     assert scenario.check().failed_guards == set()
 
-    redone = take_back(scenario, batch_id=undone.output["batch"], reason="是我看错了")
+    redone = revert_writes(scenario, batch_id=undone.output["batch"], reason="是我看错了")
     assert (redone.success, redone.output["in_full"]) == (True, 3)
     assert scenario.library.all_bytes() == after
     assert {change["state"] for change in scenario.library.log()[:3]} == {"applied"}
@@ -78,7 +78,7 @@ def test_what_changed_since_is_left_and_listed(scenario):
     written = scenario.play()
     scenario.library.set_cms(4, vod_writer="站长改的")
     scenario.library.set_state(5, douban_id_locked=True, douban_id_lock_time=scenario.clock.now())
-    undone = take_back(scenario, run_id=written.run_id)
+    undone = revert_writes(scenario, run_id=written.run_id)
     assert undone.success
     assert (undone.output["selected"], undone.output["in_full"], undone.output["in_part"]) == (3, 1, 2)
     reported = undone.output["changes"].replace("\\", "")
@@ -98,7 +98,7 @@ def test_a_decision_is_taken_back_too(scenario):
     assert scenario.launch("apply_decisions").success
     assert scenario.cms(4, "vod_douban_id") == (0,)
     [change] = [change for change in scenario.library.log() if change["action"] == "clear_id"]
-    assert take_back(scenario, change_ids=[change["change_id"]]).output["in_full"] == 1
+    assert revert_writes(scenario, change_ids=[change["change_id"]]).output["in_full"] == 1
     assert scenario.library.all_bytes() == before
     state = scenario.library.state(4)
     assert (state["vod_douban_id"], state["douban_review_status"]) == (90_000_101, "CONFIRMED")
@@ -106,9 +106,9 @@ def test_a_decision_is_taken_back_too(scenario):
 
 def test_the_same_revert_twice_does_nothing_the_second_time(scenario):
     written = scenario.play()
-    assert take_back(scenario, run_id=written.run_id).output["in_full"] == 3
+    assert revert_writes(scenario, run_id=written.run_id).output["in_full"] == 3
     before = scenario.library.all_bytes()
-    assert take_back(scenario, run_id=written.run_id).output["selected"] == 0
+    assert revert_writes(scenario, run_id=written.run_id).output["selected"] == 0
     assert scenario.library.all_bytes() == before
     assert telling(scenario.library.log(), "state") == [("reverted",)] * 3 + [("applied",)] * 3
 
@@ -159,8 +159,8 @@ def ways(scenario):
 @pytest.mark.parametrize("way", ["batch", "decisions", "reviewer", "window", "window with offset", "all of it"])
 def test_what_people_decided_is_taken_back_with_what_followed_from_it(decided, way):
     chosen = ways(decided)[way]
-    shown = take_back(decided, dry_run=True, **chosen)
-    undone = take_back(decided, **chosen)
+    shown = revert_writes(decided, dry_run=True, **chosen)
+    undone = revert_writes(decided, **chosen)
     for run in (shown, undone):
         assert (run.output["selected"], run.output["in_full"], run.output["videos"]) == (3, 3, 2)
     assert decided.library.all_bytes() == decided.before
@@ -172,11 +172,11 @@ def test_what_people_decided_is_taken_back_with_what_followed_from_it(decided, w
 
 
 def test_each_launch_goes_one_step_further_back(decided):
-    steps = [take_back(decided, vod_ids=[4, 5]).output["selected"] for _ in range(3)]
+    steps = [revert_writes(decided, vod_ids=[4, 5]).output["selected"] for _ in range(3)]
     assert steps == [2, 2, 1]
     assert decided.cms(4, "vod_douban_id") == (0,)
     assert decided.cms(5, "vod_douban_id") == (0,)
-    nothing_left = take_back(decided, vod_ids=[4, 5])
+    nothing_left = revert_writes(decided, vod_ids=[4, 5])
     assert nothing_left.success
     assert nothing_left.output["selected"] == 0
     assert "没有上一步可退的影片：4、5" in nothing_left.output["result"]
@@ -186,17 +186,19 @@ def test_chosen_changes_that_are_not_touched_are_reported(decided):
     done, other = (
         next(change["change_id"] for change in decided.library.log() if change["vod_id"] == vod_id) for vod_id in (6, 5)
     )
-    assert take_back(decided, change_ids=[done]).output["in_full"] == 1
-    again = take_back(decided, dry_run=True, change_ids=[done, other])
+    assert revert_writes(decided, change_ids=[done]).output["in_full"] == 1
+    again = revert_writes(decided, dry_run=True, change_ids=[done, other])
     assert again.output["selected"] == 1
     assert f"未选中的变更（已撤销、当时没有写入，或不符合其他条件）：{done}。" in again.output["result"]
 
 
 def test_a_window_is_in_the_sites_time_zone(decided):
-    assert take_back(decided, dry_run=True, until="2026-03-01 12:00:59").output["selected"] == 3
-    assert take_back(decided, dry_run=True, since="2026-03-01 12:00", until="2026-03-01 12:01").output["selected"] == 3
+    assert revert_writes(decided, dry_run=True, until="2026-03-01 12:00:59").output["selected"] == 3
+    assert (
+        revert_writes(decided, dry_run=True, since="2026-03-01 12:00", until="2026-03-01 12:01").output["selected"] == 3
+    )
     elsewhere = decided.under(site_timezone="UTC")
-    assert take_back(elsewhere, dry_run=True, since="2026-03-01 04:01").output["selected"] == 3
+    assert revert_writes(elsewhere, dry_run=True, since="2026-03-01 04:01").output["selected"] == 3
 
 
 def test_an_ignored_video_is_looked_at_again_once_that_is_taken_back(scenario):
@@ -204,7 +206,7 @@ def test_an_ignored_video_is_looked_at_again_once_that_is_taken_back(scenario):
     scenario.clock.advance(minutes=1)
     batch = decide(scenario, {"vod_id": 4, "action": "ignore"})
     assert scenario.library.state(4)["douban_next_sync_at"] is None
-    assert take_back(scenario, batch_id=batch).output["in_full"] == 1
+    assert revert_writes(scenario, batch_id=batch).output["in_full"] == 1
     state = scenario.library.state(4)
     assert (state["douban_review_status"], state["douban_next_sync_at"]) == ("CONFIRMED", scenario.clock.now())
     scenario.clock.advance(minutes=1)
@@ -215,11 +217,11 @@ def test_decisions_that_wait_are_withdrawn_with_their_batch(scenario):
     assert scenario.play().success
     scenario.clock.advance(minutes=1)
     batch = decide(scenario, {"vod_id": 4, "action": "clear_id"}, {"vod_id": 5, "action": "ignore"}, play=False)
-    shown = take_back(scenario, dry_run=True, batch_id=batch)
+    shown = revert_writes(scenario, dry_run=True, batch_id=batch)
     assert (shown.success, shown.output["selected"], shown.output["decisions_withdrawn"]) == (True, 0, 2)
     assert "将撤回尚未执行的决定 2 条" in shown.output["result"]
     assert telling(scenario.decisions(), "state") == [("pending",), ("pending",)]
-    assert take_back(scenario, batch_id=batch).output["decisions_withdrawn"] == 2
+    assert revert_writes(scenario, batch_id=batch).output["decisions_withdrawn"] == 2
     assert (
         telling(scenario.decisions(), "state", "state_reason") == [("refused", "尚未执行即由 小王 撤回：年份有误")] * 2
     )
@@ -238,7 +240,7 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
     scenario.upstream.faults.add("douban", "throttled")
     batch = decide(scenario, {"vod_id": 4, "action": "sync_now"})
     assert telling(scenario.decisions(), "state") == [("queued",)]
-    assert take_back(scenario, batch_id=batch).output["decisions_withdrawn"] == 1
+    assert revert_writes(scenario, batch_id=batch).output["decisions_withdrawn"] == 1
     assert telling(scenario.decisions(), "state") == [("refused",)]
     assert (scenario.task(4)["status"], scenario.task(4)["open_key"]) == ("SKIP", None)
 
@@ -295,7 +297,7 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
 def test_all_that_is_wrong_is_reported_at_once_and_nothing_is_reverted(scenario, wrong, problems):
     assert scenario.play().success
     after, log = scenario.library.all_bytes(), scenario.library.log()
-    run = take_back(scenario, **wrong)
+    run = revert_writes(scenario, **wrong)
     assert not run.success
     reported = run.failure.replace("\u00a0", " ").splitlines()
     assert reported[0].endswith("未撤销任何变更：")
@@ -307,18 +309,18 @@ def test_all_that_is_wrong_is_reported_at_once_and_nothing_is_reverted(scenario,
 def test_more_than_meant_is_counted_and_nothing_is_reverted(scenario):
     written = scenario.play()
     after = scenario.library.all_bytes()
-    run = take_back(scenario, run_id=written.run_id, max_changes=2)
+    run = revert_writes(scenario, run_id=written.run_id, max_changes=2)
     assert not run.success
     assert "符合条件的变更有 3 条，超过 max_changes（2）" in run.failure
     assert "调大 max_changes" in run.failure
     assert scenario.library.all_bytes() == after
-    assert take_back(scenario, run_id=written.run_id, max_changes=3).output["in_full"] == 3
+    assert revert_writes(scenario, run_id=written.run_id, max_changes=3).output["in_full"] == 3
 
 
 def test_what_was_skipped_is_reported_first_and_outside_text_is_escaped(scenario):
     written = scenario.play()
     scenario.library.set_cms(6, vod_writer="站长|改的", vod_name="<b>片*名</b>")
-    shown = take_back(scenario, dry_run=True, run_id=written.run_id)
+    shown = revert_writes(scenario, dry_run=True, run_id=written.run_id)
     lines = shown.output["changes"].splitlines()
     short = [line for line in lines if line.startswith("| ")][1:]
     assert [row.split("|")[3].strip() for row in short] == ["6", "5", "4"]
@@ -337,16 +339,16 @@ def test_what_was_skipped_is_reported_first_and_outside_text_is_escaped(scenario
 def config_of(markdown):
     """Return the config that the first link of a text fills a launchpad with."""
     address = re.search(r"config=([^)]+)\)", markdown).group(1)
-    return yaml.safe_load(unquote(address))["ops"]["take_back"]["config"]
+    return yaml.safe_load(unquote(address))["ops"]["revert_writes"]["config"]
 
 
 def test_what_comes_next_is_a_link_away(scenario):
     written = scenario.play()
-    shown = take_back(scenario, dry_run=True, run_id=written.run_id)
+    shown = revert_writes(scenario, dry_run=True, run_id=written.run_id)
     config = config_of(shown.output["next"])
     assert (config["run_id"], config["dry_run"], config["operator"]) == (written.run_id, False, "小王")
     assert set(config) == set(RevertConfig.model_fields)
-    undone = scenario.launch("revert_changes", {"take_back": {"config": config}})
+    undone = scenario.launch("revert_changes", {"revert_writes": {"config": config}})
     assert undone.output["in_full"] == 3
     again = config_of(undone.output["next"])
     assert (again["batch_id"], again["dry_run"], again["operator"]) == (undone.output["batch"], True, "小王")
@@ -354,15 +356,15 @@ def test_what_comes_next_is_a_link_away(scenario):
 
 def test_who_only_looks_signs_nothing(scenario):
     written = scenario.play()
-    shown = take_back(scenario, dry_run=True, operator="", reason="", run_id=written.run_id)
+    shown = revert_writes(scenario, dry_run=True, operator="", reason="", run_id=written.run_id)
     assert shown.output["in_full"] == 3
     assert "填写 operator 和 reason" in shown.output["next"]
-    assert not take_back(scenario, operator="", reason="", run_id=written.run_id).success
+    assert not revert_writes(scenario, operator="", reason="", run_id=written.run_id).success
 
 
 def test_a_step_back_says_which_steps_stay(decided):
     for dry_run in (True, False):
-        steps = take_back(decided, vod_ids=[4], dry_run=dry_run).output["steps"]
+        steps = revert_writes(decided, vod_ids=[4], dry_run=dry_run).output["steps"]
         rows = [line for line in steps.splitlines() if line.startswith("| 4 ")]
         assert len(rows) >= 2
         assert [row.rstrip(" |").rsplit("| ", 1)[1] for row in rows] == ["撤销", *["保留"] * (len(rows) - 1)]
@@ -385,13 +387,13 @@ def test_a_killed_launch_leaves_nothing_half_and_the_next_one_goes_on(scenario, 
         with pytest.raises(KeyboardInterrupt):
             revert(log, chosen, operator="小王", reason="年份有误", dry_run=False)
     assert "prepared" in {change["state"] for change in scenario.library.log()}
-    assert take_back(scenario, run_id=written.run_id).success
+    assert revert_writes(scenario, run_id=written.run_id).success
     assert scenario.library.all_bytes() == before
     assert {change["state"] for change in scenario.library.log()} == {"reverted", "applied"} | left
 
 
 def test_the_launchpad_is_prefilled_with_everything_and_every_default_is_safe():
-    config = revert_changes.run_config["ops"]["take_back"]["config"]
+    config = revert_changes.run_config["ops"]["revert_writes"]["config"]
     assert set(config) == set(RevertConfig.model_fields)
     assert config["dry_run"] is True
     assert config["max_changes"] == 10_000

@@ -60,7 +60,7 @@ def put_all(library: Library) -> dict[str, int]:
     }
 
 
-def read_again(library: Library, **options: Any) -> Reparsed:
+def reparse_answers(library: Library, **options: Any) -> Reparsed:
     given = {"only_older_versions": True, "limit": 0, "dry_run": True, "progress": lambda _done: None}
     return reparse(library.services, "douban", **{**given, **options})
 
@@ -78,7 +78,7 @@ def everything(library: Library) -> list[Any]:
 def test_every_outcome_is_counted_and_shown(library: Library) -> None:
     ids = put_all(library)
     before = everything(library)
-    found = read_again(library)
+    found = reparse_answers(library)
     assert found.outcomes == {
         (OLD, READ): 1,
         (OLD, MISSING): 1,
@@ -99,16 +99,16 @@ def test_every_outcome_is_counted_and_shown(library: Library) -> None:
 
 def test_what_is_read_is_noted_so_that_the_rest_is_left(library: Library) -> None:
     ids = put_all(library)
-    assert read_again(library, dry_run=False).noted == 2
+    assert reparse_answers(library, dry_run=False).noted == 2
     assert {name for name, number in ids.items() if versions(library)[number] == NOW} == {"good", "known", "missing"}
-    again = read_again(library, dry_run=False)
+    again = reparse_answers(library, dry_run=False)
     assert (again.looked_at, again.good, again.noted) == (4, 0, 0)
-    assert read_again(library, only_older_versions=False).looked_at == 7
+    assert reparse_answers(library, only_older_versions=False).looked_at == 7
 
 
 def test_another_source_is_left_alone(library: Library) -> None:
     other = library.services.archive.put("searxng", "search:plain:片:", 200, b'{"results": []}', "searxng-0")
-    assert read_again(library, dry_run=False).looked_at == 0
+    assert reparse_answers(library, dry_run=False).looked_at == 0
     assert versions(library) == {other: "searxng-0"}
 
 
@@ -116,7 +116,7 @@ def test_a_limit_takes_the_oldest(library: Library, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(archive_module, "_BODIES", 2)
     body = douban_answer(RIVER).body
     ids = [put(library, f"subject:{RIVER['id']}", body + b" " * number) for number in range(5)]
-    found = read_again(library, limit=3, dry_run=False)
+    found = reparse_answers(library, limit=3, dry_run=False)
     assert (found.looked_at, found.noted) == (3, 3)
     assert [versions(library)[number] for number in ids] == [NOW] * 3 + [OLD] * 2
 
@@ -129,7 +129,7 @@ def test_a_parser_that_breaks_is_reported_and_does_not_stop_the_rest(
 
     monkeypatch.setitem(PARSERS, "douban", Parser("douban-3", parse))
     first, _ = put(library, "subject:1", '{"data": {}}'), put(library, "subject:2", "{}")
-    found = read_again(library)
+    found = reparse_answers(library)
     assert found.by_outcome == {"KeyError": 1, READ: 1}
     assert found.refused == {"KeyError": [Refused(first, "subject:1", "'vod_nmae'")]}
 
@@ -137,7 +137,7 @@ def test_a_parser_that_breaks_is_reported_and_does_not_stop_the_rest(
 def test_few_examples_are_shown(library: Library) -> None:
     for number in range(20):
         put(library, f"subject:{90_000_000 + number}", "<html>你好</html>")
-    found = read_again(library)
+    found = reparse_answers(library)
     assert found.outcomes[OLD, "SourceUnavailable"] == 20
     assert len(found.refused["SourceUnavailable"]) == 5
 
@@ -145,7 +145,7 @@ def test_few_examples_are_shown(library: Library) -> None:
 def launch(library: Library, instance: dg.DagsterInstance, **config: Any) -> Run:
     definitions = dg.Definitions(jobs=jobs.jobs, resources={"services": library.services})
     job = definitions.resolve_job_def("reparse_archive")
-    given = {"ops": {"read_again": {"config": config}}} if config else None
+    given = {"ops": {"reparse_answers": {"config": config}}} if config else None
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))
 
 

@@ -362,7 +362,7 @@ def test_the_archive_is_reported_by_source_and_status(attic: Attic) -> None:
 def launch(attic: Attic, instance: dg.DagsterInstance, config: dict[str, Any] | None = None) -> Run:
     definitions = dg.Definitions(jobs=jobs.jobs, resources={"services": attic.library.services})
     job = definitions.resolve_job_def("prune_archive")
-    given = {"ops": {"drop_answers": {"config": config}}} if config else None
+    given = {"ops": {"delete_answers": {"config": config}}} if config else None
     return Run(job.execute_in_process(run_config=given, instance=instance, raise_on_error=False))
 
 

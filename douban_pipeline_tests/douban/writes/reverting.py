@@ -45,7 +45,7 @@ def write(library: Library, *changes: Change, run_id: str = "run", batch_id: str
     return [outcome.change_id for outcome in outcomes]
 
 
-def take_back(
+def revert_writes(
     library: Library,
     *change_ids: int,
     dry_run: bool = False,

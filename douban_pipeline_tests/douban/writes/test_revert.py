@@ -9,7 +9,7 @@ from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, revert
-from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, take_back, write
+from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, revert_writes, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 
@@ -25,7 +25,7 @@ def test_a_change_is_taken_back_to_the_byte(library):
     assert library.all_bytes() != before
     library.clock.advance(hours=1)
 
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert (undone.change_id, undone.vod_id) == (change_id, 7)
     assert (sorted(undone.restored), undone.skipped, undone.reason) == (sorted(FIELDS), (), "")
     assert library.all_bytes() == before
@@ -55,12 +55,12 @@ def test_a_row_that_the_site_locked_is_reverted_only_if_a_person_says_so(library
     library.set_cms(7, vod_lock=1)
     locked = library.all_bytes()
 
-    [left] = take_back(library, change_id, dry_run=dry_run)
+    [left] = revert_writes(library, change_id, dry_run=dry_run)
     assert (left.restored, sorted(left.skipped)) == ((), sorted(FIELDS))
     assert left.reason == "影片已在 CMS 中锁定（vod_lock），请先在 CMS 中解锁；确认要写入请加 override_cms_lock: true"
     assert library.all_bytes() == locked
 
-    [undone] = take_back(library, change_id, dry_run=dry_run, override_cms_lock=True)
+    [undone] = revert_writes(library, change_id, dry_run=dry_run, override_cms_lock=True)
     assert (sorted(undone.restored), undone.reason) == (sorted(FIELDS), "")
     library.set_cms(7, vod_lock=0)
     assert (library.all_bytes() == before) is not dry_run
@@ -70,7 +70,7 @@ def test_a_persons_link_goes_back_to_just_what_was(library):
     library.set_state(7, douban_review_status="REVIEW", douban_review_reason="两个候选太接近")
     before = library.state(7)
     [change_id] = write(library, changed(library, operator="李", automatic=False))
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     assert library.state(7) == before | {"douban_last_sync_at": START}
 
 
@@ -78,13 +78,13 @@ def test_a_batch_a_run_and_chosen_changes_are_distinguished(library):
     one = write(library, changed(library, 7), run_id="r1", batch_id="b1")
     two = write(library, changed(library, 8), run_id="r1", batch_id="b2")
     three = write(library, changed(library, 9), run_id="r2", batch_id="b2")
-    assert [undone.change_id for undone in take_back(library, batch_id="b2", dry_run=True)] == three + two
-    assert [undone.change_id for undone in take_back(library, run_id="r1", dry_run=True)] == two + one
-    assert [undone.change_id for undone in take_back(library, run_id="r1", batch_id="b2", dry_run=True)] == two
-    assert [undone.change_id for undone in take_back(library, *one, *three, dry_run=True)] == three + one
-    assert take_back(library, batch_id="b9") == []
+    assert [undone.change_id for undone in revert_writes(library, batch_id="b2", dry_run=True)] == three + two
+    assert [undone.change_id for undone in revert_writes(library, run_id="r1", dry_run=True)] == two + one
+    assert [undone.change_id for undone in revert_writes(library, run_id="r1", batch_id="b2", dry_run=True)] == two
+    assert [undone.change_id for undone in revert_writes(library, *one, *three, dry_run=True)] == three + one
+    assert revert_writes(library, batch_id="b9") == []
     with pytest.raises(ValueError, match="name a change"):
-        take_back(library)
+        revert_writes(library)
     assert [row["state"] for row in library.log()] == ["applied"] * 3
 
 
@@ -93,8 +93,8 @@ def test_several_changes_of_a_video_are_taken_back_the_newest_first(library):
     write(library, changed(library))
     write(library, changed(library, new={"vod_name": "十一罗汉", "vod_total": 0}))
     write(library, changed(library, new={"vod_name": "盗梦空间"}))
-    planned = take_back(library, batch_id="batch", dry_run=True)
-    assert take_back(library, batch_id="batch") == planned
+    planned = revert_writes(library, batch_id="batch", dry_run=True)
+    assert revert_writes(library, batch_id="batch") == planned
     assert [undone.skipped for undone in planned] == [(), (), ()]
     assert library.all_bytes() == before
 
@@ -107,7 +107,7 @@ def test_a_large_batch_with_several_changes_of_each_video(shared_library, dry_ru
         changes = [Change(vod_id, "sync", {"vod_year": old}, {"vod_year": new}) for vod_id in range(1, 121)]
         assert {outcome.state for outcome in log.write(changes)} == {ChangeState.APPLIED}
     library.set_cms(50, vod_year="1999")
-    undone = take_back(library, batch_id="batch", dry_run=dry_run)
+    undone = revert_writes(library, batch_id="batch", dry_run=dry_run)
     assert [change.change_id for change in undone] == [row["change_id"] for row in library.log()[359::-1]]
     assert [change.vod_id for change in undone if change.skipped] == [50, 50, 50]
     library.set_cms(50, vod_year="2024")
@@ -117,7 +117,7 @@ def test_a_large_batch_with_several_changes_of_each_video(shared_library, dry_ru
 def test_a_change_that_a_later_one_covers_is_not_dug_out_from_under_it(library):
     [first] = write(library, changed(library, new={"vod_name": "甲", "vod_year": "1999"}))
     write(library, changed(library, new={"vod_name": "乙"}))
-    [undone] = take_back(library, first)
+    [undone] = revert_writes(library, first)
     assert (undone.restored, undone.skipped, undone.reason) == (("vod_year",), ("vod_name",), "之后已被改动")
     assert (library.row(7)["vod_name"], library.row(7)["vod_year"]) == ("乙", "2024")
 
@@ -147,7 +147,7 @@ def test_what_somebody_changed_since_is_left_and_listed(library, dry_run):
     [change_id] = write(library, changed(library))
     library.set_cms(7, vod_name="站长改的", vod_area="美国 ", vod_total=13)
     before = library.all_bytes()
-    [undone] = take_back(library, change_id, dry_run=dry_run)
+    [undone] = revert_writes(library, change_id, dry_run=dry_run)
     assert sorted(undone.skipped) == ["vod_area", "vod_name", "vod_total"]
     assert sorted(undone.restored) == ["vod_content", "vod_douban_id", "vod_douban_score", "vod_year"]
     assert undone.reason == "之后已被改动"
@@ -169,7 +169,7 @@ def test_what_was_locked_since_is_left_and_listed(library, lock, kept):
     [change_id] = write(library, changed(library))
     library.set_state(7, **lock)
     state = library.state(7)
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert (set(undone.skipped), set(undone.restored)) == (kept, set(FIELDS) - kept)
     assert undone.reason == "之后已被锁定"
     row = library.row(7)
@@ -182,7 +182,7 @@ def test_a_lock_that_the_change_itself_set_goes_with_it(library):
     change = changed(library, operator="李", automatic=False)
     locking = altered(change, state={**change.state, "douban_id_locked": True})
     [change_id] = write(library, locking)
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert undone.skipped == ()
     assert (library.row(7)["vod_douban_id"], library.state(7)["douban_id_locked"]) == (0, False)
 
@@ -191,7 +191,7 @@ def test_a_lock_that_the_change_itself_set_goes_with_it(library):
 def test_a_lock_set_by_a_later_change_of_the_same_batch_goes_first(library, dry_run):
     write(library, changed(library, new={"vod_douban_id": 5}))
     write(library, Change(7, "lock_id", {}, {}, {"douban_id_locked": True}, operator="李", automatic=False))
-    undone = take_back(library, batch_id="batch", dry_run=dry_run)
+    undone = revert_writes(library, batch_id="batch", dry_run=dry_run)
     assert [(change.restored, change.skipped) for change in undone] == [((), ()), (("vod_douban_id",), ())]
     assert library.row(7)["vod_douban_id"] == (5 if dry_run else 0)
     assert library.state(7)["douban_id_locked"] is dry_run
@@ -201,10 +201,10 @@ def test_what_a_revert_had_to_leave_can_be_taken_back_later(library):
     before = library.all_bytes()
     [change_id] = write(library, changed(library))
     library.set_cms(7, vod_area="法国")
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert undone.skipped == ("vod_area",)
     library.set_cms(7, vod_area=FIELDS["vod_area"])
-    [rest] = take_back(library, change_id)
+    [rest] = revert_writes(library, change_id)
     assert rest.restored == ("vod_area",)
     assert library.all_bytes() == before
 
@@ -212,27 +212,27 @@ def test_what_a_revert_had_to_leave_can_be_taken_back_later(library):
 def test_nothing_left_to_restore_writes_nothing(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲"}))
     library.set_cms(7, vod_name="乙")
-    assert take_back(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "之后已被改动")]
+    assert revert_writes(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "之后已被改动")]
     assert [row["state"] for row in library.log()] == ["applied"]
 
 
 def test_what_is_as_it_was_before_is_reported_so(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲", "vod_year": "1999"}))
     library.set_cms(7, vod_name="影片7", vod_year="2024")
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert (undone.restored, undone.reason) == ((), "已是写入之前的值")
 
 
 def test_a_deleted_video_is_listed(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲"}))
     library.execute("DELETE FROM mac_vod WHERE vod_id = 7")
-    assert take_back(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "影片已不存在")]
+    assert revert_writes(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "影片已不存在")]
 
 
 def test_a_dry_run_writes_nothing(library):
     [change_id] = write(library, changed(library))
     before = library.all_bytes(), library.states(), library.log()
-    assert len(take_back(library, change_id, dry_run=True)[0].restored) == len(FIELDS)
+    assert len(revert_writes(library, change_id, dry_run=True)[0].restored) == len(FIELDS)
     assert (library.all_bytes(), library.states(), library.log()) == before
 
 
@@ -244,7 +244,7 @@ def test_a_row_that_changes_at_the_last_moment_is_left_alone(library):
             library.set_cms(7, vod_name="站长改的")
             return super()._apply(change, own_id)
 
-    [undone] = take_back(library, change_id, log=library.change_log("undo", kind=Overtaken))
+    [undone] = revert_writes(library, change_id, log=library.change_log("undo", kind=Overtaken))
     assert (undone.restored, undone.skipped) == ((), ("vod_name",))
     assert "vod_name" in undone.reason
     assert library.row(7)["vod_name"] == "站长改的"
@@ -265,7 +265,7 @@ def test_a_revert_can_itself_be_taken_back_and_so_on(library):
         assert library.log()[0]["state"] == ("reverted" if times % 2 else "applied")
         if not times % 2:
             assert library.state(7) == linked
-    assert take_back(library, change_id) == []
+    assert revert_writes(library, change_id) == []
 
 
 def test_what_was_taken_back_is_known_until_that_too_is_taken_back(library):
@@ -277,13 +277,13 @@ def test_what_was_taken_back_is_known_until_that_too_is_taken_back(library):
     assert undone_ids() == {}
     [change_id] = write(library, changed(library, new={"vod_douban_id": 5}))
     assert undone_ids() == {}
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     assert undone_ids() == {7: [5]}
     write(library, changed(library, 8, new={"vod_douban_id": 6}))
     cleared = changed(library, 8, new={"vod_douban_id": 0}, operator="李", automatic=False)
     write(library, altered(cleared, action="clear_id"))
     assert undone_ids() == {7: [5], 8: [6]}
-    take_back(library, library.log()[1]["change_id"])
+    revert_writes(library, library.log()[1]["change_id"])
     assert 5 not in undone_ids()[7]
 
 
@@ -293,5 +293,5 @@ def test_a_whole_batch_on_either_form_of_the_cms_is_restored_to_the_byte(databas
     with build_library(database_url, [odd, video(8), video(9)], form=form) as library:
         before = library.all_bytes()
         write(library, *(changed(library, vod_id) for vod_id in (7, 8, 9)))
-        take_back(library, batch_id="batch")
+        revert_writes(library, batch_id="batch")
         assert library.all_bytes() == before

@@ -62,7 +62,7 @@ def states(library):
     return [intro["state"] for intro in intros(library)]
 
 
-def take_back(library, *change_ids, dry_run=False, log=None, **selection):
+def revert_writes(library, *change_ids, dry_run=False, log=None, **selection):
     log = log or library.change_log("undo", batch_id="undo")
     return revert(log, ChangeSelection(change_ids, **selection), operator="王", reason="认错了", dry_run=dry_run)
 
@@ -71,9 +71,9 @@ def test_an_intros_row_follows_its_change(library):
     reported = tell(library)
     [intro] = intros(library)
     assert (intro["state"], intro["change_id"], intro["reason"]) == ("written", reported, "")
-    take_back(library, reported)
+    revert_writes(library, reported)
     assert states(library) == ["withdrawn"]
-    take_back(library, batch_id="undo")
+    revert_writes(library, batch_id="undo")
     assert states(library) == ["written"]
 
 
@@ -164,7 +164,7 @@ def test_with_the_link_goes_the_intro(library, dry_run):
     reported = tell(library)
     written = library.all_bytes()
     library.clock.advance(hours=1)
-    undone = take_back(library, linked, dry_run=dry_run)
+    undone = revert_writes(library, linked, dry_run=dry_run)
     assert [(item.change_id, sorted(item.restored), item.skipped, item.reason) for item in undone] == [
         (reported, ["vod_blurb", "vod_content"], (), WITH_ITS_LINK),
         (linked, ["vod_content", "vod_douban_id"], (), ""),
@@ -180,7 +180,7 @@ def test_with_the_link_goes_the_intro(library, dry_run):
     assert after["intro_ai_last_at"] == START.replace(hour=5), "not written anew at once"
     assert {change["batch_id"] for change in library.log() if change["action"] == "revert"} == {"undo"}
     # And back again, as it was.
-    take_back(library, batch_id="undo")
+    revert_writes(library, batch_id="undo")
     assert (library.all_bytes(), states(library)) == (written, ["written"])
     assert library.state(7)["intro_locked"] is True
 
@@ -192,7 +192,7 @@ def test_with_the_link_go_the_fields_that_were_synced_under_it(library, dry_run)
     linked = link(library)
     library.clock.advance(days=3)
     synced = sync(library, vod_actor="别的条目的主演")
-    undone = take_back(library, linked, dry_run=dry_run)
+    undone = revert_writes(library, linked, dry_run=dry_run)
     assert [(item.change_id, item.reason) for item in undone] == [(synced, FIELDS_WITH_THEIR_LINK), (linked, "")]
     assert (library.all_bytes() == before) is not dry_run
     assert synced_before not in {item.change_id for item in undone}
@@ -209,7 +209,7 @@ def test_an_intro_that_a_person_ordered_goes_with_the_link_too(library):
     linked = link(library)
     first = tell(library)
     second = tell(library, text="重写的简介", operator="李", automatic=False)
-    undone = take_back(library, linked)
+    undone = revert_writes(library, linked)
     assert [item.change_id for item in undone] == [second, first, linked]
     assert (library.all_bytes(), states(library)) == (before, ["withdrawn", "withdrawn"])
     assert library.state(7)["intro_locked"] is False
@@ -218,7 +218,7 @@ def test_an_intro_that_a_person_ordered_goes_with_the_link_too(library):
 def test_an_intro_is_named_once_when_it_is_among_the_chosen(library):
     link(library)
     reported = tell(library)
-    undone = take_back(library, run_id="run")
+    undone = revert_writes(library, run_id="run")
     assert [item.change_id for item in undone] == [reported, reported - 1]
     assert {item.reason for item in undone} == {""}
 
@@ -234,7 +234,7 @@ def test_a_link_that_stays_keeps_its_intro(library, act, why):
     linked = link(library)
     reported = tell(library)
     act(library)
-    undone = {item.change_id: item for item in take_back(library, linked)}
+    undone = {item.change_id: item for item in revert_writes(library, linked)}
     if why == "之后已被锁定":
         assert set(undone) == {linked}
         assert (library.row(7)["vod_content"], states(library)) == ("根据条目写的简介", ["written"])
@@ -260,7 +260,7 @@ def test_an_intro_of_another_subject_stays(library):
         ),
     )
     tell(library, subject=RIGHT)
-    take_back(library, linked)
+    revert_writes(library, linked)
     assert (library.row(7)["vod_douban_id"], library.row(7)["vod_content"]) == (RIGHT, "根据条目写的简介")
     assert states(library) == ["written"]
 
@@ -269,7 +269,7 @@ def test_a_change_of_other_fields_leaves_the_intro_alone(library):
     link(library)
     tell(library)
     year = write(library, Change(7, "sync", {"vod_year": "2024"}, {"vod_year": "1994"}))
-    assert [item.change_id for item in take_back(library, year)] == [year]
+    assert [item.change_id for item in revert_writes(library, year)] == [year]
     assert states(library) == ["written"]
 
 
@@ -282,7 +282,7 @@ def test_an_intro_that_changes_at_the_last_moment_is_left_and_listed(library):
             library.set_cms(7, vod_blurb="站长改的")
             return super()._apply(change, own_id)
 
-    undone = take_back(library, linked, log=library.change_log("undo", kind=Overtaken))
+    undone = revert_writes(library, linked, log=library.change_log("undo", kind=Overtaken))
     assert (undone[0].change_id, undone[0].restored) == (reported, ())
     assert "vod_blurb" in undone[0].reason
     assert (library.row(7)["vod_content"], states(library)) == ("根据条目写的简介", ["written"])
@@ -316,7 +316,7 @@ def test_with_a_link_that_comes_back_comes_its_intro(library, dry_run):
     cleared = clear(library)
     withdrawn = library.log()[-1]
     assert (states(library), withdrawn["decision_id"]) == (["withdrawn"], 5)
-    undone = take_back(library, cleared, dry_run=dry_run)
+    undone = revert_writes(library, cleared, dry_run=dry_run)
     assert [(item.change_id, item.skipped, item.reason) for item in undone] == [
         (withdrawn["change_id"], (), BACK_WITH_ITS_LINK),
         (cleared, (), ""),
@@ -331,9 +331,9 @@ def test_with_a_link_that_comes_back_comes_its_intro(library, dry_run):
 def test_an_intro_that_was_taken_back_for_itself_stays_so_when_the_link_comes_back(library):
     link(library)
     reported = tell(library)
-    take_back(library, reported, log=library.change_log("before", batch_id="before"))
+    revert_writes(library, reported, log=library.change_log("before", batch_id="before"))
     cleared = clear(library)
-    assert [item.change_id for item in take_back(library, cleared)] == [cleared]
+    assert [item.change_id for item in revert_writes(library, cleared)] == [cleared]
     assert states(library) == ["withdrawn"]
 
 
@@ -342,7 +342,7 @@ def test_a_text_that_somebody_wrote_during_the_run_stays_when_the_link_comes_bac
     tell(library)
     cleared = clear(library)
     library.set_cms(7, vod_content="站长写的", vod_blurb="站长写的")
-    undone = take_back(library, cleared)
+    undone = revert_writes(library, cleared)
     assert [(item.restored, item.reason) for item in undone] == [((), "之后已被改动"), (("vod_douban_id",), "")]
     assert (library.row(7)["vod_content"], states(library)) == ("站长写的", ["withdrawn"])
     assert library.state(7)["intro_locked"] is False

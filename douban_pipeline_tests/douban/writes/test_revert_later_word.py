@@ -6,7 +6,7 @@ import pytest
 
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
+from douban_pipeline_tests.douban.writes.reverting import changed, revert_writes, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
 
@@ -33,7 +33,7 @@ def test_a_link_that_a_person_confirmed_since_stays(library, dry_run):
     [linked] = write(library, changed(library, new=LINK | {"vod_year": "1994"}))
     write(library, confirmation(library), batch_id="people")
     before = library.state(7)
-    [result] = take_back(library, linked, dry_run=dry_run)
+    [result] = revert_writes(library, linked, dry_run=dry_run)
     assert (result.restored, result.skipped, result.reason) == (("vod_year",), ("vod_douban_id",), "之后已由人确认")
     assert library.row(7)["vod_douban_id"] == 1292052
     assert library.state(7) == before
@@ -43,7 +43,7 @@ def test_a_link_that_a_person_confirmed_since_stays(library, dry_run):
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_confirmed_link_goes_once_the_confirmation_is_taken_back_with_it(library, dry_run):
     linked, confirmed = write(library, changed(library, new=LINK), confirmation(library))
-    results = take_back(library, linked, confirmed, dry_run=dry_run)
+    results = revert_writes(library, linked, confirmed, dry_run=dry_run)
     assert [result.skipped for result in results] == [(), ()]
     assert library.row(7)["vod_douban_id"] == (1292052 if dry_run else 0)
 
@@ -61,7 +61,7 @@ def test_a_lock_set_anew_since_is_not_the_one_that_the_change_set(library, dry_r
     library.clock.advance(hours=1)
     write(library, Change(7, "lock_id", {}, {}, locks(True), operator="张", automatic=False))
     before = library.state(7)
-    [result] = take_back(library, linked, dry_run=dry_run)
+    [result] = revert_writes(library, linked, dry_run=dry_run)
     assert (result.restored, result.skipped, result.reason) == ((), ("vod_douban_id",), "之后已被锁定")
     assert (library.row(7)["vod_douban_id"], library.state(7)) == (1292052, before)
 
@@ -79,7 +79,7 @@ def test_an_intro_lock_set_anew_since_holds_too(library, dry_run):
     library.clock.advance(hours=1)
     write(library, Change(7, "lock_intro", text, text, locks(True), operator="张", automatic=False))
     before = library.state(7)
-    [result] = take_back(library, written, dry_run=dry_run)
+    [result] = revert_writes(library, written, dry_run=dry_run)
     assert (result.restored, result.skipped, result.reason) == ((), ("vod_content",), "之后已被锁定")
     assert (library.row(7)["vod_content"], library.state(7)) == ("<p>新简介</p>", before)
 
@@ -96,7 +96,7 @@ def test_of_two_locks_the_later_one_stays_when_the_earlier_is_taken_back(library
     library.clock.advance(hours=1)
     write(library, Change(7, "lock", {}, {}, locks(True), operator="张", automatic=False))
     before = library.state(7)
-    [result] = take_back(library, first, dry_run=dry_run)
+    [result] = revert_writes(library, first, dry_run=dry_run)
     assert (set(result.skipped), result.state) == ({f"{lock}_locked", f"{lock}_lock_time"}, ())
     assert library.state(7) == before
 
@@ -107,7 +107,7 @@ def test_a_lock_that_lasts_to_the_microsecond_is_its_changes_own(library):
     chosen = changed(library, new=LINK, operator="李", automatic=False)
     [linked] = write(library, Change(**{**_fields(chosen), "state": {**chosen.state, **locked}}))
     library.clock.advance(hours=1)
-    [result] = take_back(library, linked)
+    [result] = revert_writes(library, linked)
     assert (result.restored, result.skipped) == (("vod_douban_id",), ())
     assert library.state(7)["douban_id_locked"] is False
 
@@ -132,7 +132,7 @@ def test_a_word_of_the_last_moment_is_heard(library, word, alone):
             library.set_state(7, **word)
             return super()._apply(change, own_id)
 
-    [undone] = take_back(library, change_id, log=library.change_log("undo", kind=Overtaken))
+    [undone] = revert_writes(library, change_id, log=library.change_log("undo", kind=Overtaken))
     assert (undone.restored, undone.state, bool(undone.skipped)) == ((), (), True)
     assert undone.reason == "读取之后影片被锁定、解锁或另有决定"
     assert library.row(7)["vod_douban_id"] == (0 if alone else 1292052)

@@ -12,7 +12,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection, TooManyError, count, select_changes
-from douban_pipeline_tests.douban.writes.reverting import take_back
+from douban_pipeline_tests.douban.writes.reverting import revert_writes
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
 
@@ -120,10 +120,10 @@ def test_one_step_back_after_another_walks_further_back(library):
     first, second = write(library, 7), write(library, 7, "vod_area")
     other = write(library, 8)
     third = write(library, 7)
-    steps = [[item.change_id for item in take_back(library, vod_ids=(7,))] for _ in range(4)]
+    steps = [[item.change_id for item in revert_writes(library, vod_ids=(7,))] for _ in range(4)]
     assert steps == [[third], [second], [first], []]
     assert [row["state"] for row in library.log() if row["change_id"] == other] == ["applied"]
-    take_back(library, vod_ids=(7, 8, 9))
+    revert_writes(library, vod_ids=(7, 8, 9))
     assert library.all_bytes() == before
 
 
@@ -133,7 +133,7 @@ def test_a_step_that_could_only_be_half_done_does_not_stop_the_walk(library):
     old = {name: row[name] for name in ("vod_year", "vod_lang")}
     [outcome] = library.change_log("run").write([Change(7, "sync", old, {"vod_year": "1999", "vod_lang": "法语"})])
     library.set_cms(7, vod_lang="站长改的")
-    half, whole = take_back(library, vod_ids=(7,)), take_back(library, vod_ids=(7,))
+    half, whole = revert_writes(library, vod_ids=(7,)), revert_writes(library, vod_ids=(7,))
     assert [(item.change_id, item.restored, item.skipped) for item in half + whole] == [
         (outcome.change_id, ("vod_year",), ("vod_lang",)),
         (first, ("vod_area",), ()),
@@ -145,14 +145,14 @@ def test_what_could_not_be_restored_at_all_is_reported_and_stays_the_next_step(l
     newest = write(library, 7)
     library.set_cms(7, vod_year="1888")
     for _ in range(2):
-        [item] = take_back(library, vod_ids=(7,))
+        [item] = revert_writes(library, vod_ids=(7,))
         assert (item.change_id, item.skipped, item.reason) == (newest, ("vod_year",), "之后已被改动")
 
 
 def test_a_revert_and_what_it_took_back_cancel_out(library):
     changed = write(library, 7)
     library.clock.advance(minutes=1)
-    take_back(library, changed)
+    revert_writes(library, changed)
     undone = library.log()[-1]["change_id"]
     assert chosen(library, since=START) == [], "as it was when the window began, it is again"
     assert chosen(library, since=library.clock.now()) == [undone], "back to what stood when the window began"
@@ -162,12 +162,12 @@ def test_a_revert_and_what_it_took_back_cancel_out(library):
 
 def test_a_revert_of_a_revert_leaves_the_first_change_to_be_taken_back(library):
     changed = write(library, 7)
-    take_back(library, changed)
-    take_back(library, library.log()[-1]["change_id"])
+    revert_writes(library, changed)
+    revert_writes(library, library.log()[-1]["change_id"])
     assert [row["state"] for row in library.log()] == ["applied", "reverted", "applied"]
     assert chosen(library, since=START) == [changed]
     before = library.row(7)["vod_year"]
-    [item] = take_back(library, since=START)
+    [item] = revert_writes(library, since=START)
     assert (item.skipped, library.row(7)["vod_year"]) == ((), "2024")
     assert before != "2024"
 
@@ -175,7 +175,7 @@ def test_a_revert_of_a_revert_leaves_the_first_change_to_be_taken_back(library):
 def test_a_revert_by_a_person_who_did_not_write_it_is_taken_back_with_all_the_person_did(library):
     changed = write(library, 7)
     own = write(library, 8, operator="王")
-    take_back(library, changed)
+    revert_writes(library, changed)
     revert = library.log()[-1]["change_id"]
     assert chosen(library, reviewer="王") == [revert, own]
 
@@ -201,7 +201,7 @@ def test_everything_is_never_meant(library):
 def test_what_was_ever_logged_is_counted_apart_from_what_is_applied(library):
     changed = write(library, 7)
     write(library, 8)
-    take_back(library, changed)
+    revert_writes(library, changed)
     assert counted(library, applied_only=True, batch_id="batch") == 1
     assert counted(library, applied_only=False, batch_id="batch") == 2
     assert counted(library, applied_only=False, batch_id="nothing") == 0

@@ -8,7 +8,7 @@ import pytest
 
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import RevertedChange
-from douban_pipeline_tests.douban.writes.reverting import changed, take_back, write
+from douban_pipeline_tests.douban.writes.reverting import changed, revert_writes, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
 
@@ -25,7 +25,7 @@ def test_when_work_was_done_is_not_turned_back(library):
     state = {"douban_last_sync_at": now, "douban_next_sync_at": due, "douban_review_reason": ""}
     write(library, Change(7, "sync", {"vod_year": "2024"}, {"vod_year": "1994"}, state))
     library.clock.advance(days=1)
-    take_back(library, batch_id="batch")
+    revert_writes(library, batch_id="batch")
     state = library.state(7)
     assert (state["douban_last_sync_at"], state["douban_next_sync_at"]) == (now, due)
 
@@ -70,7 +70,7 @@ def test_a_video_that_is_open_again_is_looked_at_again(library, before, after, v
     expected = {"now": library.clock.now(), "later": later, "never": None, "until": START + timedelta(days=90)}[visit]
     if recycled:
         expected = library.state(7)["douban_next_sync_at"]
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     state = library.state(7)
     assert state["douban_next_sync_at"] == expected
     assert state["douban_review_status"] == before.get("douban_review_status", "NOT_FOUND")
@@ -79,7 +79,7 @@ def test_a_video_that_is_open_again_is_looked_at_again(library, before, after, v
 def test_a_video_that_is_ignored_by_now_stays_so_when_its_link_goes(library):
     [change_id] = write(library, changed(library))
     library.set_state(7, douban_review_status="IGNORED", douban_next_sync_at=None)
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     state = library.state(7)
     assert library.row(7)["vod_douban_id"] == 0
     assert (state["douban_review_status"], state["douban_next_sync_at"]) == ("IGNORED", None)
@@ -98,7 +98,7 @@ def test_a_lock_that_noted_the_text_goes_whatever_became_of_the_text(library, ed
     if edited:
         library.set_cms(7, vod_content="站长写的")
     before = library.all_bytes()
-    [undone] = take_back(library, change_id)
+    [undone] = revert_writes(library, change_id)
     assert (undone.skipped, undone.reason) == ((), "")
     assert set(undone.state) == {"intro_locked", "intro_lock_time"}
     assert (library.state(7)["intro_locked"], library.all_bytes()) == (False, before)
@@ -107,34 +107,34 @@ def test_a_lock_that_noted_the_text_goes_whatever_became_of_the_text(library, ed
 
 def test_a_lock_comes_back_only_over_the_text_that_it_noted(library):
     [change_id] = write(library, lock_intro(library))
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     library.set_cms(7, vod_content="站长写的")
-    [redone] = take_back(library, batch_id="undo")
+    [redone] = revert_writes(library, batch_id="undo")
     assert (redone.restored, redone.skipped, redone.reason) == ((), ("vod_content",), "之后已被改动")
     assert library.state(7)["intro_locked"] is False
     library.set_cms(7, vod_content="<p>原有简介</p>")
-    [redone] = take_back(library, batch_id="undo")
+    [redone] = revert_writes(library, batch_id="undo")
     assert (redone.skipped, library.state(7)["intro_locked"]) == ((), True)
 
 
 def test_state_alone_that_moved_on_since_is_left_and_listed(library):
     [lock] = write(library, Change(7, "lock_id", {}, {}, {"douban_id_locked": True}, operator="李", automatic=False))
     write(library, Change(7, "unlock_id", {}, {}, {"douban_id_locked": False}, operator="李", automatic=False))
-    assert take_back(library, lock) == [RevertedChange(lock, 7, (), ("douban_id_locked",), "之后已被改动")]
+    assert revert_writes(library, lock) == [RevertedChange(lock, 7, (), ("douban_id_locked",), "之后已被改动")]
     assert [row["state"] for row in library.log()] == ["applied", "applied"]
 
 
 def test_a_dry_run_and_the_real_one_name_the_state_that_is_restored(library):
     [change_id] = write(library, changed(library, operator="李", automatic=False))
-    [planned] = take_back(library, change_id, dry_run=True)
+    [planned] = revert_writes(library, change_id, dry_run=True)
     link = {"vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_confidence"}
     assert set(planned.state) == link
-    assert take_back(library, change_id) == [planned]
+    assert revert_writes(library, change_id) == [planned]
 
 
 def test_state_that_moved_on_since_stays(library):
     [change_id] = write(library, changed(library, new={"vod_year": "1994"}))
     library.set_state(7, douban_review_status="IGNORED")
-    take_back(library, change_id)
+    revert_writes(library, change_id)
     assert library.row(7)["vod_year"] == "2024"
     assert library.state(7)["douban_review_status"] == "IGNORED"

@@ -103,7 +103,7 @@ class Operator:
             self.launch("nightly_reports")
         if self._is_time("clear", passed, None):
             self.launch("prune_history")
-            self.launch("prune_archive", {"ops": {"drop_answers": {"config": {"dry_run": False}}}})
+            self.launch("prune_archive", {"ops": {"delete_answers": {"config": {"dry_run": False}}}})
 
     def _is_time(self, duty: str, passed: float, every: float | None) -> bool:
         """Return whether ``duty`` is due, and when it is next; None is never."""

@@ -118,7 +118,7 @@ class Life:
             Act("collected anew", 2, self._collect_anew),
             Act("other program", 10, lambda: self.site.write_directly(self._somebody())),
             Act("reviewer", 12, self.people.decide),
-            Act("operator", 2, self.people.take_back),
+            Act("operator", 2, self.people.revert_writes),
         ]
 
     def _arrive(self) -> int:

@@ -93,7 +93,7 @@ class People:
             self.journal.tell(reviewer, what, item.vod_id, f"{item.status}: {item.reason}")
         return len(recording.items)
 
-    def take_back(self) -> int:
+    def revert_writes(self) -> int:
         """Take writes back: a change, a video's last step, a batch, what a decision wrote, or an earlier revert."""
         filters = self._revert_filters()
         if not filters:
@@ -109,7 +109,7 @@ class People:
                 "dry_run": False,
                 "max_changes": _MOST,
             }
-            return self._launch(operator, "revert_changes", "take_back", config)
+            return self._launch(operator, "revert_changes", "revert_writes", config)
         request = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **filters)
         change_log = self.services.change_log(self.run_id)
         change_log.reconcile()

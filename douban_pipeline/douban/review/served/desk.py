@@ -207,7 +207,7 @@ class ReviewDesk:
             # Who meant a choice although the site locked the row means its undoing so too.
             "override_cms_lock": any(row["override_cms_lock"] for row in found),
         }
-        return self._dagster.launch(REVERT, {"ops": {"take_back": {"config": config}}}, request)
+        return self._dagster.launch(REVERT, {"ops": {"revert_writes": {"config": config}}}, request)
 
     def release(self, holder: str, given_up: Collection[int]) -> None:
         """Release the claims of a page on videos that were not decided there."""

@@ -202,12 +202,12 @@ def test_a_person_has_any_window_visited_again(stage: Stage) -> None:
     }
     before = visits(scenario, ids)
     for changed, words in (({"source": "bing"}, "source"), ({"until": "昨天"}, "不是时间"), ({"note": ""}, "note")):
-        refused = scenario.launch("revisit_not_found", {"visit_again": {"config": {**config, **changed}}})
+        refused = scenario.launch("revisit_not_found", {"queue_revisits": {"config": {**config, **changed}}})
         assert (refused.success, words in str(refused.failure)) == (False, True)
-    assert scenario.launch("revisit_not_found", {"visit_again": {"config": config}}).success
+    assert scenario.launch("revisit_not_found", {"queue_revisits": {"config": config}}).success
     assert visits(scenario, ids) == before, "a dry run by default"
     assert {shown_status(scenario.library.state(vod_id)) for vod_id in ids} == {"NOT_FOUND"}
-    assert scenario.launch("revisit_not_found", {"visit_again": {"config": {**config, "dry_run": False}}}).success
+    assert scenario.launch("revisit_not_found", {"queue_revisits": {"config": {**config, "dry_run": False}}}).success
     assert max(visits(scenario, ids)) <= timedelta(hours=12)
     assert {shown_status(scenario.library.state(vod_id)) for vod_id in ids} == {"UNCHECKED"}
     assert scenario.services.gate.doubts("searxng", began + timedelta(minutes=1))

@@ -286,7 +286,7 @@ def test_what_a_person_took_back_is_not_written_again(stage):
         "batch_id": batch,
         "run_id": "",
     }
-    assert scenario.launch("revert_changes", {"take_back": {"config": revert}}).success
+    assert scenario.launch("revert_changes", {"revert_writes": {"config": revert}}).success
     assert scenario.library.all_bytes() == before
     scenario.clock.advance(days=5)
     later = scenario.play()
@@ -339,7 +339,7 @@ def test_on_the_cms_s_real_tables(stage, mariadb_library):
         "batch_id": "",
         "run_id": run.run_id,
     }
-    assert scenario.launch("revert_changes", {"take_back": {"config": revert}}).success
+    assert scenario.launch("revert_changes", {"revert_writes": {"config": revert}}).success
     assert scenario.library.all_bytes() == before
     assert scenario.check().failed_guards == set()
 

@@ -180,9 +180,9 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
     back, history = second["操作"].cells
     assert launched(back.address) == (
         "revert_changes",
-        {"ops": {"take_back": {"config": {"operator": "", "reason": "", "dry_run": True, "batch_id": "3f2a"}}}},
+        {"ops": {"revert_writes": {"config": {"operator": "", "reason": "", "dry_run": True, "batch_id": "3f2a"}}}},
     )
-    assert launched(history.address) == ("video_history", {"ops": {"tell_history": {"config": {"vod_ids": [2]}}}})
+    assert launched(history.address) == ("video_history", {"ops": {"show_history": {"config": {"vod_ids": [2]}}}})
 
 
 def test_changes_by_the_day_of_the_site_action_and_operator(videos):
