@@ -132,7 +132,7 @@ def room_of(library: Library, upstream: ReplayServer, videos: Iterable[Mapping[s
     """Fill ``library`` with linked ``videos`` that were synced an hour ago, the intros switched on."""
     upstream.faults.clear()
     upstream.requests.clear()
-    upstream.invent = None
+    upstream.invent = upstream.read = None
     wanted = {
         "douban_url": upstream.douban_url,
         "search_url": upstream.search_url,
