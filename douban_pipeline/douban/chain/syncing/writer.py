@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import RowMapping, select
 
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
@@ -45,7 +46,14 @@ _WHY_ORDERED = "审核员要求立即同步，按豆瓣条目更新字段"
 _CHUNK = 25
 """Writes that share the transactions around them."""
 
-_Answer = SubjectAnswer | SubjectMissing | tuple[SubjectRecord, int]
+_ANSWER_GONE = "判定所依据的存档应答已不在或无法解析，将重新匹配"
+
+
+class _AnswerGone(Exception):  # noqa: N818 (it says what happened)
+    """The archived answer that a verdict was reached by is gone, or cannot be read any more."""
+
+
+_Answer = SubjectAnswer | SubjectMissing | _AnswerGone | tuple[SubjectRecord, int]
 
 
 @dataclass(slots=True)
@@ -172,7 +180,11 @@ class FieldWriter:
         def call(task: Task) -> _Answer:
             item = by_task[task.task_id]
             if item.verdict is not None:
-                return self._judged_answer(item.verdict)
+                try:
+                    return self._judged_answer(item.verdict)
+                except (KeyError, SourceError):
+                    # It would be no better at the next try, and a wall that was archived is no wall now.
+                    return _AnswerGone()
             try:
                 douban_id, fresh = item.state["vod_douban_id"], None if item.ordered else age
                 return douban.subject(douban_id, max_age=fresh, urgent=DECISION in task.payload)
@@ -182,7 +194,12 @@ class FieldWriter:
         return call
 
     def _judged_answer(self, verdict: RowMapping) -> tuple[SubjectRecord, int]:
-        """Return the archived answer that the verdict was reached by, and its snapshot."""
+        """Return the archived answer that the verdict was reached by, and its snapshot.
+
+        Raises:
+            KeyError: It is gone.
+            SourceError: It cannot be read any more.
+        """
         candidate = self.services.tables.candidate
         query = select(candidate.c.snapshot_id).where(
             candidate.c.verdict_id == verdict["verdict_id"], candidate.c.douban_id == verdict["douban_id"]
@@ -193,6 +210,8 @@ class FieldWriter:
 
     def _plan(self, item: SyncItem, answer: _Answer) -> PlannedWrite | SyncResult | None:
         """Return the write planned for a task, or its result if there is none; None if its lease was lost."""
+        if isinstance(answer, _AnswerGone):
+            return self.closing.refuse(item, _ANSWER_GONE)
         if isinstance(answer, SubjectMissing):
             return self.closing.to_review(item, missing_doubt(item))
         record, snapshot_id = answer if isinstance(answer, tuple) else (answer.record, answer.snapshot_id)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
+
+import pytest
 import sqlalchemy as sa
 
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 
 def verdicts(scenario):
@@ -36,3 +39,28 @@ def test_a_category_that_fell_out_of_scope_before_the_link_was_written(stage):
     assert scenario.under(excluded_type_ids={type_id}).play(4).success
     assert verdicts(scenario) == [("refused", "分类不在处理范围内")]
     assert scenario.cms(4, "vod_douban_id") == (0,)
+
+
+@pytest.mark.parametrize("body", [None, b"no JSON", b'{"code": 1009, "msg": "need_login"}'])
+def test_a_link_whose_archived_answer_cannot_be_read_any_more_is_matched_again(stage, body):
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 68)], FILMS)
+    assert scenario.run(4, steps=("due_videos", "search_candidates", "scored_matches")).success
+    candidate, snapshot = scenario.library.tables.candidate, scenario.library.tables.snapshot
+    [row] = scenario.library.query(sa.select(candidate.c.snapshot_id).where(candidate.c.douban_id == RIVER["id"]))
+    this = snapshot.c.snapshot_id == row["snapshot_id"]
+    if body is None:
+        scenario.library.execute(sa.delete(snapshot).where(this))
+    else:
+        scenario.library.execute(sa.update(snapshot).where(this).values(body=zlib.compress(body), sha256="other"))
+
+    assert scenario.run(4).success
+    # The other video is written all the same, and no failure is counted.
+    assert scenario.cms(68, "vod_douban_id") == (WHALE["id"],)
+    assert scenario.cms(4, "vod_douban_id") == (0,)
+    assert scenario.task(4)["status"] == "SKIP"
+    assert scenario.library.state(4)["douban_sync_fail_count"] == 0
+    assert ("refused", "判定所依据的存档应答已不在或无法解析，将重新匹配") in verdicts(scenario)
+
+    scenario.clock.advance(hours=2)
+    assert scenario.play(4).success
+    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
