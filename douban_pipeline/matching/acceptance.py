@@ -10,7 +10,7 @@ where no people are known, the year of a work without a rival of its name, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.case import Case, letters_of
@@ -314,10 +314,10 @@ def _rivals_unseen(case: Case) -> bool:
     return any(not case.person or may_match_too(case.video, case.subject, subject) for subject in unseen)
 
 
-def _linked_elsewhere(case: Case) -> bool:
-    """Return whether a video with another number is linked to the subject; one with the same number is allowed."""
-    own = parse_title(case.video.title).number
-    return any((parse_title(title).number or 1) != (own or 1) for title in case.linked)
+def linked_elsewhere(title: str, linked: Iterable[str]) -> bool:
+    """Return whether a title of ``linked``, the other videos of a subject, has another number than ``title``."""
+    own = parse_title(title).number
+    return any((parse_title(other).number or 1) != (own or 1) for other in linked)
 
 
 _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
@@ -349,7 +349,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.FAMILY_UNSEEN, lambda case: case.crowded and not case.person),
     (Code.INCOMPLETE, lambda case: not case.complete),
     (Code.REVERTED_BEFORE, lambda case: case.subject.douban_id in case.reverted),
-    (Code.LINKED_ELSEWHERE, _linked_elsewhere),
+    (Code.LINKED_ELSEWHERE, lambda case: linked_elsewhere(case.video.title, case.linked)),
     (Code.PERSON_CHOSE_OTHER, lambda case: case.chosen not in (None, case.subject.douban_id)),
 )
 

@@ -9,8 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, union_all
 
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
@@ -19,6 +21,13 @@ from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
 from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.matching.guard import VIOLATION_SENTENCES, violations
 from douban_pipeline.matching.profiles import Profile
+
+_MOST_LINKED = 50
+"""Videos of one subject that are looked at: some converters write one id into every record, and a few of these are as
+good as all."""
+
+_SUBJECTS = 100
+"""Subjects whose videos are looked up in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +100,22 @@ def breaches(services: Services, connection: Connection) -> list[VerdictBreach]:
                 )
             )
     return found
+
+
+def linked_titles(
+    services: Services, connection: Connection, douban_ids: Collection[int]
+) -> dict[int, list[tuple[int, str]]]:
+    """Return the ids and titles of the videos that are linked to these subjects, by subject."""
+    states = services.tables.video
+    links = select(states.c.vod_id, states.c.vod_douban_id).order_by(states.c.vod_id).limit(_MOST_LINKED)
+    found: list[tuple[int, int]] = []
+    for some in chunks(sorted(douban_ids), _SUBJECTS):
+        # Each subject apart: one that many videos are linked to must not hide those of the others.
+        of_each = [select(links.where(states.c.vod_douban_id == each).subquery()) for each in some]
+        found += [(row.vod_id, row.vod_douban_id) for row in connection.execute(union_all(*of_each))]
+    titles = services.cms.rows(connection, [vod_id for vod_id, _ in found])
+    linked: dict[int, list[tuple[int, str]]] = {}
+    for vod_id, douban_id in found:
+        if vod_id in titles:
+            linked.setdefault(douban_id, []).append((vod_id, readable(titles[vod_id]["vod_name"])))
+    return linked

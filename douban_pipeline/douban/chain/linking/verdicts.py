@@ -6,19 +6,18 @@ Nothing here writes to the CMS: a CONFIRMED verdict waits for the writing step, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, insert, select, union_all, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
-from douban_pipeline.cms.values import readable
-from douban_pipeline.core.database import chunks, reading, run_transaction
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.linking.closing import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.linking.described import DescribedVideo, described_videos, earlier_evidence
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
-from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches
+from douban_pipeline.douban.chain.linking.guards import VerdictBreach, breaches, linked_titles
 from douban_pipeline.douban.chain.linking.judging import Circumstances, judge_found
 from douban_pipeline.douban.chain.linking.rechecks import (
     CurrentLink,
@@ -51,11 +50,6 @@ from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.matching import Status, Verdict, Video
 
-_MOST_LINKED = 50
-"""Videos of one subject that are looked at: some converters write one id into every record, and a few of these are as
-good as all."""
-_SUBJECTS = 100
-"""Subjects whose videos are looked up in one statement."""
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
 _LOG = logging.getLogger(__name__)
 _LINK_CHANGED = "判定期间影片的关联已有变化"
@@ -100,7 +94,7 @@ class VerdictWriter:
             choices = current_choices(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
             fetched = [each for found in finds.values() for each in found.subjects]
-            linked = self._linked(connection, {each.douban_id for each in fetched})
+            linked = linked_titles(services, connection, {each.douban_id for each in fetched})
             bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
             linked_before = [task.vod_id for task in tasks if task.task_type is TaskType.RECHECK]
             earlier = earlier_evidence(services, connection, linked_before)
@@ -131,22 +125,6 @@ class VerdictWriter:
             item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
             judged += [item] if item is not None else []
         return judged
-
-    def _linked(self, connection: Connection, douban_ids: Collection[int]) -> dict[int, list[tuple[int, str]]]:
-        """Return the ids and titles of the videos that are linked to these subjects, by subject."""
-        states = self.services.tables.video
-        links = select(states.c.vod_id, states.c.vod_douban_id).order_by(states.c.vod_id).limit(_MOST_LINKED)
-        found: list[tuple[int, int]] = []
-        for some in chunks(sorted(douban_ids), _SUBJECTS):
-            # Each subject apart: one that many videos are linked to must not hide those of the others.
-            of_each = [select(links.where(states.c.vod_douban_id == each).subquery()) for each in some]
-            found += [(row.vod_id, row.vod_douban_id) for row in connection.execute(union_all(*of_each))]
-        titles = self.services.cms.rows(connection, [vod_id for vod_id, _ in found])
-        linked: dict[int, list[tuple[int, str]]] = {}
-        for vod_id, douban_id in found:
-            if vod_id in titles:
-                linked.setdefault(douban_id, []).append((vod_id, readable(titles[vod_id]["vod_name"])))
-        return linked
 
     def _judge_one(
         self,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import Connection, RowMapping, select
 
+from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
-from douban_pipeline.douban.chain.linking.guards import broken_rules, sentences_of
+from douban_pipeline.douban.chain.linking.guards import broken_rules, linked_titles, sentences_of
 from douban_pipeline.douban.chain.syncing.closing import SyncClosing
 from douban_pipeline.douban.chain.syncing.fields import plan_fields
 from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, missing_doubt, subject_doubt
@@ -39,6 +40,9 @@ from douban_pipeline.douban.store.videos import LOCKED_VISIT, left_to_the_site, 
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import SYNC, Change
 from douban_pipeline.douban.writes.refusals import SENTENCES, Reason, new_link_refusal, subject_refusal
+from douban_pipeline.matching.acceptance import linked_elsewhere
+from douban_pipeline.matching.codes import SENTENCES as CODE_SENTENCES
+from douban_pipeline.matching.codes import Code
 
 _WHY_SYNCED = "按豆瓣条目更新字段"
 _WHY_ORDERED = "审核员要求立即同步，按豆瓣条目更新字段"
@@ -260,8 +264,14 @@ class FieldWriter:
         """
         with reading(self.services.engine) as connection:
             ours = self.queue.held(connection, [write.item.task.task_id for write in planned])
-        self.attempts.lost += len(planned) - len(ours)
-        planned = [write for write in planned if write.item.task.task_id in ours]
+            self.attempts.lost += len(planned) - len(ours)
+            planned = [write for write in planned if write.item.task.task_id in ours]
+            elsewhere = self._linked_elsewhere(connection, planned)
+        for write in planned:
+            if write.item.task.task_id in elsewhere:
+                result = self.closing.refuse(write.item, CODE_SENTENCES[Code.LINKED_ELSEWHERE])
+                yield from [result] if result is not None else []
+        planned = [write for write in planned if write.item.task.task_id not in elsewhere]
         titles = {write.douban_id: write.title for write in planned}
         note_titles(self.services.engine, self.services.tables, titles, self.services.clock.now())
         differing = [write for write in planned if write.change.new]
@@ -277,9 +287,26 @@ class FieldWriter:
         run_transaction(self.services.engine, partial(self.closing.finish, applied=applied))
         for write in applied:
             columns = tuple(write.change.new)
-            result = "written" if columns else "unchanged"
+            outcome_word = "written" if columns else "unchanged"
             change_id = changes.get(write.item.task.task_id)
-            yield sync_result(write.item, write.douban_id, result, columns, write.linked, "", change_id)
+            yield sync_result(write.item, write.douban_id, outcome_word, columns, write.linked, "", change_id)
+
+    def _linked_elsewhere(self, connection: Connection, planned: Sequence[PlannedWrite]) -> set[int]:
+        """Return the tasks whose subject was linked to a video with another number since it was judged.
+
+        The verdict knew only the links of that time: two videos that are judged together know nothing of each other.
+        """
+        links = [write for write in planned if write.item.verdict is not None]
+        linked = linked_titles(self.services, connection, {write.douban_id for write in links})
+        found: set[int] = set()
+        for write in links:
+            vod_id, title = write.item.task.vod_id, readable(write.item.row["vod_name"])
+            videos = linked.setdefault(write.douban_id, [])
+            if linked_elsewhere(title, (other for other_id, other in videos if other_id != vod_id)):
+                found.add(write.item.task.task_id)
+            else:
+                videos.append((vod_id, title))
+        return found
 
     def _state_after(self, item: SyncItem, douban_id: int, linked: bool) -> dict[str, Any]:
         now = self.services.clock.now()

@@ -7,7 +7,7 @@ import zlib
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.linking import verdicts
+from douban_pipeline.douban.chain.linking import guards
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
@@ -103,7 +103,7 @@ def test_two_records_of_one_subject_are_normal_but_not_two_seasons(stage, name, 
 
 
 def test_a_subject_of_many_videos_does_not_hide_whose_another_is(stage, monkeypatch):
-    monkeypatch.setattr(verdicts, "_MOST_LINKED", 3)
+    monkeypatch.setattr(guards, "_MOST_LINKED", 3)
     popular = subject(90_000_050, "人人都有的片子", 2011)
     copies = [row_of(popular, 40 + number, vod_douban_id=popular["id"]) for number in range(4)]
     other = row_of(RIVER, 5, vod_name="长河落日记事 第二季", vod_douban_id=RIVER["id"])

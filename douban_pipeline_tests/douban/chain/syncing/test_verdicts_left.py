@@ -7,7 +7,8 @@ import zlib
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline.douban.chain.syncing import writer
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 
 
 def verdicts(scenario):
@@ -64,3 +65,23 @@ def test_a_link_whose_archived_answer_cannot_be_read_any_more_is_matched_again(s
     scenario.clock.advance(hours=2)
     assert scenario.play(4).success
     assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one chunk", "in one each"])
+def test_of_two_videos_with_different_numbers_that_were_judged_together_one_is_linked(stage, monkeypatch, together):
+    if not together:
+        monkeypatch.setattr(writer, "_CHUNK", 1)
+    sequel = subject(90_000_301, "铁壁将军2", 2021, aka=["铁壁将军：寒冬战士"], original_title="Iron General: Winter")
+    rows = [row_of(sequel, 4), row_of(sequel, 68, vod_name="铁壁将军：寒冬战士"), row_of(sequel, 132)]
+    scenario = stage(rows, [sequel])
+    assert scenario.play(4).success
+    # As when they are judged one after the other: the first to be written, and two records of one name are normal.
+    linked = {vod_id for vod_id in (4, 68, 132) if scenario.cms(vod_id, "vod_douban_id") == (sequel["id"],)}
+    assert linked in ({4, 132}, {68})
+    assert ("refused", "该条目已关联到季数不同的另一部影片") in verdicts(scenario)
+
+    scenario.clock.advance(hours=2)
+    assert scenario.play(4).success
+    for vod_id in {4, 68, 132} - linked:
+        assert scenario.library.state(vod_id)["douban_review_status"] == "REVIEW"
+        assert scenario.verdicts(vod_id)[-1]["reasons"] == ["LINKED_ELSEWHERE"]
