@@ -14,6 +14,7 @@ from functools import partial
 
 from sqlalchemy import Connection, RowMapping, Update, func, or_, select, update
 
+from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.decisions.effects import Effect, close_in_hand, effect_of, order, target_of, task_of
 from douban_pipeline.douban.decisions.leases import DecisionLeases, free_decision
@@ -195,7 +196,7 @@ class _DecisionApplier:
             settled = self._settled_since(decision)
             if settled is not None:
                 return settled
-            refusal = refusal or self._write(decision, effect_of(decision, row, state, now))
+            refusal = refusal or self._write(decision, effect_of(decision, row, state, now), row)
             if refusal:
                 return self._settle(decision, DecisionStatus.REFUSED, refusal)
         return self._complete(decision, row, self._revert_intros(decision, row))
@@ -225,8 +226,12 @@ class _DecisionApplier:
         state = connection.execute(query).scalar()
         return ChangeState(state) if state else None
 
-    def _write(self, decision: Decision, effect: Effect) -> str | None:
-        """Write what a decision changes; return why it could not be written, None if it was."""
+    def _write(self, decision: Decision, effect: Effect, row: RowMapping) -> str | None:
+        """Write what a decision changes; return why it could not be written, None if it was.
+
+        A link is written only to the video that was compared with the subject, which may have taken minutes: by now
+        the row may be another film's.
+        """
         if effect.nothing:
             return None
         change = Change(
@@ -239,6 +244,7 @@ class _DecisionApplier:
             reason=decision.note or "审核决定",
             automatic=False,
             override_cms_lock=decision.override_cms_lock,
+            given={column: row[column] for column in MATCH_COLUMNS} if decision.linking else {},
             decision_id=decision.decision_id,
         )
         [outcome] = self.change_log.write([change])

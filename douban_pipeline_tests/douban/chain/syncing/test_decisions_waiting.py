@@ -171,6 +171,30 @@ def test_what_a_newer_decision_replaced_during_the_run_is_not_written(doubtful):
     assert doubtful.library.state(5)["douban_review_status"] == "CONFIRMED"
 
 
+@pytest.mark.parametrize(
+    ("edited", "reason"),
+    [
+        ({"vod_douban_id": WHALE["id"]}, "读取之后 CMS 中的值已被改动：vod_douban_id"),
+        ({"vod_name": "另一部片子"}, "读取之后 CMS 中的值已被改动：vod_name"),
+        ({"vod_lock": 1}, "影片已在 CMS 中锁定（vod_lock）"),
+    ],
+)
+def test_what_the_cms_changed_while_the_subject_was_asked_for_is_not_written_over(doubtful, edited, reason):
+    decide(doubtful.library, 4, "set_id", RIVER["id"], checked_at=None)
+    real = doubtful.services.douban
+
+    class Slow:
+        def subject(self, douban_id, **given):
+            doubtful.library.set_cms(4, **edited)
+            return real.subject(douban_id, **given)
+
+    vars(doubtful.services)["douban"] = Slow()
+    doubtful.play(4, steps=["synced_fields"])
+    assert decisions(doubtful.library, "state", "state_reason") == [("refused", reason)]
+    assert doubtful.cms(4, "vod_douban_id") == (edited.get("vod_douban_id", 0),)
+    assert doubtful.library.state(4)["douban_review_status"] == "REVIEW"
+
+
 def test_what_a_newer_decision_replaced_while_it_was_written_says_that_it_was(doubtful, monkeypatch):
     """The record must not call refused what stands in the CMS and in the log."""
     doubtful.clock.advance(days=2)
