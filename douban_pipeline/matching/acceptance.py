@@ -252,10 +252,14 @@ def _edition_conflict(case: Case) -> bool:
 
 
 def _lone_episode(case: Case) -> bool:
-    """Return whether the candidate may be a special of the series: it has an episode's length and no episodes.
+    """Return whether the candidate may be one episode or a special of the series.
 
-    A special has the series' name and year, and often its crew.
+    Its title names the episode (星际旅行-原初-第2季第2集), or it has an episode's length and no episodes. Both have the
+    series' name and year, and often its crew.
     """
+    named = parse_title(case.subject.title)
+    if named.episodes is not None and named.episodes[0] == named.episodes[1] and not named.complete:
+        return parse_title(case.video.title).episodes != named.episodes
     minutes = case.subject.duration_minutes
     if minutes is None or kinds.serial(case.subject) is not None or kinds.serial(case.video) is not True:
         return False

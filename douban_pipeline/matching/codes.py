@@ -114,7 +114,7 @@ SENTENCES: Mapping[str, str] = {
     Code.ALIAS_TAKEN: "片名是此条目的别名，却是另一条目的正名",
     Code.YEAR_UNCONFIRMED: "年份未知或有出入，其他佐证不足",
     Code.SIBLING_NEARER: "同系列另一部的年份同样相符或更相符，可能漏了季数或副标题",
-    Code.LONE_EPISODE: "本地是剧集，豆瓣条目没有集数、片长如单集，可能是特别篇或 OVA",
+    Code.LONE_EPISODE: "豆瓣条目像是单集：片名写明第几集，或没有集数、片长如单集，可能是特别篇或 OVA",
     Code.TOO_FEW_FACTS: "片名之外相符的事实太少",
     Code.UNCORROBORATED: "片名过短、有同名作品或人员不符，需要导演、主演佐证",
     Code.RIVALS_UNSEEN: "还有同名条目未查看",

@@ -48,7 +48,7 @@ APART = r"(?:(?<=[\s:·.,_|\-–—\])}】」季期部集])|^)"
 """Prefix for words that may also end a name (吸血鬼日记, 死亡预告): matched only after a separator or a season."""
 
 _NOT_IN_LATIN = r"(?<![a-z])(?<![a-z'’][ ])"
-"""Prefix for words that a Latin name may end with: Madame Web, Cam."""
+"""Prefix for words that a Latin name may end with: Madame Web, Cam, Some Like It Hot."""
 
 _VIDEO = (
     # Unmistakable anywhere.
@@ -86,7 +86,8 @@ JUNK: tuple[re.Pattern[str], ...] = tuple(
             # Any text without Chinese characters after a picture size or a source: 1080p.Korean.CHS.
             rf"(?:(?<=[\s._\-])|[\[(])(?:\d{{3,4}}p|bd\d{{3,4}}p|blu-?ray|web-?dl|web-?rip|hdtv|bdrip)(?![a-z0-9])[^{HAN}]*",
             r"(?:蓝光|超清|高清|标清|杜比视界|杜比|枪版|抢先版|全高清)(?:版|画质|原盘)?|(?:原画|清晰|流畅|抢先|尝鲜)版",
-            APART + r"(?:清晰|原画|抢先|流畅|原盘|正片|下载|有字幕?|无字|无删|hot)",
+            APART + r"(?:清晰|原画|抢先|流畅|原盘|正片|下载|有字幕?|无字|无删)",
+            APART + _NOT_IN_LATIN + "hot",
             r"无水印|无字幕|在线观看|在线播放|免费观看|迅雷下载|百度云|完整无删|全剧终|未完结|\d{2,3}帧",
             # Subtitles and sound: 中英双字幕, 国印双语中字, 韩语中字, 国粤双音轨.
             rf"(?:{_LANGUAGES})?(?:双语|三语)(?:{_LANGUAGES})?(?:中字|双字|字幕)*版?",

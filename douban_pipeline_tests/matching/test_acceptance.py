@@ -399,6 +399,13 @@ ALONE = [
         id="a short of a series' crew",
     ),
     pytest.param(
+        full({}, {"title": "庆余年 第二季第2集", "aliases": ()}),
+        full({"title": "庆余年 第二季第2集"}, {"title": "庆余年 第二季第2集", "aliases": ()}),
+        Code.LONE_EPISODE,
+        "片名写明第几集",
+        id="an entry of one episode",
+    ),
+    pytest.param(
         full(LONE_ACTOR, {}, other("庆余年 第二季", 2020)),
         full({**LONE_ACTOR, "actors": ("李沁", "陈道明")}, {}, other("庆余年 第二季", 2020)),
         Code.UNCORROBORATED,
