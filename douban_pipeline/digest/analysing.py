@@ -12,7 +12,7 @@ from random import Random
 
 from sqlalchemy import Connection
 
-from douban_pipeline.core.database import reading, run_patiently, run_transaction
+from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.digest.answers import AnalysisAnswer
 from douban_pipeline.digest.asking import Answered, Asker, CallsEnded, NoAnswer
 from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA, Prompt, analysis_prompt
@@ -171,9 +171,7 @@ class Analyser:
             return
         until = now + lease
         self._extended = now
-        run_transaction(
-            self.services.engine, lambda connection: items.extend_claims(connection, ids, self.owner, until)
-        )
+        self._patiently(lambda connection: items.extend_claims(connection, ids, self.owner, until))
 
     def _take(
         self,

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError, reading, run_transaction
+from douban_pipeline.core.database import DatabaseError, reading, run_patiently
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceWall
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRssAccount, WeRssArticle
@@ -28,6 +29,8 @@ _MOST_ARTICLES = 500
 _FUTURE = timedelta(days=1)
 _MOST_FAILED_BODIES = 5
 """Bodies in a row that cannot be read, after which the others are left to the next slot."""
+
+_Result = TypeVar("_Result")
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +130,7 @@ class Ingest:
         if not followed:
             report.problems.append("WeRSS 没有关注任何公众号")
         ids = {each.account_id for each in followed}
-        run_transaction(services.engine, lambda connection: accounts.set_followed(connection, WERSS, ids))
+        self._patiently(lambda connection: accounts.set_followed(connection, WERSS, ids))
         for account in followed:
             self.renew()
             report.accounts += 1
@@ -177,7 +180,7 @@ class Ingest:
             )
             return new
 
-        new = run_transaction(services.engine, store)
+        new = self._patiently(store)
         report.read += 1
         report.seen += len(found)
         report.new += new
@@ -195,10 +198,7 @@ class Ingest:
     def _note_account(self, account: WeRssAccount, **values: object) -> None:
         now = self.services.now()
         known = {"name": clean(account.name)[:300]} if account.name else {}
-        run_transaction(
-            self.services.engine,
-            lambda connection: accounts.note(connection, account.account_id, WERSS, now, **known, **values),
-        )
+        self._patiently(lambda connection: accounts.note(connection, account.account_id, WERSS, now, **known, **values))
 
     def _bodies(self, report: IngestReport) -> None:
         services = self.services
@@ -227,9 +227,7 @@ class Ingest:
             self._store_body(row.content_item_id, body)
             report.bodies += bool(body.text)
             report.bodies_pending += not body.text and not body.gone
-        report.given_up = run_transaction(
-            services.engine, lambda connection: items.give_up_bodies(connection, since, services.now())
-        )
+        report.given_up = self._patiently(lambda connection: items.give_up_bodies(connection, since, services.now()))
 
     def _store_body(self, content_item_id: int, body: Body) -> None:
         now = self.services.now()
@@ -240,7 +238,7 @@ class Ingest:
             else:
                 items.note_missing_body(connection, content_item_id, body.missing, now, gone=body.gone)
 
-        run_transaction(self.services.engine, store)
+        self._patiently(store)
 
     # --- feeds
 
@@ -255,7 +253,7 @@ class Ingest:
         missing = set(settings.feed_sources) - {feed_entries.EVERY} - set(chosen)
         report.problems += [f"feeds 没有来源 {each[:64]}" for each in sorted(missing)]
         followed = {f"{FEED}:{source_id}" for source_id in chosen}
-        run_transaction(services.engine, lambda connection: accounts.set_followed(connection, FEED, followed))
+        self._patiently(lambda connection: accounts.set_followed(connection, FEED, followed))
         for source_id, name in chosen.items():
             self.renew()
             report.accounts += 1
@@ -282,12 +280,15 @@ class Ingest:
             accounts.note(connection, mp_id, FEED, now, name=name[:300], last_good_at=now, last_error="", followed=True)
             return new
 
-        report.new += run_transaction(services.engine, store)
+        report.new += self._patiently(store)
         report.read += 1
         report.seen += len(found)
         if window.extended:
             report.extended.append(name)
         return True
+
+    def _patiently(self, work: Callable[[Connection], _Result]) -> _Result:
+        return run_patiently(self.services.engine, work, self.services.clock)
 
     def _note_problem(self, report: IngestReport, error: SourceError, what: str = "") -> None:
         sentence = f"{what}：{error.reason}" if what else f"WeRSS：{error.reason}"
