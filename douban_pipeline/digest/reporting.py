@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from douban_pipeline.core.clock import midnight
 from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.digest import findings
@@ -21,6 +20,7 @@ from douban_pipeline.digest.prompts import DIGEST_SCHEMA, digest_prompt
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses
+from douban_pipeline.digest.slots import SKEW, SlotKey
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotStatus
 
@@ -61,12 +61,12 @@ class MadeReport:
 def day_data(services: DigestServices, day: date) -> DayData:
     """Return the data of a day: the analyses of its slots, and the failures."""
     settings = services.settings
-    zone = settings.zone
+    # The last slot may end after midnight: a day ends where the next one's first slot may begin.
+    first = (SlotKey(each, settings.schedule_slots[0]) for each in (day, day + timedelta(days=1)))
+    begin, end = (slot.scheduled_at(settings.zone) - SKEW for slot in first)
     with reading(services.engine) as connection:
         rows = analyses.of_day(connection, day)
-        begin, end = midnight(day, zone), midnight(day + timedelta(days=1), zone)
-        # The last slot may end after midnight.
-        failures = analyses.failures_of_day(connection, begin, end + timedelta(hours=12))
+        failures = analyses.failures_of_day(connection, begin, end)
         runs = slots.of_day(connection, day)
         found = findings.reaching(analyses.as_findings(rows), settings.push_score_threshold)
         opportunities = analyses.opportunities_of(connection, [row.analysis_id for row in rows])
