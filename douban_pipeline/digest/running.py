@@ -134,9 +134,8 @@ class SlotWork:
         report = Ingest(self.services, self.run_id, self._renew).run()
         start = report.window_start or begun - self.services.settings.window
         self._note("ingest", window_start=start, extended_accounts=len(report.extended))
-        self._count({**report.counters(), "ingest_failed": report.failed, "ingest_problems": report.problems[:20]})
-        if report.alert:
-            self._count({"alert": report.alert})
+        problems = {"ingest_failed": report.failed, "ingest_problems": report.problems[:20], "alert": report.alert}
+        self._count({**report.counters(), **problems})
         return report
 
     def analyse(self) -> AnalysisReport:
@@ -149,9 +148,8 @@ class SlotWork:
         except RubricError as error:
             report = AnalysisReport(ended=str(error), alert=True, refused=True)
         self._count(report.counters())
-        self._count({"analysis_problems": [f"{count} 篇：{why}" for why, count in report.problems.most_common(5)]})
-        if report.alert:
-            self._count({"alert": report.ended})
+        problems = [f"{count} 篇：{why}" for why, count in report.problems.most_common(5)]
+        self._count({"analysis_problems": problems, "calls_alert": report.ended if report.alert else ""})
         return report
 
     def end(self) -> EndedSlot:
@@ -190,7 +188,7 @@ class SlotWork:
     def _page_problem(self, problem: str) -> None:
         if problem:
             logger.error("%s", problem)
-            self._count({"page_problem": problem[:500]})
+        self._count({"page_problem": problem[:500]})
 
     # --- ending
 
@@ -237,7 +235,7 @@ class SlotWork:
         return self._enqueue(connection, "report", url, made.title, made.body, now)
 
     def _alert(self, connection: Connection, row: SlotRow, now: datetime) -> int:
-        alert = row.counters.get("alert")
+        alert = row.counters.get("calls_alert") or row.counters.get("alert")
         if not alert:
             return 0
         url = addresses(self.services).daily(self.key.run_date)
@@ -290,6 +288,7 @@ class SlotWork:
         )
 
     def _count(self, counters: dict[str, Any]) -> None:
+        """Store counters; what a run before this one stored under other names stays, so empty values are stored too."""
         run_patiently(
             self.services.engine,
             lambda connection: slots.add_counters(connection, self.run_id, self.owner, counters),

@@ -21,9 +21,11 @@ import pytest
 from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.core.werss import WeRss
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.digest import running
 from douban_pipeline.digest.push.sender import Sender
+from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.running import SlotWork
 from douban_pipeline.digest.store.slots import Claim, SlotLost
 from douban_pipeline.digest.store.tables import daily_report
@@ -303,6 +305,58 @@ def test_what_a_slot_alerts_of_also_goes_to_the_webhook_and_reports_do_not(robot
         assert sorted(channels) == [("alert", "work"), ("alert", "告警"), ("report", "work")]
         Sender(at.services).run()
         assert [taken.title for taken in robots.taken] == ["【告警】22:00 需要处理"]
+
+
+def test_a_run_that_takes_a_slot_over_reports_its_own_problems_alone(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at.publish(1, 70)
+    at.server.model.always = "unpaid"
+    at.clock.at = moment("07:00")
+    died = at.work("07:00", "first")
+    died.begin()
+    died.ingest()
+    died.analyse()
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "write_slot", lambda *_: "分析页没有写成")
+        patch.setattr(SlotWork, "_end", lambda *_: None)
+        died.end()
+    at.server.model.always = ""
+    at.clock.at += timedelta(days=1)  # the gate opens, and the lease has expired
+    ended = at.run("07:00", run_id="second", at="12:00")
+    assert (ended.status, ended.error) == (SlotStatus.SUCCESS, "")
+    assert not at.messages("alert")
+
+
+def test_failures_belong_to_the_day_whose_slot_met_them(at: Stage) -> None:
+    at.run("22:00")
+    day = DAY + timedelta(days=1)
+    at.clock.at = moment("07:00", day)
+    at.publish(1, 70)
+    at.server.model.always = "broken"
+    assert at.run("07:00", day=day).status is SlotStatus.FAILED
+    assert make_report(at.services, day, use_model=False).stats.failures == 1
+    assert make_report(at.services, DAY, use_model=False).stats.failures == 0
+
+
+@pytest.mark.mariadb
+def test_a_database_restarted_while_articles_are_read_delays_them(
+    mariadb_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stage(tmp_path, mariadb_url) as at:
+        at.publish(1, 70)
+        listed = WeRss.articles
+        cuts = []
+
+        def cut_off(werss: WeRss, *given: Any) -> Any:
+            found = listed(werss, *given)
+            cuts.append(_cut_connections(mariadb_url))
+            return found
+
+        monkeypatch.setattr(WeRss, "articles", cut_off)
+        ended = at.run("07:00")
+        assert cuts[0]
+        assert (ended.status, len(at.analyses())) == (SlotStatus.SUCCESS, 1)
 
 
 @pytest.mark.mariadb
