@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from douban_pipeline.core.ui.language import described
+
 
 class ReportFileError(Exception):
     """A report could not be written; the message names the file, the problem and the remedy."""
@@ -53,11 +55,18 @@ class ReportFolder:
             with contextlib.suppress(OSError):
                 if temporary:
                     Path(temporary).unlink()
-            raise ReportFileError(
-                f"{path} cannot be written ({error.strerror}): make room there or give the account the right to "
-                f"write, or set {self.setting} to another folder"
-            ) from error
+            raise self.problem(path, error) from error
         return path
+
+    def problem(self, path: Path, error: OSError) -> ReportFileError:
+        """Return the error that says in the language of the pages why ``path`` cannot be written, and what to do."""
+        return ReportFileError(
+            described(
+                f"{path} 无法写入（{error.strerror}）：腾出空间，给账号写权限，或把 {self.setting} 设为别的文件夹",
+                f"{path} cannot be written ({error.strerror}): make room there or give the account the right to "
+                f"write, or set {self.setting} to another folder",
+            )
+        )
 
     def address(self, name: str) -> str:
         """Return the address of a report for people: its URL if the folder is served, its path otherwise."""

@@ -21,5 +21,5 @@ def test_a_report_replaces_the_one_of_its_name_and_others_may_read_it(tmp_path: 
 
 def test_what_to_set_is_named_where_a_report_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "reports").write_text("a file")
-    with pytest.raises(ReportFileError, match=r"reports/a.html cannot be written \(.*set SOME_HOME to another folder"):
+    with pytest.raises(ReportFileError, match=r"reports/a.html 无法写入（.*把 SOME_HOME 设为别的文件夹"):
         ReportFolder(tmp_path / "reports", "", "SOME_HOME").write("a.html", "x")

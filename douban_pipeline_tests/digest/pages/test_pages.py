@@ -164,9 +164,7 @@ def test_a_full_disk_leaves_the_page_that_was_there(tmp_path: Path, monkeypatch:
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        ReportFileError, match=r"2026-11-20\.html cannot be written \(No space left.*DOUBAN_PIPELINE_HOME"
-    ):
+    with pytest.raises(ReportFileError, match=r"2026-11-20\.html 无法写入（No space left.*DOUBAN_PIPELINE_HOME"):
         write_pages(reports, day(watchlist=["新"]), [], ZONE)
     assert path.read_text() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_reported(scenario, tmp_path):
     (tmp_path / "home" / "reports").write_text("in the way")
     run = report(scenario)
     assert not run.success
-    assert f"{tmp_path / 'home' / 'reports' / 'review_queue.html'} cannot be written" in run.failure
+    assert f"{tmp_path / 'home' / 'reports' / 'review_queue.html'} 无法写入" in run.failure
     assert "DOUBAN_PIPELINE_HOME" in run.failure
 
 

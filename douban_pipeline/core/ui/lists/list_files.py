@@ -26,7 +26,7 @@ from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, List
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
 from douban_pipeline.core.ui.live_tables import controls_style, page_policy, page_script
 from douban_pipeline.core.ui.presentation import local_time, subject_address
-from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
+from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.templates import render
 
 PIECE = 2000
@@ -196,10 +196,7 @@ def write_list(reports: ReportFolder, page: ListPage, rows: Iterable[Row], frame
     except OSError as error:
         with contextlib.suppress(UnboundLocalError):
             shutil.rmtree(folder, ignore_errors=True)
-        raise ReportFileError(
-            f"{pieces} cannot be written ({error.strerror}): make room there or give the account the right to write, "
-            f"or set {reports.setting} to another folder"
-        ) from error
+        raise reports.problem(pieces, error) from error
     return writing.count
 
 

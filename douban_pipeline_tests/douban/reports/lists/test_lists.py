@@ -301,5 +301,5 @@ def test_a_name_that_is_none_is_refused(library: Library) -> None:
 def test_a_folder_that_cannot_be_written_fails_and_says_so(library: Library) -> None:
     library.settings.home.mkdir()
     Path(library.settings.home / "reports").write_text("in the way")
-    with pytest.raises(dg.Failure, match="cannot be written"):
+    with pytest.raises(dg.Failure, match="无法写入"):
         function_of(lists)(context=dg.build_asset_context(), config=ListsConfig(), services=library.services)

@@ -106,7 +106,7 @@ def test_the_sheet_is_where_its_metadata_says(name: str, library: Library) -> No
 def test_a_sheet_that_cannot_be_written_fails_the_run_once(name: str, library: Library) -> None:
     library.settings.home.mkdir()
     (library.settings.home / "reports").write_text("in the way")
-    with pytest.raises(dg.Failure, match="cannot be written") as failure:
+    with pytest.raises(dg.Failure, match="无法写入") as failure:
         publish(library.services, name)
     assert failure.value.allow_retries is False
     assert "DOUBAN_PIPELINE_HOME" in str(failure.value)
