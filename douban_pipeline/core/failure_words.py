@@ -59,6 +59,7 @@ FAILURES: Mapping[str, str] = {
     "WeRSS refused the access key (HTTP 401)": "WeRSS 拒绝了访问密钥（HTTP 401）",
     "WeRSS refuses a token that it has just issued (HTTP 401)": "WeRSS 拒绝了刚发的令牌（HTTP 401）",
     "a login without a token": "登录没有得到令牌",
+    "the login cannot be kept: {}": "登录状态无法保存：{}",
     "HTTP {} with an answer that is not JSON": "HTTP {}，应答不是 JSON",
     # Douban, search, language models
     "an incomplete search": "搜索不完整",

@@ -166,6 +166,12 @@ class WeRss:
         """Return the Authorization header, logging in if there is no valid token."""
         if self._login.access_key:
             return f"AK-SK {self._login.access_key}"
+        try:
+            return self._session_token(refused)
+        except OSError as error:
+            raise SourceUnavailable(SOURCE, f"the login cannot be kept: {error.strerror or error}") from error
+
+    def _session_token(self, refused: str) -> str:
         with self._sessions.held():
             now = self._clock.now().timestamp()
             session = self._sessions.read()
@@ -174,6 +180,8 @@ class WeRss:
                 if refused == f"Bearer {self._own_token}":
                     raise SourceUnavailable(SOURCE, "WeRSS refuses a token that it has just issued (HTTP 401)")
             if not session.is_good(now) or session.is_old(now):
+                # Fails where the disk is full: a refused login that cannot be stored would be repeated.
+                self._sessions.write(session)
                 session = self._renewed(session, now) or self._logged_in(session, now)
                 self._sessions.write(session)
             return f"Bearer {session.token}"

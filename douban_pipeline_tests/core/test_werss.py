@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import resource
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -204,6 +205,22 @@ def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp
     script.login_answer = None
     client().articles("a", 0)
     assert script.logins == 5
+
+
+def test_where_a_login_cannot_be_stored_none_is_tried_and_the_source_is_unavailable(tmp_path: Path) -> None:
+    script = Script(lambda url, headers: page())
+    sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
+    client = WeRss(script, "http://werss.example/", "/api", LOGIN, StillClock(), sessions)  # type: ignore[arg-type]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(SourceUnavailable, match="the login cannot be kept: File too large"):
+            client.articles("a", 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert script.logins == 0
+    client.articles("a", 0)
+    assert script.logins == 1
 
 
 @pytest.mark.parametrize("content", ["<p>x</p>", "", None])
