@@ -50,15 +50,21 @@ def read_rubric(folder: Path) -> Rubric:
 
 
 def write_defaults(folder: Path) -> list[Path]:
-    """Write the missing files, for the operator to edit; return them."""
+    """Write the missing files, for the operator to edit; return them.
+
+    Raises:
+        OSError: One cannot be written; it is still missing.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name in (SUBJECT, RUBRIC):
-        path = folder / name
-        if not path.exists():
-            path.write_text(built_in(name), encoding="utf-8")
-            written.append(path)
-    return written
+    missing = [folder / name for name in (SUBJECT, RUBRIC) if not (folder / name).exists()]
+    for path in missing:
+        part = path.with_name(f".{path.name}.part")  # a file cut off by a full disk would be taken for the operator's
+        try:
+            part.write_text(built_in(path.name), encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    return missing
 
 
 def _own(path: Path) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -240,3 +241,15 @@ def test_the_operator_s_files_count_and_change_the_hash(tmp_path: Path) -> None:
     (tmp_path / "rubric.md").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(RubricError, match=r"rubric\.md"):
         read_rubric(tmp_path)
+
+
+def test_a_rubric_that_a_full_disk_cut_off_is_not_taken_for_the_operator_s(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_defaults(tmp_path / "digest")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list((tmp_path / "digest").iterdir())
+    assert [path.name for path in write_defaults(tmp_path / "digest")] == ["subject.md", "rubric.md"]
