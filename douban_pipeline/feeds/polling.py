@@ -164,12 +164,16 @@ class Poller:
                 done.append(self.poll(source, host, token))
 
         with ThreadPoolExecutor(settings.workers, thread_name_prefix="poll") as pool:
-            for found in pool.map(work, chains):
-                for each in found:
-                    if each is None:
-                        report.lost += 1
-                    else:
-                        report.add(*each)
+            try:
+                for found in pool.map(work, chains):
+                    for each in found:
+                        if each is None:
+                            report.lost += 1
+                        else:
+                            report.add(*each)
+            except BaseException:
+                self._end = -math.inf  # who stops the run waits for the requests under way, not for whole chains
+                raise
         report.left += len(left)
         if left:
             run_transaction(self._services.engine, lambda connection: stats.release(connection, left, token))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -308,6 +312,28 @@ def test_the_time_of_a_run_is_kept_and_leases_are_given_back(tmp_path: Path) -> 
         assert report.polled + report.left == 12
         with at.services.engine.connect() as connection:
             assert not connection.execute(select(stats.c.source_id).where(stats.c.lease_token != "")).all()
+
+
+def test_who_stops_a_run_waits_for_the_requests_under_way_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {f"n{number}": Channel("rss", hourly(2)) for number in range(12)}
+    polled = []
+    poll = Poller.poll
+
+    def interrupted(poller: Poller, *which: Any) -> Any:
+        polled.append(which)
+        if len(polled) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        return poll(poller, *which)
+
+    monkeypatch.setattr(Poller, "poll", interrupted)
+    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+        at.follow(*given)
+        with pytest.raises(KeyboardInterrupt):
+            Poller(at.services, seconds=60).run()
+    assert len(polled) == 1
 
 
 def test_the_budget_profile_says_why_and_costs_what_it_should(tmp_path: Path) -> None:
