@@ -11,6 +11,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -20,6 +21,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
+from douban_pipeline.core.environment import ENV_ENCODING
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
 from douban_pipeline.core.ui.language import said
 
@@ -62,7 +64,7 @@ class SystemSettings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_file=ENV_FILE, env_file_encoding="utf-8", extra="ignore", frozen=True, populate_by_name=True
+        env_file=ENV_FILE, env_file_encoding=ENV_ENCODING, extra="ignore", frozen=True, populate_by_name=True
     )
     allowed: ClassVar[Mapping[str, str]] = {}
 
@@ -72,9 +74,15 @@ class SystemSettings(BaseSettings):
 
         Raises:
             SettingsError: A value is wrong, or a variable with the system's prefix is unknown. The message has one
-                line per mistake with the variable, the value (never of a secret) and what is allowed.
+                line per mistake with the variable, the value (never of a secret) and what is allowed. Or ``.env`` is
+                not UTF-8.
         """
-        problems = cls._unknown_variables()
+        try:
+            problems = cls._unknown_variables()
+        except UnicodeDecodeError as error:
+            file = Path(ENV_FILE).absolute()
+            problem = said(f"{file} 不是 UTF-8 编码：请另存为 UTF-8", f"{file} is not UTF-8: save it as UTF-8")
+            raise SettingsError([problem]) from error
         settings = None
         try:
             settings = cls(**overrides)
@@ -105,7 +113,7 @@ class SystemSettings(BaseSettings):
         known = [cls.variable(name) for name in cls.model_fields]
         others = tuple(prefix for prefix in SYSTEM_PREFIXES if prefix != cls._prefix())
         problems = []
-        for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding="utf-8")}):
+        for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding=ENV_ENCODING)}):
             if given.upper().startswith(others):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
