@@ -364,6 +364,9 @@ def _line_for(error: Exception) -> str | None:
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):
         return f"[red]{said('错误：', 'error:')}[/red] {escape(str(error))}"
+    if isinstance(error, OSError) and error.strerror:  # a full disk, or a folder that is not there or not writable
+        named = f"{error.filename}: " if error.filename else ""
+        return f"[red]{said('错误：', 'error:')}[/red] {escape(f'{named}{error.strerror}')}"
     if _is_a(error, ("dagster", "DagsterError")):
         short = escape(" ".join(str(error).split())[:400])
         opened = said(
@@ -375,7 +378,8 @@ def _line_for(error: Exception) -> str | None:
         return f"[red]{said('错误：', 'error:')}[/red] {missing}pip install 'douban_pipeline\\[tmdb]'"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
         return f"[red]{said('图数据库错误：', 'graph error:')}[/red] {escape(str(error))}"
-    if _is_a(error, ("sqlalchemy.exc", "SQLAlchemyError"), ("psycopg", "Error"), ("psycopg_pool", "PoolTimeout")):
+    of_databases = (("sqlalchemy.exc", "SQLAlchemyError"), ("sqlite3", "Error"), ("psycopg", "Error"))
+    if _is_a(error, *of_databases, ("psycopg_pool", "PoolTimeout")):
         return f"[red]{said('数据库错误：', 'database error:')}[/red] {escape(str(error))}"
     return None
 

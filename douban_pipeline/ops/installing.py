@@ -3,6 +3,7 @@
 Every command handles the named systems, by default those in ``DOUBAN_PIPELINE_SYSTEMS``.
 """
 
+import re
 from collections.abc import Sequence
 
 import typer
@@ -23,6 +24,11 @@ from douban_pipeline.ops.grants import grant_statements
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.ops.systems import operating, registry
 from douban_pipeline.serve.settings import load_settings as load_service
+
+_SECRETS = re.compile(
+    r"(?<=://)[^/\s,@]*(?=@)|(?<=[?&])[^=&\s,]*(?:key|token|secret|password|sign)[^=&\s,]*=[^&\s,]*", re.IGNORECASE
+)
+"""What may be secret in an address: user and password, and values of its query with such names."""
 
 
 def set_up(names: Sequence[str] | None) -> None:
@@ -173,15 +179,14 @@ def show_settings(names: Sequence[str] | None) -> None:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, frozenset):
-        return ", ".join(str(item) for item in sorted(value)) or "—"
-    if isinstance(value, tuple):
-        return ", ".join(str(item) for item in value) or "—"
     if isinstance(value, SecretStr):
         return _shown_secret(value.get_secret_value())
+    if isinstance(value, frozenset):
+        value = tuple(sorted(value))
     if isinstance(value, dict):
-        return ", ".join(f"{name}={policy}" for name, policy in value.items()) or "—"
-    return str(value)
+        value = tuple(f"{name}={policy}" for name, policy in value.items())
+    shown = (", ".join(map(str, value)) or "—") if isinstance(value, tuple) else str(value)
+    return _SECRETS.sub("***", shown)
 
 
 def _shown_secret(secret: str) -> str:

@@ -73,12 +73,12 @@ def show(name: str, asked: ListRequest, csv: Path | None) -> None:
 
 def _moment(services: Services, option: str, text: str) -> datetime | None:
     """Return the time given by a date, a time, or a number of days ago such as ``7d``."""
-    if text.endswith("d") and text[:-1].isdecimal():
-        return services.clock.now() - timedelta(days=int(text[:-1]))
     whole_day = f"{text} 00:00" if len(text) == len("2026-11-20") else text
     try:
+        if text.endswith("d") and text[:-1].isdecimal():
+            return services.clock.now() - timedelta(days=int(text[:-1]))
         return moment_in(whole_day, services.settings.zone)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise typer.BadParameter(f"{option}: {error}") from error
 
 

@@ -126,6 +126,19 @@ def test_settings_are_shown_without_the_password(tmp_path: Path) -> None:
         assert variable(name) in result.stdout
 
 
+def test_settings_are_shown_without_what_may_be_secret_in_an_address(tmp_path: Path) -> None:
+    urls = {
+        "SEARCH_URL": "http://me:geheim@search.example/search?engines=bing&api_key=geheim",
+        "SEARCH_CHAIN": "searxng=http://me:geheim@127.0.0.1:8080/search,douban_suggest",
+        "DOUBAN_URL": "http://php.example/douban.php?token=geheim",
+    }
+    result = run("settings", cwd=tmp_path, **{f"DOUBAN_PIPELINE_{name}": url for name, url in urls.items()})
+    assert result.returncode == 0, result.stderr
+    assert "geheim" not in result.stdout
+    assert "http://***@search.example/search?engines=bing&***" in result.stdout
+    assert "searxng=http://***@127.0.0.1:8080/search" in result.stdout
+
+
 def test_settings_that_are_piped_on_have_a_line_each(tmp_path: Path) -> None:
     lines = run("settings", cwd=tmp_path, COLUMNS="40").stdout.splitlines()
     shown = {name: (value, meaning) for name, value, meaning in (line.split("\t") for line in lines)}
@@ -139,6 +152,15 @@ def test_wrong_settings_are_reported_in_lines_without_a_trace(tmp_path: Path) ->
     assert "DOUBAN_PIPELINE_TOP_N = '0' is not allowed" in result.stdout
     assert "did you mean DOUBAN_PIPELINE_DRY_RUN?" in result.stdout
     assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_env_files_of_windows_are_read_or_reported(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DOUBAN_PIPELINE_OWNER=team:示例\n", encoding="utf-8-sig")
+    assert "DOUBAN_PIPELINE_OWNER\tteam:示例\t" in run("settings", cwd=tmp_path).stdout
+    (tmp_path / ".env").write_text("# 设置\nDOUBAN_PIPELINE_OWNER=team:示例\n", encoding="gbk")
+    result = run("settings", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, "")
+    assert ".env is not UTF-8: save it as UTF-8" in result.stdout
 
 
 def test_a_narrow_terminal_cuts_no_variable_off(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
 from typer.testing import CliRunner
 
 from douban_pipeline.ops.cli import app
+from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
 
 ROWS = [
     {"id": 1_291_546, "title": "霸王别姬", "aka": ["再见，我的妾"], "year": 1993},
@@ -77,3 +79,12 @@ def test_a_file_without_subjects_replaces_nothing(run, dump, tmp_path, name, con
 def test_without_an_index_it_says_how_to_make_one(run):
     result = run("find", "霸王别姬")
     assert (result.exit_code, "index load FILE" in result.output) == (1, True)
+
+
+def test_a_damaged_index_is_reported_in_a_line(run, dump, tmp_path, call):
+    run("load", dump)
+    [path] = (tmp_path / "home" / "subjects").iterdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE pair")
+    found = call("index", "find", "霸王别姬", DOUBAN_PIPELINE_HOME=str(tmp_path / "home"))
+    assert (found.status, found.said.strip()) == (2, "database error: no such table: pair")

@@ -76,6 +76,8 @@ def test_a_csv_file_has_a_mark_for_excel_and_no_formulas(call: Caller, library: 
         (("nothing",), "there is no list 'nothing'"),
         (("missing", "--sort", "beauty"), "can be ordered by updated, hits, id"),
         (("missing", "--since", "yesterday"), "--since"),
+        (("missing", "--since", "99999999999d"), "--since"),
+        (("missing", "--csv", "nowhere/missing.csv"), "error: nowhere/missing.csv: No such file or directory"),
     ],
 )
 def test_what_is_wrong_is_told(arguments: tuple[str, ...], told: str, call: Caller, library: Library) -> None:
