@@ -294,7 +294,7 @@ def run_patiently(
 
 
 def is_cut(error: DBAPIError) -> bool:
-    """Return whether a statement failed because the connection was cutor could not be opened."""
+    """Return whether a statement failed because the connection was cut or could not be opened."""
     if error.connection_invalidated:
         return True
     original = error.orig
