@@ -21,12 +21,12 @@ import pytest
 from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.core.werss import WeRss
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.digest import running
 from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.running import SlotWork
+from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.slots import Claim, SlotLost
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import SlotStatus
@@ -345,15 +345,13 @@ def test_a_database_restarted_while_articles_are_read_delays_them(
 ) -> None:
     with stage(tmp_path, mariadb_url) as at:
         at.publish(1, 70)
-        listed = WeRss.articles
-        cuts = []
+        stored, cuts = items.insert_articles, []
 
-        def cut_off(werss: WeRss, *given: Any) -> Any:
-            found = listed(werss, *given)
-            cuts.append(_cut_connections(mariadb_url))
-            return found
+        def cut_off(*given: Any) -> int:
+            cuts.append(_cut_connections(mariadb_url) if not cuts else 0)
+            return stored(*given)
 
-        monkeypatch.setattr(WeRss, "articles", cut_off)
+        monkeypatch.setattr(items, "insert_articles", cut_off)
         ended = at.run("07:00")
         assert cuts[0]
         assert (ended.status, len(at.analyses())) == (SlotStatus.SUCCESS, 1)

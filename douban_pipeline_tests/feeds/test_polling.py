@@ -324,6 +324,7 @@ def test_who_stops_a_run_waits_for_the_requests_under_way_alone(
     def interrupted(poller: Poller, *which: Any) -> Any:
         polled.append(which)
         if len(polled) == 1:
+            time.sleep(0.5)  # until the main thread waits
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)
         return poll(poller, *which)
