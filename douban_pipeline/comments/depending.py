@@ -121,6 +121,7 @@ class Dependencies:
             self._failed.pop(name, None)
             raise
         except Exception as error:
+            failures, _ = self._failed.get(name, (0, 0.0))  # others may have failed since this call began
             self._failed[name] = (failures + 1, time.monotonic() + dependency.rest_seconds)
             _LOG.warning("%s failed: %r", name, error)
             raise UnavailableError(name) from error

@@ -255,8 +255,8 @@ def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | N
     if theirs is None:
         return None
     wanted, refusals = dict(theirs), []
-    for name, (now, known) in ours["counts"].items():
-        if now in (theirs[name], known, ours["undone"].get(name)) or known >= IMPORTED_VOTES:
+    for name, (now, known, imported) in ours["counts"].items():
+        if now in (theirs[name], known, ours["undone"].get(name)) or imported >= IMPORTED_VOTES:
             continue  # unchanged here, reverted by somebody, or the CMS counts more than was imported
         if theirs[name] == known:
             wanted[name] = min(now, MOST_COUNT)
@@ -310,7 +310,7 @@ def _known(
         "undone": undone,
         "exported_status": written.get("comment_status"),
         "counts": {
-            column: (row[name], written.get(column, count))
+            column: (row[name], written.get(column, count), count)
             for column, name, count in zip(COLUMNS[1:], names, taken, strict=True)
         },
     }

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from sqlalchemy import Connection, column, select
 from sqlalchemy import table as sql_table
 
-from douban_pipeline.comments.types import BIGGEST_ID, Actor
+from douban_pipeline.comments.types import BIGGEST_ID, BIGGEST_LEVEL, Actor
 
 _LEEWAY_SECONDS = 60
 
@@ -46,8 +46,7 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
     if not subject.isdecimal() or not 0 < int(subject) <= BIGGEST_ID:
         raise TokenError("令牌没有说明是谁")
     user_id = int(subject)
-    level = claims.get("level", 0)
-    return Actor(f"u:{user_id}", user_id, str(claims.get("name", ""))[:60], level if isinstance(level, int) else 0)
+    return Actor(f"u:{user_id}", user_id, str(claims.get("name", ""))[:60], _level(claims.get("level", 0)))
 
 
 def make_token(user_id: int, secret: str, expires: datetime, **claims: Any) -> str:
@@ -71,7 +70,7 @@ def _bytes(part: str) -> bytes:
 def _decoded(part: str) -> dict[str, Any]:
     try:
         found = json.loads(_bytes(part))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TokenError("不是令牌") from error
     if not isinstance(found, dict):
         raise TokenError("不是令牌")
@@ -116,6 +115,7 @@ class CmsUsers:
         return None
 
 
-def _level(group: object) -> int:
-    first = str(group).partition(",")[0]
-    return int(first) if first.isdecimal() else 0
+def _level(given: object) -> int:
+    """Return a level, or the first of the CMS's groups, as a number that its column can hold; 0 for anything else."""
+    first = str(given).partition(",")[0]
+    return min(int(first), BIGGEST_LEVEL) if first.isdecimal() and len(first) < 10 else 0

@@ -132,7 +132,8 @@ def _store(
     connection: Connection, rows: Sequence[RowMapping], numbers: Sequence[int], now: datetime
 ) -> tuple[int, int, int]:
     """Write the events of comments; return the numbers of imported, skipped and orphaned comments."""
-    known = _ids(connection, {row["comment_pid"] for row in rows if row["comment_pid"]})
+    # Comments that another run has taken in meanwhile keep its ids.
+    known = _ids(connection, {row[name] for row in rows for name in ("comment_id", "comment_pid") if row[name]})
     sections: dict[tuple[int, int], int] = {}
     given: list[EventInput] = []
     skipped = orphans = 0
@@ -146,7 +147,7 @@ def _store(
             sections[place] = ensure_section(connection, *place, now)
         parent = known.get(row["comment_pid"], 0)
         orphans += bool(row["comment_pid"]) and not parent
-        known[row["comment_id"]] = number
+        known.setdefault(row["comment_id"], number)
         given += _events(row, text, sections[place], number, parent)
     append(connection, given, now)
     store_mark(connection, Mark(_MARK, rows[-1]["comment_id"], now))

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from uuid import uuid4
 
 from redis import Redis
 from sqlalchemy import Engine
@@ -45,11 +46,11 @@ class Numbers:
     Args:
         engine: Database that holds the lease.
         clock: Source of the current time.
-        owner: Owner of the lease.
+        owner: Owner of the lease; a process that has the same name later, as in a restarted container, is another one.
     """
 
     def __init__(self, engine: Engine, clock: Clock, owner: str) -> None:
-        self._engine, self._clock, self._owner = engine, clock, owner
+        self._engine, self._clock, self._owner = engine, clock, f"{uuid4().hex[:8]}.{owner}"[:160]
         self._lock = threading.Lock()
         self._renew_at: datetime | None = None
         self._node = -1

@@ -9,6 +9,8 @@ SHARDS = 64
 """Number of shards that sections are distributed over; a shard is processed by one worker at a time."""
 BIGGEST_ID = 2**63 - 1
 """Greatest number that an id column can hold."""
+BIGGEST_LEVEL = 2**15 - 1
+"""Greatest level of an author that its column can hold."""
 IMPORTED = "mac_comment:"
 """Prefix of the request keys and source keys of comments imported from the CMS."""
 IMPORTED_VOTES = 1000

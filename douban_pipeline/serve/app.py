@@ -117,7 +117,7 @@ class _Door:
         if not self._keeper.asks and not is_loopback(f"http://{request.headers.get('host', '')}"):
             # Without a login, check the host: a foreign page could let its own name resolve to this machine.
             return _plain("只接受以本机地址（127.0.0.1 或 localhost）访问；要从别处访问，请设置 SERVE_TOKEN", 421)
-        if path.startswith(self._public) if self._public else False:
+        if any(path == public or path.startswith(f"{public.rstrip('/')}/") for public in self._public):
             return None
         bearer = self._has_bearer(request)
         if request.method not in _SAFE and not bearer and not _same_origin(request) and not _is_program(request):

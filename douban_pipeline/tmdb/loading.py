@@ -153,9 +153,9 @@ def _read(place: str, line: bytes, clock: Clock) -> Exchange | Loaded:
         if isinstance(body, str) and body[:1] in "{[":
             body = json.loads(body)
         status = int(item.get("status", 200))
+        request = request_of(item["path"], item.get("query"))
     except (ValueError, TypeError, RecursionError) as error:
         return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
-    request = request_of(item["path"], item.get("query"))
     return Exchange(
         place, request, status, body, _moment(item.get("recorded"), clock), read_answer(request, status, body)
     )

@@ -170,7 +170,7 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
         client: Client for entities whose answers contain none; None fetches none.
         most: Maximum number of entities for each of the two steps.
     """
-    store, report = services.store, TranslationReport()
+    store, report, failures = services.store, TranslationReport(), 0
     for entity in EntityType:
         rows = store.run(lambda connection, entity=entity: due.unsplit(connection, entity, most))  # type: ignore[misc]
         for tmdb_id, body, fetched_at in rows:
@@ -181,16 +181,21 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
         keys = store.run(
             lambda connection, entity=entity: due.untranslated(connection, entity, most - report.asked)  # type: ignore[misc]
         )
+        random.shuffle(keys)  # see `refresh`
         for key in keys:
             assert client is not None
             try:
                 body, at = client.translations(key)
+            except NotFound:
+                store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
+                continue
             except SourceError as error:
-                report.failed += 1
-                if isinstance(error, ENDS) or report.failed >= MOST_FAILED:
+                report.failed, failures = report.failed + 1, failures + 1
+                if isinstance(error, ENDS) or failures >= MOST_FAILED:
                     report.ended = str(error)
                     return report
                 continue
+            failures = 0
             store.write(lambda writer, key=key, body=body, at=at: _store_translations(writer, key, body, at))  # type: ignore[misc]
             report.asked += 1
     return report

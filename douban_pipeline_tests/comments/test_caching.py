@@ -394,6 +394,24 @@ def test_time_in_which_the_process_takes_connections_does_not_make_an_answer_lat
     assert asyncio.run(main()) == "page"
 
 
+def test_calls_that_fail_at_the_same_time_all_count():
+    async def main() -> list[str]:
+        dependencies = Dependencies({"friends": Dependency("friends", False, 3.0, 10)})
+        called: list[str] = []
+
+        async def fails() -> None:
+            called.append("friends")
+            await asyncio.sleep(0)
+            raise OSError
+
+        degraded: list[str] = []
+        await asyncio.gather(*(dependencies.try_call("friends", fails, degraded) for _ in range(5)))
+        await dependencies.try_call("friends", fails, degraded)
+        return called
+
+    assert asyncio.run(main()) == ["friends"] * 5
+
+
 def test_what_is_not_answered_in_time_is_given_up():
     async def main() -> None:
         dependencies = Dependencies({"page": Dependency("page", True, 0.01, 10)})

@@ -153,6 +153,21 @@ def test_what_a_higher_rank_let_pass_is_not_hidden_by_a_lower_one_but_its_author
     assert len(alone.refusals()) == 3
 
 
+def test_a_pinned_comment_that_is_hidden_gives_its_place_to_another_one(alone):
+    roots = [alone.publish(user(number), f"根 {number}") for number in range(2, 7)]
+    for root in roots[:3]:
+        alone.send(OWNER, EventKind.PIN, root, on=True)
+    alone.set_status(OPERATOR, roots[1], DELETED)
+    alone.work()
+    assert roots[1] in alone.section()["pinned"], "while nobody needs its place, it is pinned again once it is shown"
+    for root in roots[3:]:
+        alone.send(OWNER, EventKind.PIN, root, on=True)
+        alone.work()
+    assert alone.section()["pinned"] == [roots[3], roots[2], roots[0]]
+    assert not alone.comment(roots[1]).attributes & Attribute.PINNED
+    assert alone.refusals() == ["最多置顶 3 条"]
+
+
 def test_pins_features_and_a_closed_section(alone):
     roots = [alone.publish(user(number), f"根 {number}") for number in range(2, 7)]
     alone.work()

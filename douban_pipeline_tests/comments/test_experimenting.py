@@ -39,17 +39,19 @@ def services(tmp_path) -> Iterator[CommentsServices]:
     opened.close()
 
 
-def run(services: CommentsServices, **config: Any) -> tuple[dict[str, Any], str]:
-    """Run the job; return its metadata, and why it failed."""
+def run(
+    services: CommentsServices, job: str = "comment_experiment", op: str = "change_experiment", **config: Any
+) -> tuple[dict[str, Any], str]:
+    """Run a job; return its metadata, and why it failed."""
     defs = build_defs(settings=services.settings, resource_overrides={"services": services})
     with dg.DagsterInstance.ephemeral() as instance:
         result = (
             defs.get_repository_def()
-            .get_job("comment_experiment")
+            .get_job(job)
             .execute_in_process(
                 instance=instance,
                 raise_on_error=False,
-                run_config={"ops": {"change_experiment": {"config": config}}},
+                run_config={"ops": {op: {"config": config}}},
             )
         )
     for event in result.all_node_events:
@@ -101,6 +103,20 @@ def test_an_experiment_is_tried_started_evaluated_and_ended(services):
 )
 def test_what_makes_no_experiment_is_refused(services, config, message):
     assert message in json.dumps(run(services, **config), ensure_ascii=False)
+
+
+def test_rules_that_a_running_experiment_needs_are_not_taken_from_it(services):
+    def save(**config: Any) -> str:
+        given = {"expression": "likes > 3", "try_on": 1, "operator": "ann", "dry_run": False, **config}
+        return run(services, "save_comment_rule", "save_rule", **given)[1]
+
+    assert save(name="liked", decision="boost", amount=1.0) == ""
+    assert run(services, **{**START, "variants": [{"name": "none", "share": 0.5, "without": ["liked"]}]}, dry_run=False)
+    given = {"name": "liked", "dry_run": False}
+    assert "slow_decay" in run(services, "retire_comment_rule", "retire_rule", **given)[1]
+    assert "slow_decay" in save(name="spared", decision="exempt", exempts=["liked"])
+    with services.engine.connect() as connection:
+        assert policies(connection, {}).of(1, 1), "sections can still be scored"
 
 
 def test_results_are_of_the_sections_it_is_for_and_since_it_began(services):

@@ -148,6 +148,14 @@ def test_the_cms_keeps_its_own_count_where_more_was_there_than_was_taken_in(serv
     assert run(services).written == 0
 
 
+def test_a_count_that_was_written_is_kept_up_however_large_it_is(services, monkeypatch):
+    monkeypatch.setattr("douban_pipeline.comments.exporting.IMPORTED_VOTES", 5)
+    for number in (9, 10):
+        send(services, Actor(f"u:{number}", number), EventKind.VOTE, 3, value=1)
+        assert run(services, f"b{number}", dry_run=False).written == 1
+    assert cms(services)[3][1] == 6
+
+
 def test_it_is_off_until_it_is_set(services):
     send(services, Actor("u:9", 9), EventKind.VOTE, 3, value=1)
     config = {"dry_run": False, "batch": "x", "operator": "ann"}

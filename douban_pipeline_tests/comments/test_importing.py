@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, func, select, text, update
 
 from douban_pipeline.comments import importing
 from douban_pipeline.comments.importing import ImportReport, last_taken, take_in
@@ -94,6 +94,26 @@ def taken(services: CommentsServices) -> dict[int, Any]:
     query = query.join(section, section.c.section_id == comment.c.section_id)
     with reading(services.engine) as connection:
         return {int(row.source_key[-12:]): row for row in connection.execute(query)}
+
+
+def test_a_reply_to_what_is_elsewhere_is_taken_in_as_a_root(services):
+    plant(services, [{"id": 20, "rid": 9, "pid": 3, "text": "回复别处的"}])
+    take_in(services, 100)
+    work(services)
+    assert (taken(services)[20].root_id, taken(services)[20].object_id) == (0, 9)
+
+
+def test_replies_to_what_another_run_took_in_meanwhile_stay_replies(services):
+    with reading(services.engine) as connection:
+        before = last_taken(connection)
+    take_in(services, 100)
+    with services.engine.begin() as connection:  # as a run reads it that began before the other one was done
+        connection.execute(update(mark).values(number=before))
+    plant(services, [{"id": 20, "rid": 7, "pid": 3, "text": "也同意"}])
+    take_in(services, 100)
+    work(services)
+    found = taken(services)
+    assert found[20].parent_id == found[3].comment_id
 
 
 def test_comments_of_the_cms_are_taken_in_once_with_all_that_they_have(services):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.comments.services import Numbers
 from douban_pipeline.comments.store import shards, tables
 from douban_pipeline.comments.store.shards import LostShardError, claim_shards, lease_node, lock_shard
 from douban_pipeline.comments.types import SHARDS, CommentStatus, EventState
@@ -82,6 +84,20 @@ def test_workers_share_the_shards_and_give_back_what_they_have_too_many_of(sqlit
         assert not set(first) & set(second)
         shards.release_shards(place.engine, "a@other:1")
         assert len(claim_shards(place.engine, "b@other:1", now, lease)) == SHARDS
+
+
+@pytest.mark.parametrize("same_name", [True, False])
+def test_ids_of_a_process_that_died_are_not_repeated_where_the_clock_was_set_back(sqlite_url, same_name):
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    names = (
+        [f"service@{socket.gethostname()}:{dead.pid}"] * 2
+        if same_name
+        else [f"service@{socket.gethostname()}:{dead.pid}", "service@other:1"]
+    )
+    with stage(sqlite_url) as place:  # its clock stands still, as one does that is set back by as much as passed
+        first, again = (Numbers(place.engine, place.clock, name).next() for name in names)
+    assert first != again
 
 
 def test_numbers_of_ids_are_leased_and_never_shared(sqlite_url):

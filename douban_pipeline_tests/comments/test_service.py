@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import sqlite3
 import uuid
@@ -335,6 +336,17 @@ def test_a_server_that_asks_too_much_waits_and_impressions_are_counted(tmp_path)
             assert connection.exec_driver_sql("SELECT comment_id, shown FROM cmt_impression").all() == [(int(root), 3)]
 
 
+def test_guests_at_one_address_are_limited_together(tmp_path):
+    with served(tmp_path, guests=True, publish_per_minute=2) as place:
+        film, body = place.section(), {"content": "好看"}
+        answers = [
+            place.call("POST", f"/sections/1/{film}/comments", headers={"User-Agent": f"browser {number}"}, json=body)
+            for number in range(3)
+        ]
+        assert [answer.status_code for answer in answers] == [202, 202, 429]
+        place.publish(2, film, "根")
+
+
 def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
     described = place.client.get("/comments/openapi.json").json()
     assert "/comments/v1/sections/{kind}/{object_id}/page" in described["paths"]
@@ -451,9 +463,20 @@ def test_tokens_are_of_one_kind_and_end():
     actor = read_token(token, SECRET, START)
     assert (actor.key, actor.user_id, actor.name, actor.level) == ("u:7", 7, "七", 3)
     header, claims, signature = token.split(".")
+    levels = [read_token(make_token(7, SECRET, expires, level=each), SECRET, START).level for each in (10**6, -1, "x")]
+    assert levels == [32_767, 0, 0]
     unsigned = make_token(7, "another-secret-0123456789", expires)
     none = f"eyJhbGciOiJub25lIn0.{claims}."
-    for wrong in (unsigned, none, f"{header}.{claims}.", "", "a.b.c", f"{header}.{claims}.{signature[:-2]}AA"):
+    deep = base64.urlsafe_b64encode(b"[" * 60_000).decode()
+    for wrong in (
+        unsigned,
+        none,
+        f"{deep}.{claims}.{signature}",
+        f"{header}.{claims}.",
+        "",
+        "a.b.c",
+        f"{header}.{claims}.{signature[:-2]}AA",
+    ):
         with pytest.raises(TokenError):
             read_token(wrong, SECRET, START)
     with pytest.raises(TokenError, match="过期"):

@@ -165,6 +165,7 @@ def test_who_is_not_known_is_asked_to_log_in(guarded: str) -> None:
         refused = stranger.get("/daily/2026-11-20")
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
         assert stranger.get("/extra/hook/ping").text == '"pong"'
+        assert stranger.get("/extra/hooks").status_code == 401, "only what is below a public path is public"
         assert stranger.get("/healthz").json() == {"status": "ok", "systems": {"digest": "ok", "extra": "ok"}}
         form = stranger.get("/login?next=/daily/2026-11-20")
         assert 'value="/daily/2026-11-20"' in form.text

@@ -86,6 +86,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(store: PostgresTmdb
         {"path": "/3/movie/3", "status": "many", "body": movie(3)},
         exchange("tv/4", json.dumps(show(4))),
         exchange("movie/5", movie(5, strange={"new": [1]}, softcore=False)),
+        {"path": "//[movie/6", "status": 200, "body": movie(6)},
     )
     found = loaded(store, path)
     assert [(each.place, each.change, each.meaning) for each in found] == [
@@ -96,6 +97,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(store: PostgresTmdb
         ("mixed.jsonl:6", None, "unreadable"),
         ("mixed.jsonl:7", "new", "entity"),
         ("mixed.jsonl:8", "new", "entity"),
+        ("mixed.jsonl:9", None, "unreadable"),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.errors import NotFound, SourceUnavailable
 from douban_pipeline.tmdb import linking
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.linking import link_videos
@@ -29,10 +29,13 @@ class Client:
 
     def __init__(self, failing: set[int | str]) -> None:
         self.failing = failing
+        self.gone: set[int | str] = set()
         self.asked: list[int | str] = []
 
     def _fail(self, what: int | str) -> None:
         self.asked.append(what)
+        if what in self.gone:
+            raise NotFound("tmdb", "there is no such thing")
         if what in self.failing:
             raise SourceUnavailable("tmdb", "HTTP 500")
 
@@ -116,6 +119,17 @@ def test_what_has_no_translations_is_asked_for_once(services: TmdbServices) -> N
     for _ in range(2):
         store_translations(services, client, most=9)
     assert made.asked == [1]
+
+
+def test_entities_whose_translations_always_fail_do_not_keep_others_from_getting_theirs(services: TmdbServices) -> None:
+    services.store.persist_payloads([answer("person", actor(each, popularity=99.0 - each)) for each in range(1, 31)])
+    made, client = client_of(*range(1, 25))
+    made.gone = {25, 26}
+    for _ in range(12):
+        store_translations(services, client, most=99)
+    stored = execute(services, "SELECT DISTINCT tmdb_person_id FROM tmdb.person_translations ORDER BY 1")
+    assert stored == [(27,), (28,), (29,), (30,)]
+    assert execute(services, "SELECT count(*) FROM tmdb.people WHERE gone_at IS NOT NULL") == [(2,)]
 
 
 def test_translations_that_a_complete_answer_replaces_are_not_stored_again(services: TmdbServices) -> None:

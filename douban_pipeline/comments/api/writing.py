@@ -81,7 +81,8 @@ class Writing:
         if len(content) > settings.max_length:
             raise Problem(413, f"评论最多 {settings.max_length} 字")
         limit = settings.publish_per_minute
-        if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{actor.key}", 60) > limit:
+        who = _counted_as(request, actor)
+        if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{who}", 60) > limit:
             raise Problem(429, "发布过于频繁，请稍后再试", {"Retry-After": "60"})
         payload = {
             "content": content,
@@ -121,7 +122,7 @@ class Writing:
         Raises:
             Problem: There is no such comment, or the actor may not change it.
         """
-        if await self._context.counted(f"act:{actor.key}", 60) > 600:
+        if await self._context.counted(f"act:{_counted_as(request, actor)}", 60) > 600:
             raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
         key = _request_key(request, actor, f"{kind}:{comment_id}")
         await self._write(_Wanted(actor, kind, key, payload, comment_id, may=may))
@@ -208,6 +209,15 @@ class Writing:
         """Add to the impression counts of comments."""
         now = self._services.clock.now()
         run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
+
+
+def _counted_as(request: Request, actor: Actor) -> str:
+    """Return whose requests are limited together: a person's, or those of all guests at an address.
+
+    A guest who changes the name of the browser is another guest, but not at another address.
+    """
+    is_guest = not actor.user_id and actor.rank == Rank.USER
+    return f"guests:{address_of(request)}" if is_guest else actor.key
 
 
 def _request_key(request: Request, actor: Actor, what: str) -> str:

@@ -27,7 +27,15 @@ def pin(batch: BatchState, section: SectionState, event: PendingEvent) -> str | 
     if wanted == (comment.comment_id in section.pinned):
         return "没有变化"
     if wanted and len(section.pinned) >= batch.pinned_most:
-        return f"最多置顶 {batch.pinned_most} 条"
+        hidden = [pinned for pinned in section.pinned if not batch.is_shown(batch.comments[pinned])]
+        if not hidden:
+            return f"最多置顶 {batch.pinned_most} 条"
+        # A comment that is not shown keeps its place only until another one needs it.
+        lost = batch.comments[hidden[-1]]
+        section.pinned = [pinned for pinned in section.pinned if pinned != lost.comment_id]
+        lost.mark(Attribute.PINNED, False)
+        batch.change(lost)
+        event.touched |= {lost.comment_id}
     others = [pinned for pinned in section.pinned if pinned != comment.comment_id]
     section.pinned = [comment.comment_id, *others] if wanted else others
     comment.mark(Attribute.PINNED, wanted)

@@ -163,7 +163,7 @@ class BatchState:
     Attributes:
         now: Time at which the batch is applied.
         sections: Sections by id.
-        comments: Comments named by the events, their parents and roots, by id.
+        comments: Comments named by the events, their parents and roots, and the pinned ones where one is pinned, by id.
         votes: Values by comment and voter; a missing pair has no vote.
         reports: Reports by comment and reporter.
         moderation: Entries of a comment that can still be undone, oldest first.

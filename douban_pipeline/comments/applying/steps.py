@@ -62,8 +62,10 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
     if payload.get("parent_id"):
         parent = batch.comments.get(int(payload["parent_id"]))
         if parent is None or parent.section_id != section.section_id:
-            return "所回复的评论不存在"
-        if not batch.is_shown(parent) and imported is None:
+            if imported is None:
+                return "所回复的评论不存在"
+            parent = None  # as a reply whose parent the CMS does not have either
+        elif not batch.is_shown(parent) and imported is None:
             return "所回复的评论不存在"
     section.floor_seq += 1
     section.total_count += 1

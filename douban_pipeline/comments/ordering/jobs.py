@@ -66,12 +66,12 @@ def save_rule(context: dg.OpExecutionContext, config: RuleConfig, services: dg.R
     saved, now = config.rule(), services.clock.now()
     weights = services.settings.heat_weights
     with reading(services.engine) as connection:
-        rules = policies.rules_in_force(connection)
+        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
         kind = connection.execute(select_type(config.try_on)).scalar()
     if kind is None:
         raise ProblemsError([f"没有编号为 {config.try_on} 的评论区；请在 try_on 中写明用哪个评论区试算"])
-    before = Policies(weights, rules).of(config.try_on, kind)
-    after = Policies(weights, policies.with_rule(rules, saved)).of(config.try_on, kind)
+    before = Policies(weights, rules, experiments).of(config.try_on, kind)
+    after = Policies(weights, policies.with_rule(rules, saved), experiments).of(config.try_on, kind)
     found = _compare(services, config.try_on, before, after)
     revision = 0
     if not config.dry_run:
@@ -160,10 +160,11 @@ def retire_rule(
     """Retire a rule; the next sweep ranks without it."""
     services.ready()
     with reading(services.engine) as connection:
-        rules = policies.rules_in_force(connection)
+        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
     if config.name not in {rule.name for rule in rules}:
         raise ProblemsError([f"没有启用中的规则「{config.name}」"])
-    Policies(services.settings.heat_weights, [rule for rule in rules if rule.name != config.name])
+    kept = [rule for rule in rules if rule.name != config.name]
+    Policies(services.settings.heat_weights, kept, experiments)
     if not config.dry_run:
         now = services.clock.now()
         run_transaction(services.engine, lambda connection: policies.retire_rule(connection, config.name, now))
@@ -173,9 +174,9 @@ def retire_rule(
 _RETIRE = """\
 停用一条热评规则 · Retire a rule.
 
-被其他规则豁免的规则不能先停用：先改掉那条豁免。
+被其他规则豁免、或被进行中的实验的 without 写到的规则不能先停用：先改掉那条豁免，或结束实验。
 
-A rule that another rule exempts cannot be retired until that rule is changed.
+A rule that another rule exempts, or that a running experiment leaves out, cannot be retired until that is changed.
 
 {examples}
 

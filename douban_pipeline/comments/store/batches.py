@@ -123,6 +123,8 @@ def load_batch(
         batch.sections[row["section_id"]] = SectionState(**kept)
     named = {event.comment_id for event in events if event.comment_id}
     named |= {int(event.payload["parent_id"]) for event in events if event.payload.get("parent_id")}
+    pinning = {event.section_id for event in events if event.kind == EventKind.PIN} & set(batch.sections)
+    named |= {pinned for number in pinning for pinned in batch.sections[number].pinned}
     _load_comments(connection, batch, named)
     above = {link for comment in batch.comments.values() for link in (comment.root_id, comment.parent_id) if link}
     _load_comments(connection, batch, above - set(batch.comments))

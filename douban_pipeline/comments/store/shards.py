@@ -81,6 +81,9 @@ def lock_shard(connection: Connection, shard: int, token: int) -> None:
 def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> int:
     """Lease a node number for `ids.IdGenerator`, or renew the one that ``owner`` holds.
 
+    A number is leased again only after its lease has ended, even if its owner is dead: the lease ends later than any of
+    the owner's ids was generated, also where the clock was set back since.
+
     Raises:
         DatabaseError: All numbers are taken.
     """
@@ -89,8 +92,7 @@ def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> i
         rows = connection.execute(select(tables.node).order_by(tables.node.c.node).with_for_update()).all()
         present = {row.node: row for row in rows}
         for row in sorted(rows, key=lambda row: row.owner != owner):
-            ended = row.lease_until <= now or (row.owner != owner and is_dead(row.owner))
-            if ended or row.owner == owner:
+            if row.lease_until <= now or row.owner == owner:
                 given = {"owner": owner, "lease_until": now + lease}
                 connection.execute(update(tables.node).where(tables.node.c.node == row.node), given)
                 return int(row.node)
