@@ -14,7 +14,8 @@ FINANCIAL_DIGITS = "壹贰叁肆伍陆柒捌玖拾佰"
 _PLAIN = str.maketrans(FINANCIAL_DIGITS, "一二三四五六七八九十百")
 _DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TENS = {"廿": 20, "卅": 30}
-_ROMAN = re.compile(r"(?=[IVX])(X{0,3})(IX|IV|V?I{0,3})", re.IGNORECASE)
+# ASCII: İ of Turkish titles counts as an I otherwise.
+_ROMAN = re.compile(r"(?=[IVX])(X{0,3})(IX|IV|V?I{0,3})", re.IGNORECASE | re.ASCII)
 _ROMAN_UNITS = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 _CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

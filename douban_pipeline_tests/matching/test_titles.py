@@ -23,6 +23,8 @@ CASES: list[tuple[str, str, int | None, str | None, set[str], int | None]] = [
     ("ＷＡＬＬ・Ｅ", "walle", None, None, set(), None),
     ("Some Like It Hot", "somelikeithot", None, None, set(), None),
     ("战狼2 HOT", "战狼", 2, "sequel", set(), None),
+    # The Turkish letter is no I.
+    ("Kurtlar Vadisi Vol. İX", "kurtlarvadisivolix", None, None, set(), None),
     # Numbers that are the name.
     ("2046", "2046", None, None, set(), None),
     ("1917", "1917", None, None, set(), None),
