@@ -200,7 +200,7 @@ def test_an_undo_overrides_the_sites_lock_where_the_choice_did(shared_library, o
 
     class Launching(DagsterApi):
         def launch(self, job: str, config: Any, request: str, tags: Any = None) -> str:
-            launched.append(config["ops"]["take_back"]["config"])
+            launched.append(config["ops"]["revert_writes"]["config"])
             return OTHER
 
     library = shelved(shared_library, [Case(1, {"vod_lock": 1})])

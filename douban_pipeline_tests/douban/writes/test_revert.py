@@ -130,15 +130,15 @@ def test_a_value_that_a_later_change_wrote_again_is_not_the_one_of_the_first(lib
     write(library, changed(library, new={"vod_douban_id": 1}, operator="王", automatic=False), batch_id="others")
     before, state = library.row(7), library.state(7)
 
-    [undone] = take_back(library, first, dry_run=dry_run)
+    [undone] = revert_writes(library, first, dry_run=dry_run)
     assert (undone.restored, undone.skipped, undone.reason) == (("vod_year",), ("vod_douban_id",), "之后已被改动")
     assert library.row(7) == before | ({} if dry_run else {"vod_year": "2024"})
     assert library.state(7)["vod_douban_id"] == state["vod_douban_id"] == 1
 
     # Once the later ones are reverted, it is the last that wrote the value.
-    results = take_back(library, batch_id="others", dry_run=dry_run)
+    results = revert_writes(library, batch_id="others", dry_run=dry_run)
     assert [result.skipped for result in results] == [(), ()]
-    [undone] = take_back(library, first)
+    [undone] = revert_writes(library, first)
     assert undone.restored == (("vod_year",) if dry_run else ("vod_douban_id",))
 
 
