@@ -263,10 +263,10 @@ class FieldWriter:
         A task whose lease was lost is left to the run that has it now.
         """
         with reading(self.services.engine) as connection:
-            ours = self.queue.held(connection, [write.item.task.task_id for write in planned])
-            self.attempts.lost += len(planned) - len(ours)
-            planned = [write for write in planned if write.item.task.task_id in ours]
             elsewhere = self._linked_elsewhere(connection, planned)
+            ours = self.queue.held(connection, [write.item.task.task_id for write in planned])
+        self.attempts.lost += len(planned) - len(ours)
+        planned = [write for write in planned if write.item.task.task_id in ours]
         for write in planned:
             if write.item.task.task_id in elsewhere:
                 result = self.closing.refuse(write.item, CODE_SENTENCES[Code.LINKED_ELSEWHERE])
