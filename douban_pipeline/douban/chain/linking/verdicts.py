@@ -14,6 +14,7 @@ from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.linking.closing import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.linking.described import DescribedVideo, described_videos, earlier_evidence
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
@@ -51,6 +52,8 @@ from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_f
 from douban_pipeline.matching import Status, Verdict, Video
 
 _LINK = ("vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_locked")
+_ODD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a value that nobody thought of raises; an unreachable database stops the run."""
 _LOG = logging.getLogger(__name__)
 _LINK_CHANGED = "判定期间影片的关联已有变化"
 
@@ -73,6 +76,7 @@ class VerdictWriter:
         self.run_id = run_id
         self.warn = warn
         self.profile = profile_of(services.settings)
+        self.attempts = Attempts(services, queue, services.clock.now())
         # Built once: putting a statement together costs more than sending it.
         verdict = services.tables.verdict
         self._supersede = (
@@ -122,7 +126,13 @@ class VerdictWriter:
             if task.task_type is TaskType.RECHECK:
                 current = self._current_link(task, state, choices.get(task.vod_id), finds[task.task_id])
             video = described[task.vod_id]
-            item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
+            try:
+                item = self._judge_one(task, row, state, video, finds[task.task_id], bodies, circumstances, current)
+            except _ODD as error:
+                # One odd row must not stop the others: the log has the traceback, and the video shows the error.
+                _LOG.exception("video %s", task.vod_id)
+                self.attempts.fail(task, f"内部错误 {type(error).__name__}: {error}")
+                continue
             judged += [item] if item is not None else []
         return judged
 

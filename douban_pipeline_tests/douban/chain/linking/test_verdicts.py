@@ -7,7 +7,7 @@ import zlib
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.linking import guards
+from douban_pipeline.douban.chain.linking import guards, verdicts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
@@ -111,6 +111,26 @@ def test_a_subject_of_many_videos_does_not_hide_whose_another_is(stage, monkeypa
     assert scenario.play(4, steps=JUDGING).success
     assert [verdict["reasons"] for verdict in scenario.verdicts(4)] == [["LINKED_ELSEWHERE"]]
     assert [verdict["verdict"] for verdict in scenario.verdicts(68)] == ["CONFIRMED"]
+
+
+def test_a_row_that_cannot_be_judged_stops_no_other_video(stage, monkeypatch):
+    def judge(video, *given):
+        if video.vod_id == 4:
+            raise KeyError("odd")
+        return real(video, *given)
+
+    real = verdicts.judge_found
+    monkeypatch.setattr(verdicts, "judge_found", judge)
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 68)], FILMS)
+    judged(scenario)
+    assert telling(scenario.verdicts(), "vod_id", "verdict") == [(68, "CONFIRMED")]
+    assert (scenario.task(4)["status"], scenario.task(4)["attempts"]) == ("PENDING", 1)
+    assert scenario.task(4)["last_error"] == "内部错误 KeyError: 'odd'"
+    assert scenario.library.state(4)["douban_sync_fail_count"] == 1
+    monkeypatch.undo()
+    scenario.clock.advance(days=1)
+    assert scenario.play(4).success
+    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
 
 
 def test_an_answer_that_the_parser_refuses_by_now_stops_no_other_video(stage):
