@@ -214,9 +214,12 @@ def _save_round_trips(engine: Engine) -> None:
 
 
 def _open_sqlite(url: URL, lock_wait: float) -> Engine:
-    if url.database and url.database != ":memory:":
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url, connect_args={"timeout": lock_wait})
+
+    @event.listens_for(engine, "do_connect")
+    def _make_folder(*_: object) -> None:
+        if url.database and url.database != ":memory:":
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:

@@ -265,6 +265,13 @@ def test_the_setting_says_which_systems_are_served(tmp_path, call):
     assert "there is no system 'nix'" in call("check", "--system", "nix", **given).said
 
 
+def test_a_check_before_the_setup_creates_no_file(tmp_path, call):
+    home = tmp_path / "home"
+    asked = call("check", "--system", "feeds", "--no-dagster", DOUBAN_PIPELINE_HOME=str(home))
+    assert (asked.status, "run `douban-pipeline setup --system feeds`" in asked.said) == (1, True)
+    assert not home.exists()
+
+
 def test_a_system_s_wrong_setting_is_a_finding_beside_the_others(tmp_path, call):
     given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_FEEDS_WORKERS": "0"}
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
