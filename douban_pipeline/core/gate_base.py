@@ -78,6 +78,7 @@ class BaseGate(ABC):
         self._empty_limit = empty_limit
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._process = f"{socket.gethostname()[:60]}:{os.getpid()}"
+        self._since = clock.now()
 
     @abstractmethod
     def configure(
@@ -234,7 +235,9 @@ class BaseGate(ABC):
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The time is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(owner, now, self._hold, tokens, known=known, urgent=urgent, lasts=lasts)
+            return now, row.ask(
+                owner, now, self._hold, tokens, known=known, urgent=urgent, lasts=lasts, since=self._since
+            )
 
         try:
             while True:

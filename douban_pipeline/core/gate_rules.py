@@ -31,6 +31,11 @@ ON_THE_WAY = timedelta(seconds=2)
 """How much later than it was admitted a call may reach its source, which may be answering it that much longer."""
 LONGEST_NAP = 5.0
 """Seconds after which a waiter polls again at the latest: a call may release tokens, a waiter ahead may give up."""
+TURNS_YIELDED = 2
+"""How many slots, for each other process, a call leaves to processes that ask for longer before it takes one.
+
+Runs that begin together and share the slots evenly also end together, and while all of them write, nothing is asked.
+With the older ones ahead they end one after the other."""
 LONGEST_QUEUE = timedelta(minutes=10)
 """A next slot further away than any queue could put it means that the clock was set back."""
 
@@ -59,6 +64,8 @@ class QueuedCall:
             waits.
         tokens: Its estimate when it was admitted.
         urgent: Whether a person waits for it: it goes before waiting calls that are not urgent.
+        since: Since when its process asks; None if unknown.
+        joined_at: When it joined the queue; None if unknown.
     """
 
     owner: str
@@ -68,6 +75,8 @@ class QueuedCall:
     answered_by: datetime | None = None
     tokens: int = 0
     urgent: bool = False
+    since: datetime | None = None
+    joined_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +152,9 @@ class GateRow:
         known: bool = False,
         urgent: bool = False,
         lasts: timedelta | None = None,
+        since: datetime | None = None,
     ) -> Admitted | WaitForTurn | GateRefusal:
-        """Advance ``owner`` towards its call, in order of arrival, urgent calls first.
+        """Advance ``owner`` towards its call, in order of arrival, urgent calls first, then older processes.
 
         Args:
             owner: Unique token of the call.
@@ -154,6 +164,7 @@ class GateRow:
             known: Whether the call requests something that the source is known to have.
             urgent: Whether a person waits for the answer.
             lasts: How long the call takes at most; None is ``hold``.
+            since: Since when its process asks: older ones go first, see `TURNS_YIELDED`; None has no rank.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
@@ -165,8 +176,8 @@ class GateRow:
             # Its answer decides whether the source is trusted again, so it does not queue.
             self.forget(owner)
             return WaitForTurn(self._seconds_to_look(0, now))
-        holder = self._join(owner, now, urgent=urgent)
-        seconds = self._seconds_to_turn(holder, now, tokens)
+        holder = self._join(owner, now, urgent=urgent, since=since)
+        seconds = self._seconds_to_turn(holder, now, tokens) or self._seconds_yielded(holder, now)
         if seconds > 0:
             holder.slot_at = None
             holder.until = now + WAITER_LEASE
@@ -343,11 +354,11 @@ class GateRow:
             return f"今日 token 配额不足（已用 {spent} / {most}，本次预计 {tokens}）"
         return ""
 
-    def _join(self, owner: str, now: datetime, *, urgent: bool) -> QueuedCall:
+    def _join(self, owner: str, now: datetime, *, urgent: bool, since: datetime | None) -> QueuedCall:
         for holder in self.holders:
             if holder.owner == owner:
                 return holder
-        holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent)
+        holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent, since=since, joined_at=now)
         # A call that has a slot keeps it.
         waiting = (place for place, other in enumerate(self.holders) if other.slot_at is None and not other.urgent)
         place = next(waiting, len(self.holders)) if urgent else len(self.holders)
@@ -369,6 +380,20 @@ class GateRow:
         if any(ahead.granted_at is None for ahead in self.holders[:position]):
             return self._seconds_to_look(0, now)  # small calls must not starve a large one
         return min(self.usage.seconds_for_tokens(tokens, limit, now), LONGEST_NAP)
+
+    def _seconds_yielded(self, holder: QueuedCall, now: datetime) -> float:
+        """Return for how many seconds ``holder`` leaves the next slot to older processes; 0 to take it.
+
+        A slot that is about to pass unused is not left to anybody.
+        """
+        if holder.urgent or holder.slot_at is not None or holder.since is None or holder.joined_at is None:
+            return 0.0
+        processes = {other.since for other in self.holders if other.since is not None}
+        if min(processes) == holder.since:
+            return 0.0
+        if now - holder.joined_at >= TURNS_YIELDED * (len(processes) - 1) * self.interval:
+            return 0.0
+        return max((self.next_slot_at - self.interval / 4 - now).total_seconds(), 0.0)
 
     def _slot(self, holder: QueuedCall, now: datetime) -> datetime:
         """Return the slot of ``holder``; it takes the next one if it has none or is too late for its own."""

@@ -119,6 +119,8 @@ def encode(row: GateRow) -> dict[str, object]:
                 "answered_by": holder.answered_by.isoformat() if holder.answered_by else None,
                 "tokens": holder.tokens,
                 **({"urgent": True} if holder.urgent else {}),
+                **({"since": holder.since.isoformat()} if holder.since else {}),
+                **({"joined_at": holder.joined_at.isoformat()} if holder.joined_at else {}),
             }
             for holder in row.holders
         ],
@@ -179,6 +181,8 @@ def _holder(stored: Any) -> QueuedCall:
         _moment(stored.get("answered_by")),  # an older release does not store it
         int(stored.get("tokens", 0)),
         bool(stored.get("urgent", False)),
+        _moment(stored.get("since")),
+        _moment(stored.get("joined_at")),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import pickle
+from collections import Counter
 from datetime import timedelta
 from random import Random
 
@@ -75,6 +77,51 @@ def test_who_has_a_slot_keeps_it_when_something_urgent_comes() -> None:
         assert isinstance(gate.ask(waiter, START, HOLD), WaitForTurn)
     assert isinstance(gate.ask("x", START, HOLD, urgent=True), WaitForTurn)
     assert [holder.owner for holder in gate.holders] == ["a", "b", "c", "x", "d", "e", "f"]
+
+
+def shared_out(seconds: int, **since: timedelta) -> Counter[str]:
+    """Return how many calls of half a second each process made at ten slots a second, all with work all the time."""
+    gate, answered = row(concurrency=12, interval=SECOND / 10), Counter[str]()
+    events = [(START, name, 0, True) for name in since]
+    while events and events[0][0] < START + seconds * SECOND:
+        now, name, number, asks = heapq.heappop(events)
+        if not asks:
+            gate.leave(f"{name}{number}", None, now, Random(0))
+            continue
+        answer = gate.ask(f"{name}{number}", now, HOLD, since=START + since[name])
+        if isinstance(answer, WaitForTurn):
+            heapq.heappush(events, (now + timedelta(seconds=answer.seconds), name, number, True))
+            continue
+        assert answer == Admitted()
+        answered[name] += 1
+        heapq.heappush(events, (now + SECOND / 2, name, number, False))
+        heapq.heappush(
+            events, (now + SECOND / 100, name, number + 1, True)
+        )  # who is next waits for its own turn to ask
+    return answered
+
+
+def test_the_process_that_asks_for_longest_gets_more_and_no_slot_is_lost() -> None:
+    both = shared_out(60, older=timedelta(), younger=SECOND)
+    assert both.total() >= 595
+    assert 2 <= both["older"] / both["younger"] <= 4
+    four = shared_out(60, older=timedelta(), b=SECOND, c=2 * SECOND, d=3 * SECOND)
+    assert four.total() >= 595
+    assert 0.5 <= four["older"] / 600 <= 0.7
+    assert min(four.values()) >= 60, "none is left without"
+
+
+def test_of_processes_of_one_age_and_without_any_all_get_the_same() -> None:
+    assert max(shared_out(60, a=SECOND, b=SECOND).values()) <= 302
+    assert shared_out(60, alone=SECOND).total() >= 595
+
+
+def test_what_a_person_waits_for_is_not_left_to_older_processes() -> None:
+    gate = row(concurrency=3)
+    assert gate.ask("a", START, HOLD, since=START) == Admitted()
+    younger = START + SECOND
+    assert gate.ask("b", START, HOLD, since=younger) == WaitForTurn(1.5), "a quarter before the slot would be lost"
+    assert gate.ask("x", START, HOLD, since=younger, urgent=True) == WaitForTurn(2.0)
 
 
 def test_who_has_no_place_yet_looks_again_when_there_may_be_a_slot() -> None:
