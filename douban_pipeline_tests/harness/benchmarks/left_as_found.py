@@ -26,7 +26,7 @@ def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None
     growing = {
         table: next(iter(table.primary_key.columns)) for table in tables.metadata.tables.values() if _counts(table)
     }
-    small = [tables.gate, tables.brake, tables.health]
+    small = [tables.gate, tables.brake, tables.health, tables.subject]
     cms = Table(services.cms.vod.name, MetaData(), autoload_with=services.engine)
     of_videos = [(cms, cms.c.vod_id), (tables.video, tables.video.c.vod_id)]
     with reading(services.engine) as connection:
