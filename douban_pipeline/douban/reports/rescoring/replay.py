@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import zlib
 from collections import Counter
@@ -225,7 +224,6 @@ def replay(
             if found.videos // PROGRESS_EVERY > reported:
                 reported = found.videos // PROGRESS_EVERY
                 progress(found.videos)
-                gc.collect(1)
     found.seconds_reading += time.perf_counter() - moment
     found.sort()
     return found
