@@ -80,7 +80,7 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
     mine, theirs = _animated(video, subject, found)
     if mine is not None and theirs is not None and mine is not theirs:
         codes.append(Code.MEDIUM_CONFLICT)
-    if found.cast.agree is False and min(found.cast.left, found.cast.right) >= 3:
+    if min(found.cast.left, found.cast.right) >= 3 and found.cast.agree is False:
         codes.append(Code.ACTORS_DISJOINT)
     if found.length.far:
         codes.append(Code.LENGTH_CONFLICT)

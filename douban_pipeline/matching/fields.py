@@ -41,10 +41,13 @@ def year_gap(local: Sequence[int], year: int | None, release_years: Sequence[int
     """
     if not local or (year is None and not release_years):
         return None
-    releases = min((abs(a - b) for a in local for b in release_years), default=None)
     # Without a year field the first release is the best estimate of the work's own year.
-    work = min(abs(a - (min(release_years) if year is None else year)) for a in local)
-    if releases is None or (year is not None and (work <= 2 or work <= releases)):
+    own = min(release_years) if year is None else year
+    work = min([abs(a - own) for a in local])
+    if not release_years or (year is not None and work <= 2):
+        return YearGap(work, True, work)
+    releases = min([abs(a - b) for a in local for b in release_years])
+    if year is not None and work <= releases:
         return YearGap(work, True, work)
     return YearGap(releases, year is None and work == releases, work)
 
@@ -185,13 +188,14 @@ def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: Year
     """Compare a video with one subject, field by field; names and years are already compared."""
     cast = people.overlap(video.actors, subject.actors)
     directors = people.overlap(video.directors, subject.directors)
+    common = directors.agree
     return Fields(
         title=title,
         year=year,
         kind=kinds.agree(video, subject),
         region=compare_regions(video.regions, subject.regions),
-        director=_director(video, subject, directors, cast, year),
-        no_director_common=directors.agree is False,
+        director=common or _director(video, subject, directors, cast, year),
+        no_director_common=common is False,
         cast=cast,
         genres=(kinds.read_genres(video.genres), kinds.read_genres(subject.genres)),
         length=compare_lengths(
@@ -205,10 +209,11 @@ def compare_fields(video: Video, subject: Subject, title: TitleMatch, year: Year
 def _director(
     video: Video, subject: Subject, found: people.Overlap, cast: people.Overlap, year: YearGap | None
 ) -> bool | None:
-    if found.agree is not False:
+    """Return whether a director is common, where no name is."""
+    if found.agree is None:
         # Many names sound alike, but few directors of works of one year have such names.
-        of_year = found.agree is None and year is not None and year.own and year.gap <= 1
-        return found.agree or (of_year and people.heard(video.directors, subject.directors)) or None
+        of_year = year is not None and year.own and year.gap <= 1
+        return (of_year and people.heard(video.directors, subject.directors)) or None
     is_film = Kind.FILM in (video.kind, subject.kind)
     # Directors of series change by episode, so lists of several may have no one in common.
     changing = not is_film and max(len(video.directors), len(subject.directors)) > 2

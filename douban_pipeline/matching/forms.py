@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,8 +46,7 @@ class Form(NamedTuple):
     equal_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TitleForms:
+class TitleForms(NamedTuple):
     """All names of one work.
 
     Attributes:
@@ -90,8 +88,9 @@ def _names_of_video(title: str, aliases: tuple[str, ...]) -> TitleForms:
 
 @lru_cache(maxsize=32768)
 def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str, ...]) -> TitleForms:
-    by_title = _with_marks(readings(title), marks)
+    by_title = _with_marks(readings(title), marks) if marks else readings(title)
     found = list(_expand(by_title, is_alias=False))
+    by_original: tuple[ParsedTitle, ...] = ()
     if original and normalise(original) != normalise(title):
         by_original = readings(original)
         writing = script(original)
@@ -99,32 +98,31 @@ def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str
         found += _expand(by_original, is_alias=writing == script(title) == "han")
         if writing == "latin" and script(title) != "latin":
             found.append(_joined(by_title[0], by_original[0]))
-    else:
-        by_original = ()
     by_alias = [alias_readings(alias) for alias in aliases]
     for each in by_alias:
         found += _expand(each, is_alias=True)
     unique: dict[tuple[str, bool, bool], Form] = {}
-    for form in found:
-        unique.setdefault((form.text, form.soft_year is not None, form.equal_only), form)
-    forms = tuple(unique.values())
     by_text: dict[str, Form] = {}
     measured: dict[str, Form] = {}
-    for form in forms:
-        if form.soft_year is None:
-            by_text.setdefault(form.text, form)
-            if not form.equal_only:
-                measured.setdefault(form.text, form)
+    for form in found:
+        text, _, _, soft_year, equal_only = form
+        unique.setdefault((text, soft_year is not None, equal_only), form)
+        if soft_year is None:
+            by_text.setdefault(text, form)
+            if not equal_only:
+                measured.setdefault(text, form)
+    forms = tuple(unique.values())
+    parsed = {id(form.parsed): form.parsed for form in forms}.values()
     return TitleForms(
-        title=by_title[0],
-        forms=forms,
-        by_text=by_text,
-        measured=tuple(measured.values()),
-        bases=frozenset(form.parsed.base for form in forms),
+        by_title[0],
+        forms,
+        by_text,
+        tuple(measured.values()),
+        bases=frozenset([each.base for each in parsed]),
         claimed=_claimed(by_title[0], by_original, by_alias),
-        editions=frozenset().union(*(form.parsed.distinct_editions for form in forms)),
-        own=_own(forms),
-        aside=frozenset(by_original[0].distinct_editions & ASIDE if by_original else ()),
+        editions=frozenset().union(*[each.distinct_editions for each in parsed if each.editions]),
+        own=_own(parsed),
+        aside=by_original[0].distinct_editions & ASIDE if by_original else frozenset(),
     )
 
 
@@ -148,15 +146,16 @@ def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
         if not reading.base:
             continue
         soft = reading.year if reading.number_kind == "year" and reading.number is None else None
-        yield Form(reading.form, reading, is_alias, soft)
+        form = reading.form
+        yield Form(form, reading, is_alias, soft)
         if reading.subtitled or (reading.number == 1 and reading.number_kind in ("season", "part")):
             # The first of several often has no number on the other side, nor does one with a subtitle. Numbers are
             # compared separately.
             yield Form(reading.base, reading, is_alias, soft)
         if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
             # 福五鼠之三十六计 is 福五鼠三十六计; after a number the particle is already removed.
-            yield Form(reading.form.replace("之", ""), reading, is_alias, soft)
-        for written in _otherwise(reading.base):
+            yield Form(form.replace("之", ""), reading, is_alias, soft)
+        for written in _otherwise(reading.base) if "的" in reading.base or "和" in reading.base else ():
             yield Form(reading._replace(base=written).form, reading, is_alias, soft, equal_only=True)
         if (counted := with_digits(reading.name)) != reading.name:
             # 表错七日情 is 表错7日情, Twelve Years a Slave is 12 Years a Slave.
@@ -207,10 +206,10 @@ def _claimed(
     return frozenset(number for number in claimed if number is not None)
 
 
-def _own(forms: tuple[Form, ...]) -> dict[str, tuple[str, ...]]:
+def _own(parsed: Iterable[ParsedTitle]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
-    for form in forms:
-        writing = script(form.parsed.raw)
-        if writing in OWN_SCRIPTS and any(char.isalpha() for char in form.parsed.base):
-            found.setdefault(writing, {})[form.parsed.base] = None
+    for each in parsed:
+        writing = script(each.raw)
+        if writing in OWN_SCRIPTS and any(map(str.isalpha, each.base)):
+            found.setdefault(writing, {})[each.base] = None
     return {writing: tuple(names) for writing, names in found.items()}

@@ -15,6 +15,7 @@ FEATURE_MINUTES = 60
 """Minutes from which a work of one part counts as a film."""
 
 _SERIAL = frozenset({Kind.SERIES, Kind.VARIETY})
+_VARIETY_ANIMATED = frozenset({Kind.VARIETY, Kind.ANIMATION})
 
 
 def serial(work: Video | Subject) -> bool | None:
@@ -36,7 +37,7 @@ def agree(video: Video, subject: Subject) -> bool | None:
     Series and variety are undecided, because Douban files variety shows under television.
     """
     a, b = video.kind, subject.kind
-    if {a, b} == {Kind.VARIETY, Kind.ANIMATION}:
+    if a is not b and {a, b} == _VARIETY_ANIMATED:
         return False
     mine, theirs = serial(video), serial(subject)
     if mine is not None and theirs is not None and mine is not theirs:

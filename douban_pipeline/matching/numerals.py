@@ -22,7 +22,13 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 _TEENS = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
 _WORDS = {word: value for words in (_CARDINALS, _ORDINALS) for value, word in enumerate(words, start=1)}
 _COUNTED = {word: str(value) for value, word in enumerate((*_CARDINALS, *_TEENS), start=1) if value > 1}
-_WRITTEN = re.compile(rf"[二两三四五六七八九十][{CHINESE_DIGITS}]*|\b(?:{'|'.join(_COUNTED)})\b", re.IGNORECASE)
+_WRITTEN_CHINESE = re.compile(f"[二两三四五六七八九十][{CHINESE_DIGITS}]*")
+_WRITTEN_ENGLISH = re.compile(
+    # Grouped by first letter, so that few alternatives are tried at a word.
+    r"\b(?:e(?:ight|leven|ighteen)|f(?:ive|our|ifteen|ourteen)|nine(?:teen)?|s(?:even|ix|eventeen|ixteen)"
+    r"|t(?:wo|en|hree|welve|hirteen))\b",
+    re.IGNORECASE,
+)
 
 
 def roman_value(text: str) -> int | None:
@@ -82,7 +88,7 @@ def with_digits(text: str) -> str:
 
     一 and "one" are left: too many names contain them as words.
     """
-    return _WRITTEN.sub(_as_digits, text)
+    return _WRITTEN_ENGLISH.sub(_as_digits, _WRITTEN_CHINESE.sub(_as_digits, text))
 
 
 def _as_digits(match: re.Match[str]) -> str:

@@ -80,8 +80,11 @@ class _Name(NamedTuple):
 @lru_cache(maxsize=65536)
 def _spellings(name: str) -> tuple[_Name, ...]:
     """Return the spellings in one entry: 白井悠介 Yusuke Shirai has two."""
-    if is_settled(name):
-        return (_Name(name, "han", (name,), name, len(name) >= _LONG),)
+    letters = name.replace("·", "")
+    if is_settled(letters):
+        parts = tuple(part for part in name.split("·") if part)
+        parts = (letters,) if len(parts) == len(letters) else parts
+        return (_Name(letters, "han", parts, letters, len(parts) > 1 or len(letters) >= _LONG),)
     text = narrow(name)
     if _MAYBE_ROLE.search(text):
         text = _ROLE.sub("", text).strip() or text
@@ -134,9 +137,17 @@ class _People(NamedTuple):
     transliterated: bool
 
 
+_CHINESE = frozenset({"han"})
+
+
 @lru_cache(maxsize=16384)
 def _people(names: tuple[str, ...]) -> _People:
     unique = tuple(dict.fromkeys(names))
+    if is_settled("".join(unique)) and all(unique) and max(map(len, unique)) < _LONG:
+        # Plain Chinese names, as on most lists: each has one spelling, which is its key.
+        return _People(
+            unique, tuple(zip(unique, strict=True)), dict(zip(unique, unique, strict=True)), {}, (), _CHINESE, False
+        )
     spellings = [_spellings(name) for name in unique]
     spelt = [(each, name) for name, some in zip(unique, spellings, strict=True) for each in some]
     varying = tuple(pair for pair in spelt if pair[0].transliterated)
@@ -159,8 +170,24 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
     if not a or not b:
         return _NOBODY
     mine, theirs = _people(a), _people(b)
-    free = dict.fromkeys(theirs.names)
+    # A person with a plain name on either list is listed under that name or not at all.
+    vary = bool(theirs.varying or mine.varying)
     strangers = mine.by_key.keys().isdisjoint(theirs.by_key)
+    matched, doubtful = _matches(mine, theirs, strangers, vary) if vary or not strangers else (0, 0)
+    transliterated = mine.transliterated and theirs.transliterated
+    return Overlap(matched, doubtful, _comparable(mine, theirs), _comparable(theirs, mine), transliterated)
+
+
+def _matches(mine: _People, theirs: _People, strangers: bool, vary: bool) -> tuple[int, int]:
+    """Return how many people are on both lists, and how many may be.
+
+    Args:
+        mine: One list.
+        theirs: The other.
+        strangers: Whether they have no key in common.
+        vary: Whether names may be spelt differently on them.
+    """
+    free = dict.fromkeys(theirs.names)
     pending = list(mine.names) if strangers else []
     matched = doubtful = 0
     for name, keys in () if strangers else zip(mine.names, mine.keys, strict=True):
@@ -170,16 +197,14 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
         else:
             del free[hit]
             matched += 1
-    # A person with a plain name on either list is listed under that name or not at all.
-    for name in pending if theirs.varying or mine.varying else ():
+    for name in pending if vary else ():
         value, other = _closest(name, theirs, free)
         if value >= SAME:
             del free[other]
             matched += 1
         elif value >= MAYBE:
             doubtful += 1
-    transliterated = mine.transliterated and theirs.transliterated
-    return Overlap(matched, doubtful, _comparable(mine, theirs), _comparable(theirs, mine), transliterated)
+    return matched, doubtful
 
 
 @lru_cache(maxsize=16384)

@@ -144,7 +144,7 @@ class Comparison:
     rejects: tuple[Code, ...]
     conflicts: tuple[Code, ...]
 
-    @cached_property
+    @property
     def earned(self) -> float:
         """Points of all items but the tie-break, rounded to a hundredth."""
         return round(sum(self.points[:-1]), 2)

@@ -236,14 +236,15 @@ def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> 
     def admitted(form: Form) -> bool:
         return form.soft_year is None or any(abs(form.soft_year - year) <= 1 for year in years)
 
+    by_text = right.by_text
     equal = [
-        (mine.is_alias + right.by_text[mine.text].is_alias, right.by_text[mine.text].is_alias, place, mine)
+        (mine.is_alias + by_text[mine.text].is_alias, by_text[mine.text].is_alias, place, mine)
         for place, mine in enumerate(left.forms)
-        if mine.text in right.by_text and admitted(mine)
+        if mine.text in by_text and admitted(mine)
     ]
     if equal:
         *_, mine = min(equal)
-        return 1.0, mine, right.by_text[mine.text]
+        return 1.0, mine, by_text[mine.text]
     if not left.forms or not right.forms:
         nothing = Form("", left.title, is_alias=False), Form("", right.title, is_alias=False)
         return 0.0, *nothing

@@ -71,9 +71,15 @@ def _traditional() -> frozenset[str]:
     return frozenset(changed) | _IN_PHRASES | frozenset(map(chr, _REPAIR))
 
 
+@cache
+def _simplified() -> re.Pattern[str]:
+    """Return what matches text that OpenCC leaves unchanged: a pattern reads a text faster than a set does."""
+    return re.compile(f"[^{''.join(_traditional())}\U00010000-\U0010ffff]*")
+
+
 def simplify(text: str) -> str:
     """Return a text with traditional characters simplified one by one."""
-    if text.isascii() or (_traditional().isdisjoint(text) and max(text) <= "\uffff"):
+    if text.isascii() or _simplified().fullmatch(text):
         return text
     return str(_converter("t2s").convert(text)).translate(_REPAIR)
 
@@ -125,9 +131,14 @@ def _moving() -> frozenset[str]:
     return _traditional() | frozenset(map(chr, _FOLD))
 
 
+@cache
+def _settled() -> re.Pattern[str]:
+    return re.compile(f"[^\0-\u4dff\ua000-\U0010ffff{''.join(_moving())}]+")
+
+
 def is_settled(text: str) -> bool:
     """Return whether a text consists of common Chinese characters that all functions here leave unchanged."""
-    return _COMMON_HAN.fullmatch(text) is not None and _moving().isdisjoint(text)
+    return _settled().fullmatch(text) is not None
 
 
 @lru_cache(maxsize=65536)
@@ -136,6 +147,8 @@ def normalise(text: str, *, taiwan: bool = False) -> str:
 
     Idempotent. ``taiwan`` converts Taiwan's words too. A text of punctuation only keeps its punctuation.
     """
+    if not taiwan and is_settled(text):
+        return text
     if not taiwan and _PLAIN.fullmatch(text):
         kept = text.translate(_LETTERS)
         if kept and _moving().isdisjoint(kept):

@@ -193,7 +193,7 @@ INSIDE_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Editions between a name and its subtitle: 名侦探柯南剧场版 引爆摩天楼."""
 
 MAYBE_INSIDE = re.compile(
-    "版|映画|电影|特别篇|番外|[总総]集|动态漫|话|[前上后下][篇编]"
+    "版|映画|电影|特别篇|番外|总集|総集|动态漫|话|前[篇编]|上[篇编]|后[篇编]|下[篇编]"
     "|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
 )
 """Present in every title with an edition in front or in the middle; written like `title_numbers.MAYBE_INSIDE`."""

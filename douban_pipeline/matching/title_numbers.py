@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,12 +94,18 @@ MAYBE_INSIDE = re.compile("|".join("0123456789IVX第之") + r"|s(?i:eason)|S(?i:
 
 BARE_NUMBER = suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z]{{2}})|(?<=[{_KANA}!?)\]~])|(?<=\s))(?P<n>(?!00)\d{{1,2}})")
 BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")
-BARE_CHINESE = re.compile(
+_CHINESE_SEQUEL, _FINANCIAL_SEQUEL = "二三四五六七八九十", "贰叁肆柒捌玖拾"
+_BARE_CHINESE = re.compile(
     rf"(?<=[{HAN}]{{2}})(?<![零〇一二两三四五六七八九十百千万第初老阿小星期周礼拜年月廿卅几数之])"
-    r"(?P<n>[二三四五六七八九十]{1,2}|[贰叁肆柒捌玖拾])$"
+    rf"(?P<n>[{_CHINESE_SEQUEL}]{{1,2}}|[{_FINANCIAL_SEQUEL}])$"
 )
-"""A numeral at the end of a name: 无间道二. It may also be part of the name, so it adds another reading."""
-BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
+_BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
+BARE_ENDS: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(_CHINESE_SEQUEL + _FINANCIAL_SEQUEL, _BARE_CHINESE),
+    **dict.fromkeys("VX", _BARE_LETTER),
+}
+"""Patterns of a numeral at the end of a name, by its last character: 无间道二. It may also be part of the name, so it
+adds another reading."""
 DIGIT_OF_PART = re.compile("[2-9]")
 BARE_INSIDE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")
 BARE_YEAR = re.compile(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$|(?<=\s)(?P<m>(?:19|20)\d{2})年$")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from douban_pipeline.matching import title_editions as editions
 from douban_pipeline.matching import title_numbers as numbers
@@ -56,6 +56,8 @@ class Strip:
             self.gap = " " if self.display_tail and len(stripped) < len(self.rest) else ""
             self.rest = stripped.lstrip(SEPARATORS)
             if not self.rest:
+                return self
+            if not (_is_ending(self.rest[-1]) or self.rest[-1] in _CLOSE or self.rest[0] in _OPEN):
                 return self
             if not (
                 self._episodes()
@@ -291,34 +293,44 @@ def says_nothing(text: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def _is_ending(char: str) -> bool:
-    """Return whether any known pattern may end in the given Chinese character."""
-    known = (_episodes_ending_in, _editions_ending_in, _junk_ending_in, _numbers_ending_in, _bare_ending_in)
-    return char in "版年" or any(ending_in(char) for ending_in in known)
+    """Return whether any known pattern may end in the given character."""
+    return char in "版年" or char.isdecimal() or char in numbers.BARE_ENDS or char.casefold() in _all_endings()
+
+
+@cache
+def _all_endings() -> frozenset[str]:
+    patterns = [*words.JUNK, *words.EPISODES, *(edition.pattern for edition in editions.EDITIONS)]
+    patterns += [*(word.pattern for word in numbers.NUMBER_SUFFIXES), *(pattern for _, pattern in _BARE)]
+    return frozenset().union(*(words.endings(pattern.pattern) for pattern in patterns))
+
+
+def _may_end_in(pattern: re.Pattern[str], char: str) -> bool:
+    return char.casefold() in words.endings(pattern.pattern)
 
 
 @lru_cache(maxsize=4096)
 def _junk_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(pattern for pattern in words.JUNK if words.may_end_in(pattern, char))
+    return tuple(pattern for pattern in words.JUNK if _may_end_in(pattern, char))
 
 
 @lru_cache(maxsize=4096)
 def _episodes_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(pattern for pattern in words.EPISODES if words.may_end_in(pattern, char))
+    return tuple(pattern for pattern in words.EPISODES if _may_end_in(pattern, char))
 
 
 @lru_cache(maxsize=4096)
 def _editions_ending_in(char: str) -> tuple[editions.Edition, ...]:
-    return tuple(edition for edition in editions.EDITIONS if words.may_end_in(edition.pattern, char))
+    return tuple(edition for edition in editions.EDITIONS if _may_end_in(edition.pattern, char))
 
 
 @lru_cache(maxsize=4096)
 def _numbers_ending_in(char: str) -> tuple[numbers.NumberWord, ...]:
-    return tuple(word for word in numbers.NUMBER_SUFFIXES if words.may_end_in(word.pattern, char))
+    return tuple(word for word in numbers.NUMBER_SUFFIXES if _may_end_in(word.pattern, char))
 
 
 @lru_cache(maxsize=4096)
 def _bare_ending_in(char: str) -> tuple[tuple[numbers.NumberKind, re.Pattern[str]], ...]:
-    return tuple((kind, pattern) for kind, pattern in _BARE if words.may_end_in(pattern, char))
+    return tuple((kind, pattern) for kind, pattern in _BARE if _may_end_in(pattern, char))
 
 
 _SHOWN = editions.DISTINCT_EDITIONS - {"collection", "complete"}

@@ -24,7 +24,6 @@ _NO_LITERALS = re.compile(r"\(\?P<\w+>|\(\?<?[=!](?:\[[^\]]*\])+\)|\\[a-zA-Z]")
 _DIGITS, _LETTERS = frozenset("0123456789"), frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
-@lru_cache(maxsize=512)
 def _mentioned(source: str) -> frozenset[str]:
     found = frozenset(_NO_LITERALS.sub("", source).casefold())
     if "[^" in source:
@@ -34,13 +33,14 @@ def _mentioned(source: str) -> frozenset[str]:
     return found | _LETTERS if "a-z" in _NO_LITERALS.sub("", source) else found
 
 
-def may_end_in(pattern: re.Pattern[str], char: str) -> bool:
-    """Return whether a match of the pattern may end in this character; also true when unknown.
+@lru_cache(maxsize=512)
+def endings(source: str) -> frozenset[str]:
+    """Return the characters, casefolded, that a match of a pattern may end in, from the pattern's source.
 
     A suffix ends in a character that its pattern contains, so most patterns can be skipped for most titles.
     """
-    folded, last = char.casefold(), ends(pattern.pattern)
-    return folded in _mentioned(pattern.pattern) and (last is ANYTHING or folded in last)
+    mentioned, last = _mentioned(source), ends(source)
+    return mentioned if last is ANYTHING else mentioned & last
 
 
 NOT_LATIN_BEFORE = r"(?<![a-z])"
@@ -138,12 +138,9 @@ KIND_TAG = re.compile(
 """Words that a site puts in brackets before a title."""
 
 INDEX_PREFIX = re.compile(
-    r"^(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.I
+    r"(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.I
 )
 """List numbers and site addresses before a title."""
-
-INDEX_SIGNS = frozenset("|.、:")
-"""Every match of ``INDEX_PREFIX`` contains one of these."""
 
 _GENRES = (
     "动作|喜剧|爱情|科幻|悬疑|惊悚|恐怖|剧情|犯罪|奇幻|冒险|战争|动画|纪录|记录|西部|传记|历史|音乐|歌舞|家庭|武侠"

@@ -137,7 +137,7 @@ def readings(text: str) -> tuple[ParsedTitle, ...]:
     digits at an end as a year added by the site (碟仙2019, 2018 邪不压正, with ``number_kind="year"`` and no number:
     valid only if the subject has that year); a numeral that may also be part of the name (无间道二, 天若有情3烽火佳人).
     """
-    if is_settled(text) and says_nothing(text) and numbers.BARE_CHINESE.search(text) is None:
+    if is_settled(text) and says_nothing(text):
         return (ParsedTitle(base=text, raw=text, display=text, name=text),)
     narrowed = narrow(text)
     simple = simplify(narrowed)
@@ -170,14 +170,14 @@ def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
     if name[:1] in _CENTURIES and (match := words.SOFT_YEAR_PREFIX.search(name)) is not None:
         rest = name[match.end() :]
         yield parsed._replace(base=normalise(rest), name=rest, number_kind="year", year=int(match["y"]))
-    for pattern in (numbers.BARE_CHINESE, numbers.BARE_LETTER):
-        if (match := pattern.search(name)) is not None:
-            yield parsed._replace(
-                base=normalise(name[: match.start()]),
-                name="",
-                number=numeral(match["n"]),
-                number_kind="sequel",
-            )
+    bare = numbers.BARE_ENDS.get(name[-1:])
+    if bare is not None and (match := bare.search(name)) is not None:
+        yield parsed._replace(
+            base=normalise(name[: match.start()]),
+            name="",
+            number=numeral(match["n"]),
+            number_kind="sequel",
+        )
     if numbers.DIGIT_OF_PART.search(name) and (match := numbers.BARE_INSIDE.search(name)) is not None:
         rest = f"{name[: match.start()]} {name[match.end() :]}"
         yield parsed._replace(
@@ -209,8 +209,8 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         state.number, state.number_kind, state.weak = outside.number, outside.number_kind, outside.weak
         state.episodes, state.complete = outside.episodes, outside.complete
         state.display_tail += outside.display_tail
-    if not words.INDEX_SIGNS.isdisjoint(state.rest):
-        state.rest = words.INDEX_PREFIX.sub("", state.rest)
+    if (listed := words.INDEX_PREFIX.match(state.rest)) is not None:
+        state.rest = state.rest[listed.end() :]
     state.run()
     if (wrapped := _WRAPPED.fullmatch(state.rest)) is not None:
         state.rest = wrapped["name"]
@@ -280,7 +280,12 @@ def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
     """Return the readings of an alias, as :func:`readings`, without the ``(港/台)`` tail that says where it is used."""
     if is_settled(text):
         return readings(text)
-    return readings(words.ALIAS_TAIL.sub("", words.ALIAS_HEAD.sub("", narrow(text))) or text)
+    name = narrow(text)
+    if ":" in name:
+        name = words.ALIAS_HEAD.sub("", name)
+    if name.endswith(")"):
+        name = words.ALIAS_TAIL.sub("", name)
+    return readings(name or text)
 
 
 @lru_cache(maxsize=65536)
