@@ -2,8 +2,8 @@
 
 Runs are separate processes, so a source's state cannot live in memory: six processes with limiters of their own would
 send six times the allowed rate. Each change is one short transaction on one locked row (``SELECT … FOR UPDATE``;
-SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves; only urgent calls, which a
-person waits for, go first.
+SQLite's transactions begin IMMEDIATE). Callers queue in order of arrival, so none starves. Urgent calls, which a person
+waits for, go first, and processes that have been asking for longer get most slots (`gate_rules.TURNS_YIELDED`).
 
 Within a process, only one thread at a time (besides urgent ones) queries a source's row for its turn. With dozens of
 threads, each would wait so long for the row lock that its slot had passed when it got the lock.
