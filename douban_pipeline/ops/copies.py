@@ -85,10 +85,21 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
         typer.Exit: After a dry run: status 1 if the restore would be refused, else 0.
     """
     header = backups.verify_backup(path)
-    if header.system == backups.DOUBAN:
-        _restore_douban(path, dry_run=dry_run, replace=replace, keep=keep)
-    else:
-        _restore_system(registry.system_named(header.system), path, dry_run=dry_run, replace=replace, keep=keep)
+    try:
+        if header.system == backups.DOUBAN:
+            _restore_douban(path, dry_run=dry_run, replace=replace, keep=keep)
+        else:
+            _restore_system(registry.system_named(header.system), path, dry_run=dry_run, replace=replace, keep=keep)
+    except KeyboardInterrupt:
+        if not dry_run:
+            plain(
+                said(
+                    "已中断。我们的表可能不完整；若不完整，不会有任何程序使用它们：请加 --replace 再恢复一次。",
+                    "Interrupted. Our tables may be incomplete, and nothing runs on them if they are: restore again "
+                    "with --replace.",
+                )
+            )
+        raise
 
 
 def _restore_system(system: System, path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
