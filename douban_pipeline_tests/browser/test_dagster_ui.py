@@ -18,8 +18,8 @@ def test_what_a_command_leaves_behind_is_seen():
         [sys.executable, "-W", "ignore", "-c", child], stdin=subprocess.PIPE, start_new_session=True
     ) as process:
         assert process.wait() == 0
-        [left] = members(process.pid)
-        assert "input()" in left
+        # A process that has just begun has no command line for a moment.
+        until(lambda: ["input()" in each for each in members(process.pid)] == [True], 10, lambda: "it is not seen")
         assert process.stdin is not None
         process.stdin.close()
         until(lambda: not members(process.pid), 10, lambda: "it does not end with its input")
