@@ -60,7 +60,9 @@ class DigestLife(SystemLife):
         channels = " ".join(self.robots.channel(kind, name) for name, kind in _CHANNELS.items())
         every = timedelta(minutes=max(1, round(self.ground.scale.minutes / _SLOTS)))
         first, self._report_at = _minute(now + timedelta(minutes=1)), _minute(now + length + timedelta(minutes=1))
-        moments = [first + every * number for number in range(1, 1000) if first + every * number < self._report_at]
+        # The slot before the report has as long as the others: the drain does not wait for two at once.
+        last = self._report_at - every
+        moments = [first + every * number for number in range(1, 1000) if first + every * number <= last]
         zone = _zone_where_it_is(_AT_HOUR, now)
         self.settings = DigestSettings.load(
             home=self.ground.home,
@@ -86,8 +88,8 @@ class DigestLife(SystemLife):
         self._well_since = datetime.now(UTC)
         names = ("site_timezone", "database_url", "schedule_slots", "werss_url", "werss_username", "werss_password")
         more = ("werss_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
-        last = ("push_channels", "push_timeout_seconds", "lease_seconds", "max_articles_per_slot")
-        return variables(self.settings, *names, *more, *last)
+        further = ("push_channels", "push_timeout_seconds", "lease_seconds", "max_articles_per_slot")
+        return variables(self.settings, *names, *more, *further)
 
     def _articles(self, now: datetime, length: timedelta) -> list[Article]:
         ids = list(_ACCOUNTS)
