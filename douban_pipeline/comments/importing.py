@@ -132,7 +132,7 @@ def _store(
     connection: Connection, rows: Sequence[RowMapping], numbers: Sequence[int], now: datetime
 ) -> tuple[int, int, int]:
     """Write the events of comments; return the numbers of imported, skipped and orphaned comments."""
-    # Comments that another run has taken in meanwhile keep its ids.
+    # A comment that another run has imported since keeps the id it got there.
     known = _ids(connection, {row[name] for row in rows for name in ("comment_id", "comment_pid") if row[name]})
     sections: dict[tuple[int, int], int] = {}
     given: list[EventInput] = []

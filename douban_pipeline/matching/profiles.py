@@ -76,17 +76,13 @@ class Profile:
         return tuple(item if _counts(item) else item._replace(weight=0.0) for item in comparison.items)
 
 
-_EVIDENCE = tuple(name for name in ITEMS if name != TIE_BREAK)
-"""The items that make up the score; they come first."""
-
-
 def _share_earned(comparison: Comparison, without: str = "") -> float:
     """Return the earned share of the points of compared fields, in per cent; a rating is no evidence."""
     earned = possible = 0.0
-    compared = zip(_EVIDENCE, comparison.outcomes, comparison.points, comparison.most, strict=False)
+    compared = zip(ITEMS, comparison.outcomes, comparison.points, comparison.most, strict=True)
     for name, outcome, points, most in compared:
         # Same condition as `_counts`; written out for speed, since this runs for every candidate.
-        if (points or outcome is not ItemOutcome.UNKNOWN) and name != without:
+        if (points or outcome is not ItemOutcome.UNKNOWN) and name != TIE_BREAK and name != without:
             earned += points
             possible += most
     return round(100 * earned / max(ENOUGH, possible), 2)

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from psycopg import DataError
@@ -79,7 +80,7 @@ def link_videos(
             failures += 1
             if not isinstance(error, ENDS):
                 unknown = Match(video.vod_id, video.title, "none", f"没有查成：{error}")
-                services.store.run(lambda connection, match=unknown: links.keep_failed(connection, match, before))  # type: ignore[misc]
+                services.store.run(partial(links.keep_failed, match=unknown, looked_at=before))
             if isinstance(error, ENDS) or failures >= MOST_FAILED:
                 report.ended = str(error)
                 break

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from psycopg import DataError
 
@@ -110,7 +111,7 @@ def refresh(
                 if isinstance(found, Answer):
                     answers.append(found)
                 elif isinstance(found, NotFound):
-                    store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
+                    store.write(partial(EntityWriter.gone, key=key))
                     report.changes[Change.GONE.value] += 1
                 else:
                     report.failed[key] = str(found)
@@ -187,7 +188,7 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
             try:
                 body, at = client.translations(key)
             except NotFound:
-                store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
+                store.write(partial(EntityWriter.gone, key=key))
                 continue
             except SourceError as error:
                 report.failed, failures = report.failed + 1, failures + 1
@@ -196,7 +197,7 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
                     return report
                 continue
             failures = 0
-            store.write(lambda writer, key=key, body=body, at=at: _store_translations(writer, key, body, at))  # type: ignore[misc]
+            store.write(partial(_store_translations, key=key, body=body, at=at))
             report.asked += 1
     return report
 

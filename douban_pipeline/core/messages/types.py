@@ -73,8 +73,9 @@ class DeliveryError(Exception):
         super().__init__(reason)
         self.reached = reached
         self.uncertain = uncertain
-        said = retry_after is not None and math.isfinite(retry_after)
-        self.retry_after = min(max(retry_after or 0.0, 0.0), LONGEST_RETRY_AFTER) if said else None
+        if retry_after is not None:
+            retry_after = min(max(retry_after, 0.0), LONGEST_RETRY_AFTER) if math.isfinite(retry_after) else None
+        self.retry_after = retry_after
 
 
 class Channel(Protocol):

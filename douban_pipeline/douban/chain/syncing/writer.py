@@ -53,7 +53,7 @@ _CHUNK = 25
 _ANSWER_GONE = "判定所依据的存档应答已不在或无法解析，将重新匹配"
 
 
-class _AnswerGone(Exception):  # noqa: N818 (it says what happened)
+class _AnswerGone:
     """The archived answer that a verdict was reached by is gone, or cannot be read any more."""
 
 
