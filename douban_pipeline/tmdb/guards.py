@@ -127,6 +127,10 @@ def _sample(connection: Connection, entity: EntityType) -> list[EntityKey]:
                 f"SELECT tmdb_id FROM {table} AS kept WHERE data_state = 'full' AND gone_at IS NULL "  # noqa: S608
                 f"AND {condition} AND NOT EXISTS (SELECT FROM tmdb.neo4j_etl_outbox AS o WHERE "
                 "o.entity_type = :entity AND o.tmdb_id = kept.tmdb_id AND o.processed_at IS NULL) "
+                # While a contested credit is pending, which claim the graph has is open.
+                "AND NOT (EXISTS (SELECT FROM tmdb.credit_claim AS claim WHERE claim.entity_type = :entity "
+                "AND claim.tmdb_id = kept.tmdb_id) AND EXISTS (SELECT FROM tmdb.neo4j_etl_outbox AS o "
+                "JOIN tmdb.credit_claim AS claim USING (entity_type, tmdb_id) WHERE o.processed_at IS NULL)) "
                 "ORDER BY tmdb_id LIMIT :most"
             ),
             {"start": start, "entity": entity.value, "most": SAMPLE - len(found)},

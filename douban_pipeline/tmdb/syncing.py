@@ -1,7 +1,8 @@
 """Writes from the store to the graph: queued entities, or everything.
 
 The graph is a function of the full answers in the store: every edge of a full title, and those of a full person to
-titles that are not full; where two answers have one credit at other ends, the newer one counts. The queue only names
+titles that are not full; where answers have one credit at other ends, the newest one counts, and the entities are
+written together (`store.claims`), so that the next one counts when that is withdrawn. The queue only names
 entities; their data is read when it is written. So processing a row twice, late, or in two workers leads to the same
 graph.
 """
@@ -22,10 +23,11 @@ from uuid import uuid4
 
 from neo4j.exceptions import AuthError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired, TransientError
 
-from douban_pipeline.tmdb.graph.target import GraphBatch, GraphTarget, Written
+from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written
+from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph.values import GraphValueError
 from douban_pipeline.tmdb.projection import project, stub_properties
-from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store import claims, outbox
 from douban_pipeline.tmdb.store.outbox import Claim
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore, Shown
 from douban_pipeline.tmdb.types import (
@@ -76,12 +78,14 @@ class SyncReport:
 
 
 def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBatch:
-    """Return the required content of the graph for entities, from the store's current data.
+    """Return the required content of the graph for entities, and for those whose credits they contest, from the
+    store's current data.
 
     Raises:
         PayloadError: An answer cannot be projected.
     """
-    dated, gone = _projections(store, keys)
+    wanted = set(keys)
+    dated, gone = _projections(store, wanted)
     titles = {
         entity: {key.tmdb_id for key in gone if TYPES.get(key.label) is entity}
         for entity in (EntityType.MOVIE, EntityType.TV)
@@ -89,6 +93,9 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
     if any(titles.values()):  # edges from full people count again for a title that is no longer full
         people = [EntityKey(EntityType.PERSON, tmdb_id) for tmdb_id in store.people_crediting(titles)]
         dated |= _projections(store, people)[0]
+        wanted.update(people)
+    contesting = {claim.entity for claim in store.run(partial(claims.connected, keys=wanted))} - wanted
+    dated |= _projections(store, contesting)[0]
     # The oldest answer first: of contradicting ones the last one of a batch counts.
     projections = {key: found for key, (_, found) in sorted(dated.items(), key=lambda each: (each[1][0], each[0]))}
     shown = _shown(store, [*projections.values()], gone)
@@ -244,7 +251,24 @@ def _sync(
 def apply_entities(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence[EntityKey]) -> Written:
     """Write some entities from the store to the graph, under the graph's lock."""
     with store.graph_lock():
-        return target.apply(build_batch(store, keys))
+        try:
+            return _apply(store, target, keys, replace=False)
+        except ContestedCreditError as contested:
+            store.run(partial(claims.record, claims=contested.claims))
+            return _apply(store, target, keys, replace=True)
+
+
+def _apply(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence[EntityKey], *, replace: bool) -> Written:
+    """Write entities, and keep account of contested credits: new ones before the graph changes, settled ones after."""
+    batch = build_batch(store, keys)
+    if contested := batch.contested():
+        store.run(partial(claims.record, claims=contested))
+    written = target.apply(batch, replace=replace)
+    entities = [EntityKey(TYPES[node.label], node.tmdb_id) for node in batch.owners]
+    known = {claim.credit_id for claim in store.run(partial(claims.connected, keys=entities))}
+    if settled := known - {claim.credit_id for claim in contested}:
+        store.run(partial(claims.forget, credit_ids=settled))
+    return written
 
 
 def rebuild_graph(

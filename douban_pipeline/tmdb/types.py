@@ -100,6 +100,19 @@ class Edge(NamedTuple):
     properties: Mapping[str, Property] = _NONE
 
 
+class CreditClaim(NamedTuple):
+    """An entity at an end of an edge that another answer contests: another edge with the same credit."""
+
+    credit_id: str
+    entity: EntityKey
+
+
+def claims_of(key: EdgeKey) -> tuple[CreditClaim, CreditClaim]:
+    """Return the claims at both ends of a credit's edge: the answer about either may define it."""
+    start, end = (CreditClaim(key.credit_id, EntityKey(TYPES[end.label], end.tmdb_id)) for end in (key.start, key.end))
+    return start, end
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
     """A full entity's part of the graph.

@@ -14,7 +14,7 @@ from douban_pipeline_tests.conftest import new_database
 
 _TABLES = (
     "movies, people, tv_shows, genres, enrichment_requests, neo4j_etl_outbox, vod_link, vod_match, daily_numbers, "
-    "gate, snapshot"
+    "gate, snapshot, credit_claim"
 )
 
 

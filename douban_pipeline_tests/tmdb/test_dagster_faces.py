@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
@@ -212,6 +214,21 @@ def test_while_the_graph_is_down_changes_wait(
     assert not outcome(result)["outbox_keeps_up"], "it waits for two hours by that clock"
     assert metadata(run(services, instance, "sync_tmdb_graph"))["written"] == 1
     assert execute(services.store, "SELECT attempts FROM tmdb.neo4j_etl_outbox") == [(1,)]
+
+
+def test_a_contested_credit_whose_claims_are_pending_is_no_difference(
+    services: TmdbServices, instance: dg.DagsterInstance, target: GraphTarget
+) -> None:
+    store, later = services.store, NOW + timedelta(hours=1)
+    newer = replace(answer("movie", movie(2, cast(5, "c1"))), fetched_at=later)
+    store.persist_payloads([answer("movie", movie(1, cast(5, "c1"))), newer])
+    assert outcome(run(services, instance, "sync_tmdb_graph"))["graph_agrees_with_store"]
+    store.persist_payloads([replace(answer("movie", movie(2)), fetched_at=later)])
+    engine = store.engine()
+    with engine.connect() as connection:
+        assert list(guards.differing_entities(services, connection)) == []
+    engine.dispose()
+    assert outcome(run(services, instance, "sync_tmdb_graph"))["graph_agrees_with_store"]
 
 
 def test_checks_see_what_is_planted(services: TmdbServices, instance: dg.DagsterInstance, target: GraphTarget) -> None:

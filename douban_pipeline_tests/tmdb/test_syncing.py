@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb import syncing
 from douban_pipeline.tmdb.embedded import GraphAddress
-from douban_pipeline.tmdb.graph.target import GraphTarget, Written
+from douban_pipeline.tmdb.graph.batch import Written
+from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, drain, rebuild_graph
@@ -220,12 +221,12 @@ def test_a_change_while_it_is_written_is_written_next(
     original = GraphTarget.apply
     titles: list[str] = []
 
-    def changes_once(self: GraphTarget, batch: Any) -> Written:
+    def changes_once(self: GraphTarget, batch: Any, **options: Any) -> Written:
         [node] = batch.full.values()
         titles.append(node["title"])
         if len(titles) == 1:
             put(store, ("movie", movie(1, title="B")))
-        return original(self, batch)
+        return original(self, batch, **options)
 
     monkeypatch.setattr(GraphTarget, "apply", changes_once)
     report = drain(store, target)

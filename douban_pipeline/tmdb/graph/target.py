@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, LiteralString, Self
 
 from neo4j import GraphDatabase, ManagedTransaction
 from neo4j.exceptions import ConstraintError
 
+from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written
 from douban_pipeline.tmdb.graph.values import check_edge, check_node
-from douban_pipeline.tmdb.types import CREDITS, Edge, EdgeKey, Label, NodeKey, Property, Relation
+from douban_pipeline.tmdb.types import (
+    CREDITS,
+    CreditClaim,
+    Edge,
+    EdgeKey,
+    Label,
+    NodeKey,
+    Property,
+    Relation,
+    claims_of,
+)
 
 ATTEMPTS = 4
 """Attempts to write a batch that violates a constraint: because a credit was at other ends before, or, as ArcadeDB
@@ -36,39 +46,6 @@ _RETURNED = (
     "t.data_state AS state, type(e) AS type, properties(e) AS p"
 )
 """Values read of an edge between a title ``t`` and a person or genre ``s``."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphBatch:
-    """The required content of the graph for some entities.
-
-    Attributes:
-        owners: The entities, with all edges they define. A title defines all its edges. A person defines those to
-            titles that are not full; other titles have more complete data themselves.
-        full: Full nodes, with their properties.
-        stubs: Other nodes: ends of edges, and entities that are gone. They are deleted when their last edge is.
-        known: Ends of edges that are full; they are written in batches of their own.
-    """
-
-    owners: Mapping[NodeKey, Sequence[Edge]] = field(default_factory=dict)
-    full: Mapping[NodeKey, Mapping[str, Property]] = field(default_factory=dict)
-    stubs: Mapping[NodeKey, Mapping[str, Property]] = field(default_factory=dict)
-    known: frozenset[NodeKey] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Changes made by a batch: edges merged, edges deleted, nodes deleted because they had no edges left."""
-
-    merged: int = 0
-    deleted: int = 0
-    nodes_deleted: int = 0
-
-    def __add__(self, other: Written) -> Written:
-        """Return the sum of two batches."""
-        return Written(
-            self.merged + other.merged, self.deleted + other.deleted, self.nodes_deleted + other.nodes_deleted
-        )
 
 
 class GraphTarget:
@@ -138,10 +115,15 @@ class GraphTarget:
             for statement in statements:
                 session.run(_literal(statement)).consume()
 
-    def apply(self, batch: GraphBatch) -> Written:
+    def apply(self, batch: GraphBatch, *, replace: bool = True) -> Written:
         """Write a batch in one transaction; writing it again changes nothing.
 
+        Args:
+            batch: The batch.
+            replace: Replace edges of entities outside the batch that have its credits.
+
         Raises:
+            ContestedCreditError: There are such edges, and ``replace`` is false.
             GraphValueError: It contains a value that cannot be sent; nothing was written.
             neo4j.exceptions.Neo4jError: The database refuses it; nothing was written.
             neo4j.exceptions.DriverError: The database does not answer; possibly nothing was written.
@@ -156,9 +138,18 @@ class GraphTarget:
                 with self._driver.session(database=self.database) as session:
                     return session.execute_write(_write, batch, moved=attempt > 1)
             except ConstraintError:
+                if not replace and (claims := self._contesting(batch)):
+                    raise ContestedCreditError(claims) from None
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    def _contesting(self, batch: GraphBatch) -> set[CreditClaim]:
+        """Return the ends of edges of the graph that have credits of a batch at other ends, and of those there."""
+        wanted = {edge.key.credit_id: edge.key for edge in batch.counting()}
+        with self._driver.session(database=self.database, default_access_mode="READ") as session:
+            moved = session.execute_read(_moved, wanted.values())
+        return {claim for key in moved for each in (key, wanted[key.credit_id]) for claim in claims_of(each)}
 
     def differences(self, batch: GraphBatch) -> list[str]:
         """Return the differences between the graph and a batch, one sentence each; reads only.
@@ -167,7 +158,7 @@ class GraphTarget:
             neo4j.exceptions.Neo4jError: The database refuses the query.
             neo4j.exceptions.DriverError: It does not answer.
         """
-        wanted = {edge.key: _held(edge.properties) for edges in batch.owners.values() for edge in edges}
+        wanted = {edge.key: _held(edge.properties) for edge in batch.counting()}
         with self._driver.session(database=self.database, default_access_mode="READ") as session:
             current = session.execute_read(_current, batch.owners)
             nodes = session.execute_read(_nodes, batch.full)
@@ -214,15 +205,10 @@ class GraphTarget:
 def _write(tx: ManagedTransaction, batch: GraphBatch, *, moved: bool = False) -> Written:
     """Write a batch.
 
-    A credit is one edge: of contradicting answers the last one of a batch counts, and with ``moved`` the batch replaces
-    edges of other entities. That takes a search by credit, which a graph may lack an index for.
+    A credit is one edge: with ``moved`` the batch replaces edges of entities outside it that have its credits. That
+    takes a search by credit, which a graph may lack an index for.
     """
-    by_credit = {
-        edge.key if edge.key.relation not in CREDITS else (edge.key.relation, edge.key.credit_id): edge
-        for edges in batch.owners.values()
-        for edge in edges
-    }
-    wanted = {edge.key: edge for edge in by_credit.values()}
+    wanted = {edge.key: edge for edge in batch.counting()}
     current = _current(tx, batch.owners)
     stale = [key for key in current if key not in wanted]
     new = [edge for key, edge in wanted.items() if current.get(key) != _held(edge.properties)]

@@ -78,21 +78,36 @@ class EntityTable:
 
     @cached_property
     def touch(self) -> sql.Composed:
-        """Mark unchanged full rows as seen again; returns the ids of those that were."""
+        """Mark unchanged full rows as seen again, and queue those whose credits are contested: of two answers the
+        newer one counts; returns the ids of those that were unchanged."""
         return self._fill(
             """
-            UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
-            FROM unnest(%(ids)s::int[], %(hashes)s::text[], %(languages)s::text[], %(fetched)s::timestamptz[])
-                AS seen (tmdb_id, raw_hash, raw_language, fetched_at)
-            WHERE kept.tmdb_id = seen.tmdb_id AND kept.raw_hash = seen.raw_hash
-              AND kept.raw_language = seen.raw_language AND kept.gone_at IS NULL
-            RETURNING kept.tmdb_id
-            """
+            WITH touched AS (
+                UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
+                FROM unnest(%(ids)s::int[], %(hashes)s::text[], %(languages)s::text[], %(fetched)s::timestamptz[])
+                    AS seen (tmdb_id, raw_hash, raw_language, fetched_at)
+                WHERE kept.tmdb_id = seen.tmdb_id AND kept.raw_hash = seen.raw_hash
+                  AND kept.raw_language = seen.raw_language AND kept.gone_at IS NULL
+                RETURNING kept.tmdb_id, kept.raw_hash, kept.graph_hash
+            ), queued AS ({enqueue})
+            SELECT tmdb_id FROM touched
+            """,
+            enqueue=sql.SQL(ENQUEUE).format(
+                source=sql.SQL(
+                    """
+                    SELECT {}, tmdb_id, raw_hash, graph_hash, 'upsert', NULL FROM touched
+                    WHERE EXISTS (
+                        SELECT FROM tmdb.credit_claim AS claim
+                        WHERE claim.entity_type = {} AND claim.tmdb_id = touched.tmdb_id
+                    )
+                    """
+                ).format(sql.Literal(self.entity.value), sql.Literal(self.entity.value))
+            ),
         )
 
     @cached_property
     def upsert(self) -> sql.Composed:
-        """Store a full answer and queue it for the graph if its part there changed.
+        """Store a full answer and queue it for the graph if its part there changed, or its credits are contested.
 
         Returns one row: whether it was stored (it is not if the row is in another language), and state, hashes and
         ``gone_at`` of the previous row.
@@ -140,9 +155,9 @@ class EntityTable:
                     SELECT {}, %(tmdb_id)s, %(raw_hash)s, %(graph_hash)s, 'upsert', %(request_id)s
                     FROM stored WHERE NOT EXISTS (
                         SELECT FROM old WHERE data_state = 'full' AND gone_at IS NULL AND graph_hash = %(graph_hash)s
-                    )
+                    ) OR EXISTS (SELECT FROM tmdb.credit_claim WHERE entity_type = {} AND tmdb_id = %(tmdb_id)s)
                     """
-                ).format(sql.Literal(self.entity.value))
+                ).format(sql.Literal(self.entity.value), sql.Literal(self.entity.value))
             ),
         )
 

@@ -1,6 +1,7 @@
 """The tables of the schema ``tmdb`` in this release, which migrations must produce.
 
-Relations between titles and people have no table: they are in the graph, and can be rebuilt from ``raw``.
+Relations between titles and people have no table: they are in the graph, and can be rebuilt from ``raw``. Only credits
+that answers contradict each other about are noted, in ``credit_claim``.
 """
 
 from __future__ import annotations
@@ -206,6 +207,17 @@ neo4j_etl_outbox = Table(
     ),
     Index("idx_tmdb_etl_outbox_processed", "processed_at", postgresql_where=text("processed_at IS NOT NULL")),
     Index("idx_tmdb_etl_outbox_request", "request_id", postgresql_where=text("request_id IS NOT NULL")),
+)
+
+credit_claim = Table(
+    "credit_claim",
+    metadata,
+    Column("credit_id", Text, nullable=False),
+    Column("entity_type", Text, nullable=False),
+    Column("tmdb_id", Integer, nullable=False),
+    PrimaryKeyConstraint("entity_type", "tmdb_id", "credit_id"),
+    CheckConstraint(_TYPE, name="credit_claim_entity_type_check"),
+    Index("idx_tmdb_credit_claim_credit", "credit_id"),
 )
 
 vod_link = Table(
