@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import stamina
+from pymysql.connections import Connection as MysqlConnection
 from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, make_url
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import URL
@@ -173,8 +176,31 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
         if not on_mysql:
             connection.commit()  # a rollback would undo what was set
 
+    if on_mysql:
+        event.listen(engine, "do_connect", lambda _dialect, _record, args, kwargs: _Connection(*args, **kwargs))
     _save_round_trips(engine)
     return engine
+
+
+class _Connection(MysqlConnection):
+    """A connection that makes no TLS context of its own unless the URL has options for one.
+
+    PyMySQL makes one for each connection, in case the server offers TLS, and loads the system's certificates into it
+    although nothing is verified without a CA: 19 of the 20 ms of connecting. A context may serve many connections.
+    """
+
+    def _create_ssl_ctx(self, sslp: dict[str, Any] | ssl.SSLContext) -> ssl.SSLContext:
+        private = super()._create_ssl_ctx  # type: ignore[misc]  # types-PyMySQL names public methods only
+        return private(sslp) if sslp else _unverified_context()
+
+
+@cache
+def _unverified_context() -> ssl.SSLContext:
+    """Return a context that encrypts and verifies nothing, as PyMySQL's where no CA is named."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _mysql_arguments(seconds: float | None) -> dict[str, Any]:
