@@ -62,8 +62,8 @@ class FindingEvidence:
         found_at: When an answer last found something.
         empty_in_row: Answers since that did not.
         empty_since: When the first of these came.
-        recent: The last `RECENT_ANSWERS` answers, oldest first: when each came, to the second, and whether it was
-            empty.
+        recent: The last `RECENT_ANSWERS` answers, oldest first: when each came (unix seconds, the stored form, since
+            every call reads and stores all of them), and whether it was empty.
         usual: Share of empty answers in the past, from 0 to 1.
         answers: How many answers `usual` is based on.
         trusted_until: Until then no number of empty answers makes the source doubted.
@@ -77,7 +77,7 @@ class FindingEvidence:
     found_at: datetime | None = None
     empty_in_row: int = 0
     empty_since: datetime | None = None
-    recent: list[tuple[datetime, bool]] = field(default_factory=list)
+    recent: list[tuple[int, bool]] = field(default_factory=list)
     usual: float = 0.0
     answers: int = 0
     trusted_until: datetime | None = None
@@ -91,7 +91,7 @@ class FindingEvidence:
         """Count an answer to an ordinary question; ``limit`` empty ones in a row make the source doubted."""
         self.usual += (float(not found) - self.usual) * max(_WEIGHT, 1 / (self.answers + 1))
         self.answers += 1
-        self.recent = [*self.recent[1 - RECENT_ANSWERS :], (now.replace(microsecond=0), not found)]
+        self.recent = [*self.recent[1 - RECENT_ANSWERS :], (int(now.timestamp()), not found)]
         if found:
             self.found_at, self.empty_in_row, self.empty_since = now, 0, None
         else:
@@ -107,7 +107,7 @@ class FindingEvidence:
             self._doubt(start, now, f"连续 {self.empty_in_row} 次搜索没有结果")
         elif self.answers >= LEAST_PAST and len(self.recent) == RECENT_ANSWERS and share - self.usual > JUMP:
             why = f"最近 {RECENT_ANSWERS} 次搜索中 {share:.0%} 没有结果，以往为 {self.usual:.0%}"
-            self._doubt(self.recent[0][0], now, why)
+            self._doubt(datetime.fromtimestamp(self.recent[0][0], UTC), now, why)
 
     def probed(self, now: datetime, *, found: bool) -> None:
         """Record whether something known was found; only for a doubted source."""
@@ -169,7 +169,7 @@ class FindingEvidence:
             "found_at": stored_moment(self.found_at),
             "empty_in_row": self.empty_in_row,
             "empty_since": stored_moment(self.empty_since),
-            "recent": [[int(at.timestamp()), int(empty)] for at, empty in self.recent],
+            "recent": [[at, int(empty)] for at, empty in self.recent],
             "usual": self.usual,
             "answers": self.answers,
             "trusted_until": stored_moment(self.trusted_until),
@@ -195,7 +195,7 @@ class FindingEvidence:
             found_at=read_moment(stored["found_at"]),
             empty_in_row=int(stored["empty_in_row"]),
             empty_since=read_moment(stored["empty_since"]),
-            recent=[(datetime.fromtimestamp(int(at), UTC), bool(empty)) for at, empty in stored["recent"]],
+            recent=[(int(at), bool(empty)) for at, empty in stored["recent"]],
             usual=float(stored["usual"]),
             answers=int(stored["answers"]),
             trusted_until=read_moment(stored["trusted_until"]),

@@ -111,7 +111,8 @@ def test_a_share_of_empty_answers_far_above_the_past_is_doubted(usual: float, no
     assert ("以往为" in gate.evidence.why) is doubts
     if doubts:
         [window] = gate.evidence.windows
-        assert window.start == gate.evidence.recent[0][0], "from the first of those on which the doubt rests"
+        came, _ = gate.evidence.recent[0]
+        assert window.start.timestamp() == came, "from the first of those on which the doubt rests"
 
 
 @pytest.mark.parametrize("finds", [True, False])

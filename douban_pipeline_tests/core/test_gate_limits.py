@@ -120,7 +120,8 @@ def test_no_minute_holds_more_than_allowed_and_no_moment_more_at_once(
     assert all(later - earlier >= LAST_MINUTE for earlier, later in zip(times, times[rate:], strict=False))
     for call in calls:
         assert sum(other.at <= call.at < other.ended for other in calls) <= concurrency
-    if not deaths and rate * 5 >= workers:
+    # Who comes too late for a turn queues again behind the others: by then, each has had several turns.
+    if not deaths and rate * 2 >= workers:
         assert {call.worker for call in calls} == set(range(workers))
 
 
