@@ -11,13 +11,14 @@ import fcntl
 import hashlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from douban_pipeline.core.replaced_files import replaced
 
 LONGEST_REFUSALS = 3
 """Refused logins after which the same credentials are not tried again."""
@@ -151,14 +152,8 @@ class FileSessions:
     def write(self, session: WeRssSession) -> None:
         """Store a session atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".werss-")  # 0600 from the beginning
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(asdict(session), file)
-            Path(temporary).replace(self.path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replaced(self.path, 0o600) as part:
+            part.write_text(json.dumps(asdict(session)), encoding="utf-8")
 
     def forget(self) -> bool:
         """Delete token and refusals, so that the next call logs in; return whether there were any."""

@@ -8,6 +8,8 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
+from douban_pipeline.core.replaced_files import replaced
+
 SUBJECT, RUBRIC = "subject.md", "rubric.md"
 PROMPT_VERSION = "1"
 """Incremented when the surrounding prompt changes the meaning of answers."""
@@ -58,12 +60,8 @@ def write_defaults(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     missing = [folder / name for name in (SUBJECT, RUBRIC) if not (folder / name).exists()]
     for path in missing:
-        part = path.with_name(f".{path.name}.part")  # a file cut off by a full disk would be taken for the operator's
-        try:
+        with replaced(path) as part:  # a file cut off by a full disk would be taken for the operator's
             part.write_text(built_in(path.name), encoding="utf-8")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     return missing
 
 

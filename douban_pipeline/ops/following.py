@@ -13,6 +13,7 @@ from rich.table import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
@@ -156,7 +157,8 @@ def export(path: Path | None) -> None:
     if path is None:
         plain(text.rstrip())
         return
-    path.write_text(text, encoding="utf-8")
+    with replaced(path) as part:
+        part.write_text(text, encoding="utf-8")
     console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
 
 

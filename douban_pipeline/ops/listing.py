@@ -14,6 +14,7 @@ from typing import IO
 import typer
 
 from douban_pipeline.core.clock import moment_in
+from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, cell_text
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
@@ -99,7 +100,7 @@ def _opened(csv: Path) -> Iterator[IO[str]]:
     if csv == Path("-"):
         yield sys.stdout
     else:
-        with csv.open("w", encoding="utf-8-sig", newline="") as file:
+        with replaced(csv) as part, part.open("w", encoding="utf-8-sig", newline="") as file:
             yield file
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import resource
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,8 @@ from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 LOGIN = WeRssLogin("demo", "geheim")
+
+from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 
 
 class Script:
@@ -211,13 +212,8 @@ def test_where_a_login_cannot_be_stored_none_is_tried_and_the_source_is_unavaila
     script = Script(lambda url, headers: page())
     sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
     client = WeRss(script, "http://werss.example/", "/api", LOGIN, StillClock(), sessions)  # type: ignore[arg-type]
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
-    try:
-        with pytest.raises(SourceUnavailable, match="the login cannot be kept: File too large"):
-            client.articles("a", 0)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with largest_file(10), pytest.raises(SourceUnavailable, match="the login cannot be kept: File too large"):
+        client.articles("a", 0)
     assert script.logins == 0
     client.articles("a", 0)
     assert script.logins == 1

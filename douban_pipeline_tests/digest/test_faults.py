@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -118,15 +117,13 @@ def test_the_model_down_all_day_still_gives_a_plain_report(at: Stage) -> None:
 
 def test_a_full_disk_keeps_no_message_back(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     at.publish(1, 70)
-    real = tempfile.NamedTemporaryFile
     full = True
 
-    def create(*given: Any, **more: Any) -> Any:
-        if full:
+    def sync(path: Path) -> None:
+        if full and path.is_relative_to(at.services.reports.path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(*given, **more)
 
-    monkeypatch.setattr("douban_pipeline.core.ui.report_files.tempfile.NamedTemporaryFile", create)
+    monkeypatch.setattr("douban_pipeline.core.replaced_files._sync", sync)
     ended = at.run("22:00")
     assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
     assert "No space left" in ended.error

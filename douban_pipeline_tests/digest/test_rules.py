@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -24,6 +23,7 @@ from douban_pipeline.digest.suspicions import suspicions_of
 from douban_pipeline.digest.types import Finding, WaitingArticle
 from douban_pipeline_tests.digest.hostile import COMMON, HOSTILE
 from douban_pipeline_tests.digest.stage import DAY, moment
+from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NIGHT = SlotKey(DAY, "22:00")
@@ -244,12 +244,7 @@ def test_the_operator_s_files_count_and_change_the_hash(tmp_path: Path) -> None:
 
 
 def test_a_rubric_that_a_full_disk_cut_off_is_not_taken_for_the_operator_s(tmp_path: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            write_defaults(tmp_path / "digest")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with largest_file(100), pytest.raises(OSError, match="File too large"):
+        write_defaults(tmp_path / "digest")
     assert not list((tmp_path / "digest").iterdir())
     assert [path.name for path in write_defaults(tmp_path / "digest")] == ["subject.md", "rubric.md"]

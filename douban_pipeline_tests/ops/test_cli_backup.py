@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import resource
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +25,7 @@ from douban_pipeline.ops.backup import BackupHeader, backup_stream, verify_backu
 from douban_pipeline.ops.client_programs import OperatingError
 from douban_pipeline.ops.restore import plan_restore, restore
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 from douban_pipeline_tests.harness.fixtures.library import (
     Library,
     build_library,
@@ -169,13 +169,9 @@ def test_a_backup_that_is_killed_leaves_the_one_before(library, tmp_path):
 def test_a_full_disk_is_reported_and_leaves_the_backup_before(library, tmp_path):
     path = saved(library, tmp_path / "ours.sql.gz")
     before = path.read_bytes()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(OperatingError, match="cannot be written: File too large; what was there before is kept"):
-            saved(library, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    refused = pytest.raises(OperatingError, match="cannot be written: File too large; what was there before is kept")
+    with largest_file(1000), refused:
+        saved(library, path)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["ours.sql.gz"]
 

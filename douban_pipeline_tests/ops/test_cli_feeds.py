@@ -31,6 +31,19 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     return lambda *words: CliRunner().invoke(app, ["feeds", *words], env={"COLUMNS": "200"})
 
 
+def test_feeds_that_cannot_be_written_whole_leave_the_file_before(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("douban_pipeline.ops.following.write_opml", lambda _: "\ud800")  # refused when it is written
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    path = folder / "out.opml"
+    path.write_text("before")
+    assert isinstance(call("export", str(path)).exception, UnicodeEncodeError)
+    assert path.read_text() == "before"
+    assert [each.name for each in folder.iterdir()] == ["out.opml"]
+
+
 def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, tmp_path: Path) -> None:
     url = server.url("news")
     assert "would be added" in call("add", url, "--dry-run").output

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline_tests.harness.fixtures.calling import Caller, caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, days_ago, video
 
 
@@ -68,6 +69,20 @@ def test_a_csv_file_has_a_mark_for_excel_and_no_formulas(call: Caller, library: 
     rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
     assert {row["影片"][:2] for row in rows} == {"'="}
     assert listed(call, library, "locked", "--csv", "-").count("\n") == 1, "an empty list has its heads"
+
+
+def test_a_csv_file_that_cannot_be_written_whole_leaves_the_one_before(
+    call: Caller, library: Library, tmp_path: Path
+) -> None:
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    path = folder / "missing.csv"
+    path.write_text("before")
+    with largest_file(1000):
+        told = call("list", "missing", "--csv", str(path), DOUBAN_PIPELINE_DATABASE_URL=library.url)
+    assert (told.status, "File too large" in told.said) == (2, True)
+    assert path.read_text() == "before"
+    assert [each.name for each in folder.iterdir()] == ["missing.csv"]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import described
 
 
@@ -40,21 +38,11 @@ class ReportFolder:
         """
         path = self.path / name
         data = content.encode() if isinstance(content, str) else content
-        temporary = ""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.path, prefix=f".{name}.", delete=False) as file:
-                temporary = file.name
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            # A web server may serve it: a temporary file is readable by its owner alone.
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
+            with replaced(path, 0o644) as part:  # a web server may serve it
+                part.write_bytes(data)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                if temporary:
-                    Path(temporary).unlink()
             raise self.problem(path, error) from error
         return path
 
