@@ -16,11 +16,10 @@ from douban_pipeline.core.errors import NotFound, SourceError, SourceUnavailable
 from douban_pipeline.core.http_answers import FetchedAnswer, HttpExchange
 from douban_pipeline.core.werss import WeRss, seconds_of
 from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
+from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 LOGIN = WeRssLogin("demo", "geheim")
-
-from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 
 
 class Script:
