@@ -66,7 +66,9 @@ def cursor_of(place: Place) -> str:
 
 
 def read_roots(site: Site, target: Target, order: Order, after: Place | None, size: int) -> dict[str, Any]:
-    """Return the shared part of a page of a section; the first page begins with the pinned comments.
+    """Return the shared part of a page of a section.
+
+    Pinned comments are before the first page, and in no page of the order.
 
     Raises:
         NoSuchPageError: There is no such section, or nothing of it is shown.
@@ -74,10 +76,13 @@ def read_roots(site: Site, target: Target, order: Order, after: Place | None, si
     with reading(site.engine) as connection:
         section = _shown_section(connection, target)
         section_id = section["section_id"]
-        places, ended = _places(connection, site.lists, ListName(section_id, order), after, size)
-        pinned = [int(number) for number in section["pinned"]] if after is None else []
-        roots = [place.comment_id for place in places]
-        views = _shown(connection, site.lists, [*roots, *pinned])
+        pinned = [int(number) for number in section["pinned"]]
+        name = ListName(section_id, order)
+        places, ended = _places(connection, site.lists, name, after, size + len(pinned))
+        others = [place for place in places if place.comment_id not in pinned]
+        roots = [place.comment_id for place in others[:size]]
+        on_top = pinned if after is None else []
+        views = _shown(connection, site.lists, [*roots, *on_top])
         below = store.preview_replies(
             connection, section_id, [number for number in views if views[number].child_visible]
         )
@@ -90,9 +95,9 @@ def read_roots(site: Site, target: Target, order: Order, after: Place | None, si
     return {
         "section": _section(section),
         "sort": str(order),
-        "pinned": [item(number) for number in pinned if number in views],
-        "items": [item(number) for number in roots if number in views and number not in pinned],
-        "next": None if ended or not places else cursor_of(places[-1]),
+        "pinned": [item(number) for number in on_top if number in views],
+        "items": [item(number) for number in roots if number in views],
+        "next": None if not others or (ended and len(others) <= size) else cursor_of(others[:size][-1]),
     }
 
 

@@ -88,6 +88,24 @@ def test_pages_follow_each_other_to_the_end(place):
         assert sorted(found) == sorted(roots), sort
 
 
+@pytest.mark.parametrize("sort", ["new", "floor", "likes", "heat"])
+def test_pinned_comments_are_before_the_first_page_and_in_no_page(place, sort):
+    film = place.section(owner_id=1)
+    roots = [place.publish(user, film, f"根 {user}") for user in range(2, 9)]
+    place.work()
+    for pinned in (roots[0], roots[3], roots[6]):
+        place.call("PUT", f"/comments/{pinned}/pin", 1, json={"on": True})
+    place.work()
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        pages.append(place.page(film, sort=sort, size=2, **({"cursor": cursor} if cursor else {})))
+        cursor = pages[-1]["next"]
+    assert [[item["id"] for item in page["pinned"]] for page in pages] == [[roots[6], roots[3], roots[0]], []]
+    assert [len(page["items"]) for page in pages] == [2, 2], "pages are full"
+    listed = [item["id"] for page in pages for item in page["items"]]
+    assert sorted(listed) == sorted({*roots} - {roots[0], roots[3], roots[6]})
+
+
 def test_a_deleted_comment_is_gone_from_every_path_and_comes_back(place):
     film = place.section()
     root = place.publish(2, film, "根")
