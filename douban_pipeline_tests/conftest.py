@@ -66,9 +66,9 @@ QUICK = (
 )
 """Folders and modules of the mark `quick`: rules, storage on SQLite, and whether the definitions load."""
 NOT_QUICK = (
-    "core/test_gate.py",
     "core/test_gate_limits.py",
     "core/test_gate_processes.py",
+    "core/test_gate_racing.py",
     "douban/store/test_migrations.py",
     "douban/writes/test_reconcile.py",
     "douban/writes/test_revert_properties.py",
