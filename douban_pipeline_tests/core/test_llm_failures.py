@@ -1,0 +1,244 @@
+"""Failures of the language model over real HTTP: each is the error it stands for, and what it cost is kept."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from douban_pipeline.core.errors import (
+    GateClosed,
+    SourceError,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceUnpaid,
+    SourceWall,
+)
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.llm import SOURCE, ModelAnswerUnusable, ModelRefused
+from douban_pipeline.core.llm_answers import ModelRejected
+from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
+from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline_tests.core.model_calls import SCHEMA, USAGE, answer, complete, error, failure, model
+from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
+
+
+@pytest.mark.parametrize(
+    ("say", "kind", "calls"),
+    [
+        (error(400), ModelRejected, 1),
+        (error(401), SourceWall, 1),
+        (error(402), SourceUnpaid, 1),
+        (error(402, limit_source="openrouter_credits"), SourceUnpaid, 1),
+        (error(402, limit_source="openrouter_key_limit"), SourceUnpaid, 1),
+        (error(402, limit_source="openrouter_something_new"), SourceUnpaid, 1),
+        (error(402, limit_source="openrouter_credits", reason="weight_exceeds_budget"), SourceUnavailable, 1),
+        (error(402, limit_source="weight_exceeds_budget"), SourceUnavailable, 1),
+        (error(402, limit_source="openrouter_in_flight_budget"), SourceThrottled, 1),
+        (error(402, limit_source="openrouter_in_flight_budget", wait="3600"), SourceThrottled, 1),
+        (error(403), SourceUnavailable, 1),
+        (error(403, reasons=["violence"], flagged_input="x"), ModelRefused, 1),
+        (error(403, patterns=["ignore all"]), ModelRefused, 1),
+        (error(403, limit_source="openrouter_key_limit"), SourceUnpaid, 1),
+        (error(403, limit_source="openrouter_workspace_budget"), SourceUnpaid, 1),
+        (Say("<html>403 Forbidden</html>", status=403), SourceWall, 1),
+        (error(404), ModelRejected, 1),
+        (error(408), SourceUnavailable, 3),
+        (error(413), ModelRejected, 1),
+        (error(429), SourceThrottled, 1),
+        (error(429, wait="7200"), SourceThrottled, 1),
+        (Say(status=429), SourceThrottled, 1),
+        (error(500), SourceUnavailable, 3),
+        (error(502), SourceUnavailable, 3),
+        (error(503), SourceUnavailable, 3),
+        (error(503, wait="7200"), SourceThrottled, 1),
+        (Say("<html>Bad gateway</html>", status=502), SourceUnavailable, 3),
+        (Say(b"", status=200), SourceUnavailable, 1),
+        (Say(b"[]"), SourceUnavailable, 1),
+        (Say(b'{"choices": ['), SourceUnavailable, 1),
+        (Say("<html>登录</html>"), SourceWall, 1),
+        # errors in a success
+        (error(401, status=200), SourceWall, 1),
+        (error(402, status=200), SourceUnpaid, 1),
+        (error(402, status=200, limit_source="openrouter_in_flight_budget"), SourceThrottled, 1),
+        (error(403, status=200, reasons=["x"]), ModelRefused, 1),
+        (error(429, status=200), SourceThrottled, 1),
+        (error("429", status=200), SourceThrottled, 1),
+        (error(502, status=200), SourceUnavailable, 3),
+        (error(400, status=200), ModelRejected, 1),
+        (error("internal", status=200), SourceUnavailable, 1),
+        (Say({"error": "oops"}), SourceUnavailable, 1),
+        (answer(usage={}, choice={"error": {"code": 502, "message": "x"}}, finish="error"), SourceUnavailable, 3),
+        (answer(usage={}, choice={"error": {"code": 429, "message": "x"}}, finish="error"), SourceThrottled, 1),
+        (answer(usage={}, finish="error"), SourceUnavailable, 1),
+    ],
+)  # fmt: skip
+def test_each_failure_is_the_error_it_stands_for(
+    model_house: House, source: Source, say: Any, kind: type[SourceError], calls: int
+) -> None:
+    found = failure(model_house, source, say)
+    assert type(found) is kind
+    assert len(source.asked) == calls
+    assert found.reason
+    assert "\n" not in found.reason
+    assert len(found.reason) <= 200
+    status = model_house.status(SOURCE)
+    assert status.in_use == 0
+    opens = kind in (SourceWall, SourceUnpaid, SourceThrottled)
+    assert status.state is (GateState.OPEN if opens else GateState.CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("say", "wait"),
+    [
+        (error(429, wait="1200"), 1200.0),
+        (error(429, wait="Fri, 01 Jan 2100 00:00:00 GMT"), 86_400.0),
+        (error(429), None),
+        (error(402, limit_source="openrouter_in_flight_budget", wait="1200"), 1200.0),
+        (error(402, limit_source="openrouter_in_flight_budget", wait="soon"), None),
+        (error(503, wait="1200"), 1200.0),
+    ],
+)
+def test_how_long_to_wait_is_known_where_it_is_said(
+    model_house: House, source: Source, say: Say, wait: float | None
+) -> None:
+    found = failure(model_house, source, say)
+    assert isinstance(found, SourceThrottled)
+    assert found.retry_after == wait
+
+
+def test_money_under_way_is_waited_for_as_long_as_asked(model_house: House, source: Source) -> None:
+    before = model_house.clock.now()
+    source.says(error(402, limit_source="openrouter_in_flight_budget", wait="5"), answer())
+    assert complete(model(model_house, source.url)).content == {"intro": "一段简介。"}
+    assert 5 <= (model_house.clock.now() - before).total_seconds() < 15
+
+
+def test_an_error_names_its_codes_and_not_a_long_story(model_house: House, source: Source) -> None:
+    say = error(
+        402,
+        limit_source="openrouter_credits",
+        error_type="payment_required",
+        message="Add\n credits, " + "please " * 80,
+    )
+    reason = failure(model_house, source, say).reason
+    assert reason.startswith("error 402 (openrouter_credits, payment_required): Add credits, please")
+    assert len(reason) == 200
+
+
+@pytest.mark.parametrize(
+    ("say", "kind"),
+    [
+        (answer(""), ModelAnswerUnusable),
+        (answer("  \n"), ModelAnswerUnusable),
+        (answer(None), ModelAnswerUnusable),
+        (answer([{"type": "text", "text": '{"intro": "x"}'}]), ModelAnswerUnusable),
+        (answer('{"intro": "'), ModelAnswerUnusable),
+        (answer("一段简介。"), ModelAnswerUnusable),
+        (answer('```json\n{"intro": "x"}\n```'), ModelAnswerUnusable),
+        (answer('{"intro": "x"} {"intro": "y"}'), ModelAnswerUnusable),
+        (answer('{"intro": "x", "intro": "y"}'), ModelAnswerUnusable),
+        (answer('{"intro": "x", "used": [NaN]}'), ModelAnswerUnusable),
+        (answer(r'{"intro": "x\ud83c"}'), ModelAnswerUnusable),
+        (answer('{"a":' * 5000 + "1" + "}" * 5000), ModelAnswerUnusable),
+        (answer("[]"), ModelAnswerUnusable),
+        (answer('"x"'), ModelAnswerUnusable),
+        (answer("{}"), ModelAnswerUnusable),
+        (answer('{"introduction": "x"}'), ModelAnswerUnusable),
+        (answer('{"intro": null}'), ModelAnswerUnusable),
+        (answer('{"intro": 7}'), ModelAnswerUnusable),
+        (answer('{"intro": "x", "used": "y"}'), ModelAnswerUnusable),
+        (answer(finish="length"), ModelAnswerUnusable),
+        (answer(finish="tool_calls"), ModelAnswerUnusable),
+        (answer(finish="error"), ModelAnswerUnusable),
+        (answer(choices=[]), ModelAnswerUnusable),
+        (answer(choices=None), ModelAnswerUnusable),
+        (answer(choices=["x"]), ModelAnswerUnusable),
+        (answer(choice={"message": None}), ModelAnswerUnusable),
+        (answer(error={"code": 502, "message": "broke off"}), ModelAnswerUnusable),
+        (answer(finish="content_filter"), ModelRefused),
+        (answer("", message={"refusal": "I cannot"}), ModelRefused),
+        (answer(error={"code": 403, "metadata": {"reasons": ["x"]}}), ModelRefused),
+    ],
+)
+def test_what_an_unusable_answer_cost_is_kept(
+    model_house: House, source: Source, say: Any, kind: type[SourceError]
+) -> None:
+    found = failure(model_house, source, say)
+    assert type(found) is kind
+    assert isinstance(found, ModelAnswerUnusable)
+    assert found.usage == USAGE
+    assert len(source.asked) == 1, "a second paid call would hide the cost of the first"
+    copy = pickle.loads(pickle.dumps(found))
+    assert (str(copy), copy.usage) == (str(found), USAGE)
+
+
+def test_a_model_that_refuses_some_films_is_not_unhealthy(model_house: House, source: Source) -> None:
+    for _ in range(12):
+        failure(model_house, source, error(403, reasons=["violence"]))
+    status = model_house.status(SOURCE)
+    assert (status.state, status.failures) == (GateState.CLOSED, 0)
+
+
+def test_a_model_that_never_answers_usably_is_unhealthy(model_house: House, source: Source) -> None:
+    """It costs money each time."""
+    for _ in range(40):
+        if isinstance(failure(model_house, source, answer("{}")), GateClosed):
+            break
+    assert model_house.status(SOURCE).state is GateState.OPEN
+
+
+# --- the bundled stand-in ---------------------------------------------------------------------------------------
+
+FACTS = {"title": "霸王别姬", "year": 1993, "genres": ["剧情"], "directors": ["陈凯歌"], "synopsis": "两个伶人的半生。"}
+ASK = [{"role": "user", "content": json.dumps({"facts": FACTS, "length": [120, 300]}, ensure_ascii=False)}]
+
+
+def test_the_stand_in_answers_the_same_client(model_house: House) -> None:
+    with ReplayServer([]) as upstream:
+        got = model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key="k")
+        assert "《霸王别姬》" in got.content["intro"]
+        assert got.cost_usd > 0
+        for kind in INVENTIONS:
+            upstream.faults.add("llm", kind, times=1)
+            wrong = model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key=kind)
+            assert wrong.content["intro"] != got.content["intro"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("captcha", SourceWall),
+        ("login_redirect", SourceError),
+        ("forbidden", ModelRefused),
+        ("throttled", SourceThrottled),
+        ("server_error", SourceUnavailable),
+        ("empty", ModelAnswerUnusable),
+        ("garbage", ModelAnswerUnusable),
+        ("error_in_200", SourceUnavailable),
+        ("unpaid", SourceUnpaid),
+        ("key_spent", SourceUnpaid),
+        ("in_flight", SourceThrottled),
+        ("too_heavy", SourceUnavailable),
+        ("budget_spent", SourceUnpaid),
+        ("request_timeout", SourceUnavailable),
+        ("no_provider", SourceUnavailable),
+        ("rejected", ModelRejected),
+        ("cut_off", ModelAnswerUnusable),
+        ("refused", ModelRefused),
+    ],
+)
+def test_every_fault_of_the_stand_in_is_understood(model_house: House, fault: str, kind: type[SourceError]) -> None:
+    with ReplayServer([]) as upstream:
+        upstream.faults.add("llm", fault)
+        with pytest.raises(SourceError) as caught:
+            model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key="k")
+        assert isinstance(caught.value, kind)
+        assert kind is SourceError or type(caught.value) is kind
+
+
+def test_no_fault_of_the_model_is_left_out() -> None:
+    (mark,) = test_every_fault_of_the_stand_in_is_understood.pytestmark  # type: ignore[attr-defined]
+    assert set(MODEL_FAULTS) <= {fault for fault, _ in mark.args[1]}
