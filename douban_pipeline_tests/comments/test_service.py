@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import sqlite3
-import uuid
 from collections.abc import Iterator
-from contextlib import closing
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.comments.api.context import Context
-from douban_pipeline.comments.caching.lists import open_lists
-from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, read_token
 from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.scoring import explanations
-from douban_pipeline.comments.sites import LATE
 from douban_pipeline.comments.store.tables import section
-from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, SECRET, Served, served
-from douban_pipeline_tests.conftest import server_url
-from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
 
 
 @pytest.fixture(scope="module")
@@ -372,160 +359,6 @@ def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
         page = place.client.get(path)
         assert page.status_code == 200
         assert "script-src 'sha256-" in page.headers["content-security-policy"]
-
-
-def test_a_hot_section_is_served_from_a_copy_with_personal_things_laid_over(tmp_path):
-    with served(tmp_path, hot_per_second=2, local_ms=10_000) as place:
-        film = place.section()
-        root = place.publish(2, film, "根")
-        place.work()
-        for _ in range(4):
-            place.page(film)
-        statements: list[str] = []
-        sa.event.listen(place.services.engine, "before_cursor_execute", lambda *given: statements.append(str(given[2])))
-        assert place.listed(film) == [root]
-        assert statements == []
-        place.call("PUT", f"/comments/{root}/vote", 3, json={"value": 1})
-        place.work()
-        page = place.page(film, user=3)
-        assert page["votes"] == {root: 1}
-
-
-def test_two_read_sites_stand_in_for_each_other_and_say_when_both_are_late(tmp_path):
-    main, copy = tmp_path / "main.sqlite", tmp_path / "copy.sqlite"
-    values = {
-        "database_url": f"sqlite:///{main}",
-        "read_sites": f"near=sqlite:///{copy} far=sqlite:///{main}",
-        "read_site": "near",
-        "max_lag_seconds": 5,
-    }
-    with served(tmp_path, **values) as place:
-        film = place.section()
-        first = place.publish(2, film, "根")
-        place.work()
-        with closing(sqlite3.connect(main)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-        assert place.listed(film) == [first]
-        second = place.publish(3, film, "新")
-        place.work()
-        assert place.listed(film) == [first], "the nearer copy is read first, and not yet late"
-        place.clock.advance(seconds=10)
-        place.worker.turn()
-        place.clock.advance(seconds=2)
-        page = place.page(film, sort="new")
-        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], None)
-        place.clock.advance(seconds=60)
-        page = place.page(film, sort="new")
-        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], LATE)
-        _stop(place.context)
-        place.worker.turn()
-        place.clock.advance(seconds=2)
-        assert place.listed(film, sort="new") == [second, first]
-        states = {state["name"]: state["down"] for state in place.call("GET", "/admin/state", ADMIN).json()["sites"]}
-        assert states == {"near": True, "far": False}
-
-
-def _stop(context: Context) -> None:
-    """Have the first site's database fail, as one that is stopped does."""
-    site = context.sites._sites[0]
-    site.engine.dispose()
-
-    def gone(*_: object) -> None:
-        raise sa.exc.OperationalError("connect", {}, Exception("Connection refused"))
-
-    sa.event.listen(site.engine, "before_cursor_execute", gone)
-
-
-@pytest.mark.redis
-def test_with_redis_lists_serve_and_without_it_the_database_does(tmp_path):
-    url, prefix = server_url("redis"), f"test:{uuid.uuid4().hex}:"
-    with served(tmp_path, redis_url=url, redis_prefix=prefix[:32], list_seconds=60) as place:
-        film = place.section()
-        roots = [place.publish(user, film, f"根 {user}") for user in range(2, 6)]
-        place.work()
-        assert place.listed(film, sort="new") == roots[::-1]
-        (follower,) = place.worker._followers
-        assert follower.work() == 1, "who found no list asked for one"
-        assert place.listed(film, sort="new") == roots[::-1]
-        place.call("DELETE", f"/comments/{roots[1]}", 3)
-        place.work()
-        assert place.listed(film, sort="new") == [roots[3], roots[2], roots[0]]
-        lists = place.services.lists
-        assert lists is not None
-        lists._client = open_lists("redis://127.0.0.1:1", place.clock, seconds=1, most=1)._client
-        page = place.page(film, sort="new")
-        assert [item["id"] for item in page["items"]] == [roots[3], roots[2], roots[0]]
-        assert page["degraded"] == ["redis"]
-
-
-def test_a_list_that_lies_about_a_hidden_comment_is_not_believed(tmp_path):
-    if not server_url("redis"):
-        return
-    prefix = f"test:{uuid.uuid4().hex}:"[:32]
-    with served(tmp_path, redis_url=server_url("redis"), redis_prefix=prefix, list_seconds=60) as place:
-        film = place.section()
-        roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
-        place.work()
-        place.listed(film, sort="new")
-        (follower,) = place.worker._followers
-        follower.work()
-        place.worker._followers = ()
-        place.call("DELETE", f"/comments/{roots[0]}", 2)
-        place.work()
-        assert place.listed(film, sort="new") == [roots[1]]
-
-
-def test_tokens_are_of_one_kind_and_end():
-    expires = START + timedelta(minutes=5)
-    token = make_token(7, SECRET, expires, name="七", level=3)
-    actor = read_token(token, SECRET, START)
-    assert (actor.key, actor.user_id, actor.name, actor.level) == ("u:7", 7, "七", 3)
-    header, claims, signature = token.split(".")
-    levels = [read_token(make_token(7, SECRET, expires, level=each), SECRET, START).level for each in (10**6, -1, "x")]
-    assert levels == [32_767, 0, 0]
-    unsigned = make_token(7, "another-secret-0123456789", expires)
-    none = f"eyJhbGciOiJub25lIn0.{claims}."
-    deep = base64.urlsafe_b64encode(b"[" * 60_000).decode()
-    for wrong in (
-        unsigned,
-        none,
-        f"{deep}.{claims}.{signature}",
-        f"{header}.{claims}.",
-        "",
-        "a.b.c",
-        f"{header}.{claims}.{signature[:-2]}AA",
-    ):
-        with pytest.raises(TokenError):
-            read_token(wrong, SECRET, START)
-    with pytest.raises(TokenError, match="过期"):
-        read_token(token, SECRET, START + timedelta(minutes=10))
-    with pytest.raises(TokenError):
-        read_token(token, "", START)
-
-
-def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
-    engine = sa.create_engine(f"sqlite:///{tmp_path / 'cms.sqlite'}")
-    with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TABLE mac_user (user_id INTEGER, user_name TEXT, user_nick_name TEXT, user_portrait TEXT, "
-            "group_id TEXT, user_status INTEGER, user_random TEXT)"
-        )
-        connection.exec_driver_sql(
-            "INSERT INTO mac_user VALUES (7, 'qi', '七', '', '3,2', 1, 'abc'), (8, 'ba', '', '', '2', 1, '')"
-        )
-    users = CmsUsers("mac_")
-    good = {"user_id": "7", "user_name": "qi"}
-    with engine.connect() as connection:
-        assert users.logged_in(connection, {**good, "user_check": "90ae5cc3b0ba4cf6c0dbdbb2bcd4a78a"}) is None
-        for text in ("abc-qi-7-", "abc-7"):
-            found = users.logged_in(connection, {**good, "user_check": hashlib.md5(text.encode()).hexdigest()})
-            assert found is not None
-            assert (found.user_id, found.name, found.level) == (7, "七", 3)
-        assert users.logged_in(connection, {**good, "user_check": "é" * 32}) is None
-        assert users.logged_in(connection, {"user_id": "9" * 40, "user_check": "a" * 32}) is None
-        blank = hashlib.md5(b"-ba-8-").hexdigest()
-        assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
-    engine.dispose()
 
 
 def test_texts_become_pieces_and_nothing_becomes_html():

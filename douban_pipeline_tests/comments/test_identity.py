@@ -1,0 +1,68 @@
+"""Who a visitor is: signed tokens, and the login of the CMS."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, read_token
+from douban_pipeline_tests.comments.serving import SECRET
+from douban_pipeline_tests.harness.fixtures.clocks import START
+
+
+def test_tokens_are_of_one_kind_and_end():
+    expires = START + timedelta(minutes=5)
+    token = make_token(7, SECRET, expires, name="七", level=3)
+    actor = read_token(token, SECRET, START)
+    assert (actor.key, actor.user_id, actor.name, actor.level) == ("u:7", 7, "七", 3)
+    header, claims, signature = token.split(".")
+    levels = [read_token(make_token(7, SECRET, expires, level=each), SECRET, START).level for each in (10**6, -1, "x")]
+    assert levels == [32_767, 0, 0]
+    unsigned = make_token(7, "another-secret-0123456789", expires)
+    none = f"eyJhbGciOiJub25lIn0.{claims}."
+    deep = base64.urlsafe_b64encode(b"[" * 60_000).decode()
+    for wrong in (
+        unsigned,
+        none,
+        f"{deep}.{claims}.{signature}",
+        f"{header}.{claims}.",
+        "",
+        "a.b.c",
+        f"{header}.{claims}.{signature[:-2]}AA",
+    ):
+        with pytest.raises(TokenError):
+            read_token(wrong, SECRET, START)
+    with pytest.raises(TokenError, match="过期"):
+        read_token(token, SECRET, START + timedelta(minutes=10))
+    with pytest.raises(TokenError):
+        read_token(token, "", START)
+
+
+def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'cms.sqlite'}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE mac_user (user_id INTEGER, user_name TEXT, user_nick_name TEXT, user_portrait TEXT, "
+            "group_id TEXT, user_status INTEGER, user_random TEXT)"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO mac_user VALUES (7, 'qi', '七', '', '3,2', 1, 'abc'), (8, 'ba', '', '', '2', 1, '')"
+        )
+    users = CmsUsers("mac_")
+    good = {"user_id": "7", "user_name": "qi"}
+    with engine.connect() as connection:
+        assert users.logged_in(connection, {**good, "user_check": "90ae5cc3b0ba4cf6c0dbdbb2bcd4a78a"}) is None
+        for text in ("abc-qi-7-", "abc-7"):
+            found = users.logged_in(connection, {**good, "user_check": hashlib.md5(text.encode()).hexdigest()})
+            assert found is not None
+            assert (found.user_id, found.name, found.level) == (7, "七", 3)
+        assert users.logged_in(connection, {**good, "user_check": "é" * 32}) is None
+        assert users.logged_in(connection, {"user_id": "9" * 40, "user_check": "a" * 32}) is None
+        blank = hashlib.md5(b"-ba-8-").hexdigest()
+        assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
+    engine.dispose()

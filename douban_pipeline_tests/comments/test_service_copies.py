@@ -1,0 +1,117 @@
+"""The comment service over HTTP answers from copies: of hot sections in memory, of read sites, of lists in Redis."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from douban_pipeline.comments.api.context import Context
+from douban_pipeline.comments.caching.lists import open_lists
+from douban_pipeline.comments.sites import LATE
+from douban_pipeline_tests.comments.serving import ADMIN, served
+from douban_pipeline_tests.conftest import server_url
+
+
+def test_a_hot_section_is_served_from_a_copy_with_personal_things_laid_over(tmp_path):
+    with served(tmp_path, hot_per_second=2, local_ms=10_000) as place:
+        film = place.section()
+        root = place.publish(2, film, "根")
+        place.work()
+        for _ in range(4):
+            place.page(film)
+        statements: list[str] = []
+        sa.event.listen(place.services.engine, "before_cursor_execute", lambda *given: statements.append(str(given[2])))
+        assert place.listed(film) == [root]
+        assert statements == []
+        place.call("PUT", f"/comments/{root}/vote", 3, json={"value": 1})
+        place.work()
+        page = place.page(film, user=3)
+        assert page["votes"] == {root: 1}
+
+
+def test_two_read_sites_stand_in_for_each_other_and_say_when_both_are_late(tmp_path):
+    main, copy = tmp_path / "main.sqlite", tmp_path / "copy.sqlite"
+    values = {
+        "database_url": f"sqlite:///{main}",
+        "read_sites": f"near=sqlite:///{copy} far=sqlite:///{main}",
+        "read_site": "near",
+        "max_lag_seconds": 5,
+    }
+    with served(tmp_path, **values) as place:
+        film = place.section()
+        first = place.publish(2, film, "根")
+        place.work()
+        with closing(sqlite3.connect(main)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        assert place.listed(film) == [first]
+        second = place.publish(3, film, "新")
+        place.work()
+        assert place.listed(film) == [first], "the nearer copy is read first, and not yet late"
+        place.clock.advance(seconds=10)
+        place.worker.turn()
+        place.clock.advance(seconds=2)
+        page = place.page(film, sort="new")
+        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], None)
+        place.clock.advance(seconds=60)
+        page = place.page(film, sort="new")
+        assert ([item["id"] for item in page["items"]], page["notice"]) == ([second, first], LATE)
+        _stop(place.context)
+        place.worker.turn()
+        place.clock.advance(seconds=2)
+        assert place.listed(film, sort="new") == [second, first]
+        states = {state["name"]: state["down"] for state in place.call("GET", "/admin/state", ADMIN).json()["sites"]}
+        assert states == {"near": True, "far": False}
+
+
+def _stop(context: Context) -> None:
+    """Have the first site's database fail, as one that is stopped does."""
+    site = context.sites._sites[0]
+    site.engine.dispose()
+
+    def gone(*_: object) -> None:
+        raise sa.exc.OperationalError("connect", {}, Exception("Connection refused"))
+
+    sa.event.listen(site.engine, "before_cursor_execute", gone)
+
+
+@pytest.mark.redis
+def test_with_redis_lists_serve_and_without_it_the_database_does(tmp_path):
+    url, prefix = server_url("redis"), f"test:{uuid.uuid4().hex}:"
+    with served(tmp_path, redis_url=url, redis_prefix=prefix[:32], list_seconds=60) as place:
+        film = place.section()
+        roots = [place.publish(user, film, f"根 {user}") for user in range(2, 6)]
+        place.work()
+        assert place.listed(film, sort="new") == roots[::-1]
+        (follower,) = place.worker._followers
+        assert follower.work() == 1, "who found no list asked for one"
+        assert place.listed(film, sort="new") == roots[::-1]
+        place.call("DELETE", f"/comments/{roots[1]}", 3)
+        place.work()
+        assert place.listed(film, sort="new") == [roots[3], roots[2], roots[0]]
+        lists = place.services.lists
+        assert lists is not None
+        lists._client = open_lists("redis://127.0.0.1:1", place.clock, seconds=1, most=1)._client
+        page = place.page(film, sort="new")
+        assert [item["id"] for item in page["items"]] == [roots[3], roots[2], roots[0]]
+        assert page["degraded"] == ["redis"]
+
+
+def test_a_list_that_lies_about_a_hidden_comment_is_not_believed(tmp_path):
+    if not server_url("redis"):
+        return
+    prefix = f"test:{uuid.uuid4().hex}:"[:32]
+    with served(tmp_path, redis_url=server_url("redis"), redis_prefix=prefix, list_seconds=60) as place:
+        film = place.section()
+        roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
+        place.work()
+        place.listed(film, sort="new")
+        (follower,) = place.worker._followers
+        follower.work()
+        place.worker._followers = ()
+        place.call("DELETE", f"/comments/{roots[0]}", 2)
+        place.work()
+        assert place.listed(film, sort="new") == [roots[1]]
