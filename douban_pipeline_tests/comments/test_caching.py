@@ -1,24 +1,18 @@
-"""Lists in Redis that never lie, one rebuild a list, hot keys, shared calls."""
+"""Lists in Redis never lie, are rebuilt once for all who ask, and keep no text that was hidden."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import redis
 from sqlalchemy import update
 
 from douban_pipeline.comments import guards
-from douban_pipeline.comments.caching.flights import Flights, JointFlights
 from douban_pipeline.comments.caching.following import ListFollower
-from douban_pipeline.comments.caching.hot import HotKeys
 from douban_pipeline.comments.caching.lists import ListChange, ListName, RedisLists, open_lists
-from douban_pipeline.comments.depending import Dependencies, Dependency, UnavailableError
 from douban_pipeline.comments.guards import CommentBreach
 from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.pages import Target, place_of, read_roots
@@ -29,28 +23,20 @@ from douban_pipeline.comments.store.tables import score
 from douban_pipeline.comments.types import CommentStatus
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.comments.stage import OPERATOR, Stage, stage, user
-from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 
 @pytest.fixture
-def client() -> Iterator[redis.Redis]:
-    client = redis.Redis.from_url(server_url("redis"), decode_responses=True)
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def served(client: redis.Redis, sqlite_url: str) -> Iterator[tuple[Stage, RedisLists, ListFollower]]:
+def served(redis_client: redis.Redis, sqlite_url: str) -> Iterator[tuple[Stage, RedisLists, ListFollower]]:
     with stage(sqlite_url) as place:
         prefix = f"test:{uuid.uuid4().hex}:"
-        lists = RedisLists(client, place.clock, prefix=prefix, most=5, seconds=60)
+        lists = RedisLists(redis_client, place.clock, prefix=prefix, most=5, seconds=60)
         follower = ListFollower(place.engine, lists)
         place.worker._followers = (follower,)
         yield place, lists, follower
         assert place.differences() == []
-        for key in client.scan_iter(f"{prefix}*"):
-            client.delete(key)
+        for key in redis_client.scan_iter(f"{prefix}*"):
+            redis_client.delete(key)
 
 
 def held(lists: RedisLists, name: ListName) -> list[int] | None:
@@ -256,166 +242,3 @@ def test_texts_are_kept_until_a_comment_is_hidden(served):
     place.set_status(OPERATOR, root, CommentStatus.DELETED)
     place.work()
     assert lists.contents([root]) == {}
-
-
-def test_hot_keys_cool_down_and_rare_ones_are_forgotten():
-    hot = HotKeys(5, window=1.0, buckets=10, most=3)
-    assert [hot.hit("a", 0.05 * n) for n in range(6)] == [False] * 4 + [True] * 2
-    assert not hot.hit("a", 5.0), "the window has passed"
-    for number in range(20):
-        hot.hit(number, 5.2)
-    hot.hit("a", 5.25)
-    hot.hit("a", 5.31)
-    assert len(hot.hottest(100)) <= 4
-    assert hot.hottest(1) == [("a", 3)]
-
-
-def test_ten_thousand_callers_share_one_call():
-    calls: list[int] = []
-
-    async def fetch() -> int:
-        calls.append(1)
-        await asyncio.sleep(0)
-        return 7
-
-    async def main() -> list[int]:
-        flights: Flights[int] = Flights()
-        return await asyncio.gather(*(flights.run("page", fetch) for _ in range(10_000)))
-
-    assert set(asyncio.run(main())) == {7}
-    assert len(calls) == 1
-
-
-def test_a_call_that_fails_fails_for_all_and_is_made_again():
-    async def fail() -> Any:
-        raise ValueError("gone")
-
-    async def main() -> list[Any]:
-        flights: Flights[Any] = Flights()
-        first = await asyncio.gather(*(flights.run("k", fail) for _ in range(3)), return_exceptions=True)
-
-        async def well() -> str:
-            return "well"
-
-        return [*first, await flights.run("k", well)]
-
-    *failed, well = asyncio.run(main())
-    assert [str(error) for error in failed] == ["gone"] * 3
-    assert well == "well"
-
-
-def joint(client: redis.Redis, prefix: str) -> JointFlights:
-    return JointFlights(client, prefix, lambda call: call())
-
-
-@pytest.fixture
-def prefix(client: redis.Redis) -> Iterator[str]:
-    prefix = f"test:{uuid.uuid4().hex}:"
-    yield prefix
-    for key in client.scan_iter(f"{prefix}*"):
-        client.delete(key)
-
-
-def while_another_fetches(client: redis.Redis, prefix: str, end: Callable[[], str]) -> tuple[list[Any], list[str]]:
-    """Have a process ask for what another one fetches, which goes on once it is waited for; return what both got."""
-    began, got, fetched = threading.Event(), [], []
-
-    def slowly() -> str:
-        began.set()
-        while not client.exists(f"{prefix}flight:{{page}}:waited"):
-            pass
-        fetched.append("first")
-        return end()
-
-    def first() -> None:
-        try:
-            got.append(joint(client, prefix).run("page", slowly, lambda: 0))
-        except ValueError as error:
-            got.append(error)
-
-    def own() -> str:
-        fetched.append("second")
-        return "own"
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    assert began.wait(60)
-    got.append(joint(client, prefix).run("page", own, lambda: 0))
-    thread.join(60)
-    return got, fetched
-
-
-def test_processes_that_want_a_page_at_once_have_it_read_by_one_of_them(client, prefix):
-    got, fetched = while_another_fetches(client, prefix, lambda: "page")
-    assert fetched == ["first"]
-    assert sorted((each.result, each.own) for each in got) == [("page", False), ("page", True)]
-    again = joint(client, prefix).run("page", lambda: "new", lambda: 0)
-    assert (again.result, again.own) == ("new", True), "who comes later has it read anew"
-
-
-def test_what_one_process_fails_to_read_is_read_by_the_one_that_waited(client, prefix):
-    def fail() -> str:
-        raise ValueError("gone")
-
-    got, fetched = while_another_fetches(client, prefix, fail)
-    assert fetched == ["first", "second"]
-    assert [each.result for each in got if not isinstance(each, ValueError)] == ["own"]
-
-
-def test_a_hot_page_is_good_for_other_processes_as_long_as_its_copies_are(client, prefix):
-    joint(client, prefix).run("page", lambda: "page", lambda: 60_000)
-    found = joint(client, prefix).run("page", lambda: "new", lambda: 60_000)
-    assert (found.result, found.own) == ("page", False)
-    assert 0 < found.good_ms <= 60_000
-
-
-def test_without_redis_each_process_reads_for_itself():
-    gone = redis.Redis(port=1)
-    found = JointFlights(gone, "test:", lambda _: None).run("page", lambda: "own", lambda: 0)
-    assert (found.result, found.own) == ("own", True)
-
-
-def test_time_in_which_the_process_takes_connections_does_not_make_an_answer_late():
-    async def main() -> str:
-        loop = asyncio.get_running_loop()
-        clock, ahead = loop.time, [0.0]
-        loop.time = lambda: clock() + ahead[0]  # type: ignore[method-assign]
-        dependencies = Dependencies({"page": Dependency("page", True, 3.0, 10)})
-        answer = loop.create_future()
-        call = asyncio.ensure_future(dependencies.call("page", lambda: answer))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        ahead[0] = 20.0
-        for _ in range(3):
-            await asyncio.sleep(0)
-        answer.set_result("page")
-        return str(await call)
-
-    assert asyncio.run(main()) == "page"
-
-
-def test_calls_that_fail_at_the_same_time_all_count():
-    async def main() -> list[str]:
-        dependencies = Dependencies({"friends": Dependency("friends", False, 3.0, 10)})
-        called: list[str] = []
-
-        async def fails() -> None:
-            called.append("friends")
-            await asyncio.sleep(0)
-            raise OSError
-
-        degraded: list[str] = []
-        await asyncio.gather(*(dependencies.try_call("friends", fails, degraded) for _ in range(5)))
-        await dependencies.try_call("friends", fails, degraded)
-        return called
-
-    assert asyncio.run(main()) == ["friends"] * 5
-
-
-def test_what_is_not_answered_in_time_is_given_up():
-    async def main() -> None:
-        dependencies = Dependencies({"page": Dependency("page", True, 0.01, 10)})
-        await dependencies.call("page", lambda: asyncio.get_running_loop().create_future())
-
-    with pytest.raises(UnavailableError):
-        asyncio.run(main())
