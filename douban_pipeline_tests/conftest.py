@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: databases of their own, on every engine that answers.
+"""Fixtures shared by all tests: databases of their own, on every engine that answers, and an instance of Dagster.
 
 Addresses come from the environment:
 
@@ -33,6 +33,8 @@ from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
 
 if TYPE_CHECKING:
+    import dagster as dg
+
     from douban_pipeline_tests.harness.rig.own_servers import OwnServers
 
 pytest_plugins = [
@@ -256,3 +258,12 @@ def database_url(request: pytest.FixtureRequest) -> str:
 def any_database_url(request: pytest.FixtureRequest) -> str:
     """Each engine in turn that `core` speaks."""
     return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    """An instance of Dagster in memory; Dagster is loaded where one is wanted."""
+    import dagster as dg
+
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened

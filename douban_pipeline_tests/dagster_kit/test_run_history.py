@@ -44,13 +44,6 @@ def sound() -> dg.AssetCheckResult:
 
 
 @pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    """An instance in memory."""
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
-
-
-@pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     """An instance of files, as on one machine."""
     (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -28,12 +27,6 @@ ours = dg.Definitions(
     assets=[first, another], jobs=[dg.define_asset_job("our_job", selection=[first])]
 ).get_repository_def()
 STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 def our_runs(instance: dg.DagsterInstance, location: str | None = "ours") -> JobRuns:

@@ -22,12 +22,6 @@ def at(tmp_path: Path) -> Iterator[Stage]:
         yield opened
 
 
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as opened:
-        yield opened
-
-
 def repository(at: Stage) -> dg.RepositoryDefinition:
     defs = build_defs(settings=at.services.settings, resource_overrides={"services": at.services})
     return defs.get_repository_def()

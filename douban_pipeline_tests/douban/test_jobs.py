@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -16,12 +15,6 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.fixtures.locations import add_run
 
 GUARD = CHAIN_GUARDS[0]
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 def evaluate(

@@ -26,12 +26,6 @@ from douban_pipeline_tests.harness.fixtures.locations import add_run, daily_dige
 
 
 @pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
-
-
-@pytest.fixture
 def library(sqlite_url: str) -> Iterator[Library]:
     """Twelve videos, all due: ten in shard 5, one each in the shards 6 and 7."""
     ids = [5 + 64 * number for number in range(10)] + [6, 7]

@@ -33,12 +33,6 @@ def at(tmp_path: Path) -> Iterator[Stage]:
         yield opened
 
 
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as opened:
-        yield opened
-
-
 def run(at: Stage, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
     defs = build_defs(settings=at.services.settings, resource_overrides={"services": at.services})
     ops = {name: {"config": values} for name, values in config.items()}

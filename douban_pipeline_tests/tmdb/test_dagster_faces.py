@@ -76,12 +76,6 @@ def services(settings: TmdbSettings) -> Iterator[TmdbServices]:
     opened.close()
 
 
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as opened:
-        yield opened
-
-
 def run(
     services: TmdbServices, instance: dg.DagsterInstance, job: str, day: str = "", **config: Any
 ) -> dg.ExecuteInProcessResult:
