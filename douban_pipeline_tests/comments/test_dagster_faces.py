@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import dagster as dg
 import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import delete, func, insert, select, update
 
 from douban_pipeline.comments import capacity, guards, pictures
-from douban_pipeline.comments.definitions import build_defs
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.tables import bigram, comment, event, impression, moderation, rule, score, section
 from douban_pipeline.comments.types import IMPORTED, CommentStatus, Rank
-from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline_tests.comments.linked_library import LinkedLibrary
-from douban_pipeline_tests.comments.sections import NOW, plant_comments, plant_section
+from douban_pipeline_tests.comments.location import (
+    SetClock,
+    given_settings,
+    metadata,
+    outcome,
+    planted,
+    problem,
+    run,
+    shown,
+)
+from douban_pipeline_tests.comments.sections import NOW
 from douban_pipeline_tests.conftest import missing, server_url
-
-COMMENTS = [
-    {"like_count": 0, "age_hours": 3, "text": "这一集的配乐真好"},
-    {"like_count": 0, "age_hours": 5, "text": "加群领取资源"},
-    {"like_count": 0, "age_hours": 7, "text": "还行"},
-]
-
-
-class SetClock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
-
-
-def given_settings(home: Path, **values: Any) -> CommentsSettings:
-    return CommentsSettings(_env_file=None, home=home, **values)
 
 
 @pytest.fixture
@@ -68,44 +47,6 @@ def services(tmp_path: Path) -> Iterator[CommentsServices]:
     for key in client.scan_iter(f"{prefix}*"):
         client.delete(key)
     client.close()
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as opened:
-        yield opened
-
-
-def planted(services: CommentsServices, section_id: int = 1) -> list[int]:
-    counts = {"total_count": 3, "visible_count": 3, "root_count": 3, "floor_seq": 3}
-    plant_section(services.engine, section_id, **counts)
-    return plant_comments(services.engine, section_id, COMMENTS)
-
-
-def run(services: CommentsServices, instance: dg.DagsterInstance, job: str, **config: Any) -> dg.ExecuteInProcessResult:
-    defs = build_defs(settings=services.settings, resource_overrides={"services": services})
-    ops = {name: {"config": values} for name, values in config.items()}
-    found = defs.get_repository_def().get_job(job)
-    return found.execute_in_process(instance=instance, raise_on_error=False, run_config={"ops": ops})
-
-
-def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
-    [found] = result.asset_materializations_for_node(asset)
-    return {name: value.value for name, value in found.metadata.items()}
-
-
-def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    [found] = [each for each in result.all_node_events if each.is_successful_output]
-    return {name: value.value for name, value in found.step_output_data.metadata.items()}
-
-
-def problem(result: dg.ExecuteInProcessResult) -> str:
-    [failed] = [each for each in result.all_node_events if each.is_step_failure]
-    return failed.step_failure_data.error.message
-
-
-def outcome(result: dg.ExecuteInProcessResult) -> dict[str, bool]:
-    return {each.check_name: each.passed for each in result.get_asset_check_evaluations()}
 
 
 def test_a_sweep_scores_publishes_and_is_checked(services, instance):
@@ -373,67 +314,3 @@ def test_wrong_weights_are_refused_with_the_settings(monkeypatch, tmp_path):
     monkeypatch.setenv("DOUBAN_PIPELINE_COMMENTS_HEAT_WEIGHTS", '{"haste": 1}')
     with pytest.raises(SettingsError, match="HEAT_WEIGHTS"):
         CommentsSettings.load(_env_file=None)
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Iterator[LinkedLibrary]:
-    """A library with a confirmed link of video 1."""
-    opened = LinkedLibrary(f"sqlite:///{tmp_path / 'cms.sqlite'}")
-    opened.sync(NOW, (1, 90_000_101, "长河落日记事"))
-    yield opened
-    opened.close()
-
-
-def title_of(services: CommentsServices) -> tuple[str, int]:
-    with services.engine.connect() as connection:
-        row = connection.execute(select(section.c.title, section.c.title_douban_id)).one()
-    return row.title, row.title_douban_id
-
-
-def test_a_pass_gives_titles_of_confirmed_links_and_takes_them_back(tmp_path, library, instance):
-    settings = given_settings(tmp_path, library_url=library.url, database_url=f"sqlite:///{tmp_path / 'own.sqlite'}")
-    services = open_services(settings, "test", SetClock())
-    TREE.upgrade(services.engine)
-    planted(services)
-    first = run(services, instance, "score_comments")
-    assert first.success
-    found = metadata(first, "section_titles")
-    assert (found["given"], found["left_for_next_run"], found["problem"]) == (1, 0, "")
-    assert "长河落日记事" in found["titles"]
-    assert title_of(services) == ("长河落日记事", 90_000_101)
-    library.withdraw(1)
-    second = metadata(run(services, instance, "score_comments"), "section_titles")
-    assert (second["given"], second["withdrawn"]) == (0, 1)
-    assert title_of(services) == ("", 0)
-    services.close()
-
-
-def test_a_library_that_does_not_answer_is_one_warning_and_the_pass_goes_on(tmp_path, library, instance, capfd):
-    own = f"sqlite:///{tmp_path / 'own.sqlite'}"
-    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
-        url = f"mysql+pymysql://nobody:geheim@127.0.0.1:{silent.getsockname()[1]}/cms"
-        services = open_services(given_settings(tmp_path, library_url=url, database_url=own), "test", SetClock())
-        vars(services)["others"] = OtherDatabases(services.engine, own, seconds=0.2)
-        TREE.upgrade(services.engine)
-        planted(services)
-        result = run(services, instance, "score_comments")
-        services.close()
-    assert result.success
-    assert metadata(result, "hot_scores")["sections"] == 1
-    assert "无法读取影视库" in metadata(result, "section_titles")["problem"]
-    logged = [line for line in capfd.readouterr().err.splitlines() if "WARNING" in line]
-    assert len([line for line in logged if "DOUBAN_PIPELINE_DATABASE_URL" in line]) == 1
-    assert not [line for line in logged if "geheim" in line]
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_without_a_library_the_pass_has_no_titles_to_give(tmp_path, instance, named):
-    given = {"library_url": f"sqlite:///{tmp_path / 'absent.sqlite'}"} if named else {}
-    own = f"sqlite:///{tmp_path / 'own.sqlite'}"
-    services = open_services(given_settings(tmp_path, database_url=own, **given), "test", SetClock())
-    TREE.upgrade(services.engine)
-    planted(services)
-    result = run(services, instance, "score_comments")
-    assert result.success
-    assert metadata(result, "section_titles")["given"] == 0
-    services.close()
