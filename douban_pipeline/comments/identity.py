@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import ipaddress
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -79,8 +80,22 @@ def _decoded(part: str) -> dict[str, Any]:
 
 def guest(address: str, agent: str) -> Actor:
     """Return a guest, identified by address and browser."""
-    mark = hashlib.sha256(f"{address}\n{agent}".encode()).hexdigest()[:24]
-    return Actor(f"g:{mark}")
+    return _guest(f"{address}\n{agent}")
+
+
+def guests_at(address: str) -> Actor:
+    """Return all guests at an address as one, whatever browsers they name; of IPv6 at a network of one household."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:  # a socket has none
+        return _guest(address)
+    if isinstance(found, ipaddress.IPv4Address):
+        return _guest(str(found))
+    return _guest(str(found.ipv4_mapped or ipaddress.ip_network((int(found), 64), strict=False)))
+
+
+def _guest(told_by: str) -> Actor:
+    return Actor(f"g:{hashlib.sha256(told_by.encode()).hexdigest()[:24]}")
 
 
 USER_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")

@@ -115,6 +115,11 @@ class Actor:
     level: int = 0
     rank: Rank = Rank.USER
 
+    @property
+    def is_guest(self) -> bool:
+        """Whether it is a visitor who is not logged in."""
+        return not self.user_id and self.rank == Rank.USER
+
 
 def shard_of(section_id: int) -> int:
     """Return the shard of a section."""

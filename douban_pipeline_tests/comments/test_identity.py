@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.comments.identity import CmsUsers, TokenError, make_token, read_token
+from douban_pipeline.comments.identity import CmsUsers, TokenError, guests_at, make_token, read_token
 from douban_pipeline_tests.comments.serving import SECRET
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -66,3 +66,18 @@ def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
         blank = hashlib.md5(b"-ba-8-").hexdigest()
         assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("203.0.113.7", "203.0.113.7", True),
+        ("203.0.113.7", "203.0.113.8", False),
+        ("203.0.113.7", "::ffff:203.0.113.7", True),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2:ffff::1", True),
+        ("2001:db8:1:2::4", "2001:db8:1:3::4", False),
+        ("", "", True),
+    ],
+)
+def test_guests_at_an_address_are_one(one, other, same):
+    assert (guests_at(one) == guests_at(other)) is same

@@ -352,6 +352,25 @@ def test_guests_at_one_address_are_limited_together(tmp_path):
         place.publish(2, film, "根")
 
 
+def test_guests_at_one_address_report_a_comment_once(tmp_path):
+    with served(tmp_path, guests=True, reports_to_review=2) as place:
+        film = place.section()
+        root = place.publish(2, film, "根")
+        place.work()
+        path, body = f"/comments/{root}/report", {"reason": "spam"}
+        for browser in ("a", "b", "c"):
+            assert place.call("POST", path, json=body, headers={"User-Agent": browser}).status_code == 202
+        place.work()
+        assert place.listed(film) == [root]
+        assert place.call("DELETE", path, headers={"User-Agent": "d"}).status_code == 202
+        place.call("POST", path, 3, json=body)
+        place.work()
+        assert place.listed(film) == [root]
+        place.call("POST", path, headers={"User-Agent": "d"}, json=body)
+        place.work()
+        assert place.listed(film) == []
+
+
 def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
     described = place.client.get("/comments/openapi.json").json()
     assert "/comments/v1/sections/{kind}/{object_id}/page" in described["paths"]

@@ -14,6 +14,7 @@ from douban_pipeline.comments.api.numbers import CommentId, IdText, ObjectId
 from douban_pipeline.comments.api.overlay import items_of, personal
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
+from douban_pipeline.comments.identity import guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.types import (
@@ -152,16 +153,20 @@ def view_router(context: Context) -> APIRouter:
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
+    async def reporter(request: Request) -> Actor:
+        actor = await context.writer(request)
+        return guests_at(address_of(request)) if actor.is_guest else actor
+
     @router.post("/comments/{comment_id}/report", status_code=202)
     async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
-        """Report a comment."""
-        actor = await context.writer(request)
+        """Report a comment. All guests at an address report it once."""
+        actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
     @router.delete("/comments/{comment_id}/report", status_code=202)
     async def withdraw(request: Request, comment_id: CommentId) -> Response:
         """Withdraw a report."""
-        actor = await context.writer(request)
+        actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
     @router.delete("/comments/{comment_id}", status_code=202)

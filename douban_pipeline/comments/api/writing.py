@@ -216,8 +216,7 @@ def _counted_as(request: Request, actor: Actor) -> str:
 
     A guest who changes the name of the browser is another guest, but not at another address.
     """
-    is_guest = not actor.user_id and actor.rank == Rank.USER
-    return f"guests:{address_of(request)}" if is_guest else actor.key
+    return f"guests:{address_of(request)}" if actor.is_guest else actor.key
 
 
 def _request_key(request: Request, actor: Actor, what: str) -> str:
