@@ -138,6 +138,8 @@ def own_tables(prefix: str) -> OwnTables:
         index("task_shard", "shard", "stage", "status"),
         index("task_lease", "lease_owner"),
         index("task_finished", "finished_at"),
+        # How many rechecks were queued today.
+        index("task_created", "task_type", "created_at"),
     )
     review = review_tables(maker)
     log = table(

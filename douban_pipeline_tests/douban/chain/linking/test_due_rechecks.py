@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.douban.chain.linking import due_rechecks, verdict_rows
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
@@ -14,8 +15,10 @@ from douban_pipeline.douban.chain.linking.rechecks import CurrentLink
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import pressing_table
 from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.store.tasks import RECHECK_PRIORITY, SEARCHED
 from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
+from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of
 
 LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_confidence")
@@ -212,3 +215,42 @@ VIDEO = Video(4, "长河落日记事", year=2021, **FACTS)
 def test_an_id_of_the_cms_that_nothing_ever_confirmed_is_questioned_on_evidence_only(subjects, status):
     link = CurrentLink(RIVER["id"], unproven=True, why="久未复查")
     assert link.recheck(judge(VIDEO, subjects, profile=PLAN))[0] == status
+
+
+def test_the_rechecks_of_today_are_found_without_reading_all_tasks(shared_library):
+    library = shared_library.renewed()
+    recheck = {"task_type": "RECHECK", "stage": "SEARCH", "status": "SUCCESS", "priority": RECHECK_PRIORITY}
+    rows = [
+        {
+            "vod_id": number,
+            "shard": number % 64,
+            **recheck,
+            "run_after": START,
+            "created_at": START - number * timedelta(minutes=10),
+            "payload": {SEARCHED: number % 2 == 0},
+        }
+        for number in range(1, 2001)
+    ]
+    with library.engine.begin() as connection:
+        connection.execute(sa.insert(library.tables.task), rows)
+    if library.mysql:
+        library.query("ANALYZE TABLE mac_douban_task")
+    sent = []
+
+    def note(_connection, _cursor, statement, parameters, _context, _many):
+        sent.append((statement, parameters))
+
+    sa.event.listen(library.engine, "before_cursor_execute", note)
+    try:
+        report = queue_due_rechecks(library.services, range(64), parts=1, run_id="run")
+    finally:
+        sa.event.remove(library.engine, "before_cursor_execute", note)
+    assert 1 < report.today < 150
+    [(statement, parameters)] = [item for item in sent if "created_at >=" in item[0]]
+    with reading(library.engine) as connection:
+        if library.mysql:
+            [step] = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
+            assert (step["key"], int(step["rows"]) < 300) == ("ix_mac_douban_task_created", True), step
+        else:
+            [step] = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings()
+            assert "ix_mac_douban_task_created (task_type=? AND created_at>?)" in step["detail"]
