@@ -8,7 +8,6 @@ reads some ten arrays and counts.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 from array import array
@@ -23,12 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from douban_pipeline.core.owner import is_dead, owner_name
 from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
 from douban_pipeline.matching.text import normalise
 
 FORMAT = 1
 """Version of the file format. A file of another version is not read and has to be built again."""
-
+_PART = ".part"
 _LEAST_SHARE = 0.5
 """Least share of a name's pairs that a query must contain."""
 _MOST_NUMBERS = 60_000
@@ -83,14 +83,24 @@ def build(path: Path, subjects: Iterable[NamedSubject], sources: Mapping[str, in
         sqlite3.Error: SQLite cannot write the file (a full disk); the previous one is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}{owner_name('')}{_PART}")
     part.unlink(missing_ok=True)
+    _remove_abandoned(path)
     try:
         contents = _write(part, subjects, sources)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     return contents
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what builds of the index left that were killed; those of other machines may still be at work."""
+    for part in path.parent.iterdir():
+        if part.name.startswith(f"{path.name}@") and part.name.endswith(_PART):
+            owner = part.name.removeprefix(path.name).removesuffix(_PART)
+            if is_dead(owner):
+                part.unlink(missing_ok=True)
 
 
 def _write(path: Path, subjects: Iterable[NamedSubject], sources: Mapping[str, int]) -> IndexContents:

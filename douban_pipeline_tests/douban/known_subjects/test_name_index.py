@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from douban_pipeline.core.owner import owner_name
 from douban_pipeline.douban.known_subjects.name_index import IndexUnusable, NameIndex, build
 from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
 
@@ -104,6 +107,18 @@ def test_a_build_that_fails_leaves_the_one_before(tmp_path):
         build(path, broken(), {})
     assert NameIndex(path).find(["霸王别姬"]) == [FAREWELL]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_build_removes_what_killed_ones_left_and_nothing_else(tmp_path):
+    path = tmp_path / "subjects.sqlite"
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    here, other = owner_name("").rpartition(":")[0], "subjects.sqlite@elsewhere:1.part"
+    alive = f"subjects.sqlite{here}:{os.getppid()}.part"
+    for name in (f"subjects.sqlite{here}:{ended.pid}.part", alive, other, "more.sqlite.part"):
+        (tmp_path / name).touch()
+    build(path, iter(ALL), {})
+    assert {item.name for item in tmp_path.iterdir()} == {path.name, alive, other, "more.sqlite.part"}
 
 
 def test_one_that_is_open_is_not_disturbed_by_the_next(tmp_path):
