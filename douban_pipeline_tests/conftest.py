@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import sqlite3
 import uuid
@@ -99,6 +100,12 @@ def own_servers() -> OwnServers:
     from douban_pipeline_tests.harness.rig.own_servers import OwnServers
 
     return OwnServers()
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C end what tests interrupt: in the background of a shell, processes begin with the signal ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish() -> None:
