@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, column, exists, select, table, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, column, exists, or_, select, table, update
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.douban.store.states import VerdictState
@@ -107,3 +107,19 @@ def cms_locked(tables: OwnTables, prefix: str) -> ColumnElement[bool]:
     video, vod = tables.video, table(f"{prefix}vod", column("vod_id"), column("vod_lock"))
     locked = exists().where(vod.c.vod_id == video.c.vod_id, vod.c.vod_lock == 1)
     return and_(video.c.douban_review_reason != REMATCH_ASKED, locked)
+
+
+def intro_of_person(tables: OwnTables) -> ColumnElement[bool]:
+    """Return the condition that a locked synopsis was locked by a person: the model wrote none, or wrote it before.
+
+    An intro is locked at the moment when it is written.
+    """
+    video = tables.video.c
+    times = and_(video.intro_lock_time.is_not(None), video.intro_ai_last_at.is_not(None))
+    return or_(video.intro_ai_source == "", and_(times, video.intro_lock_time > video.intro_ai_last_at))
+
+
+def is_intro_of_person(state: RowMapping) -> bool:
+    """Return whether `intro_of_person` holds for a row of `OwnTables.video`."""
+    locked, written = state["intro_lock_time"], state["intro_ai_last_at"]
+    return not state["intro_ai_source"] or (locked is not None and written is not None and locked > written)

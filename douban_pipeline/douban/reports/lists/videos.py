@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, or_, select, true
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, and_, case, or_, select, true
 
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
@@ -22,6 +22,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import shown_status, shown_status_column
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
+from douban_pipeline.douban.store.videos import intro_of_person, is_intro_of_person
 from douban_pipeline.douban.wording import ID_SOURCES, NEVER_SEARCHED, OPERATORS, REVIEW_STATUSES, word_for
 
 TEXT, LABEL, NUMBER, TIME = ColumnKind.TEXT, ColumnKind.LABEL, ColumnKind.NUMBER, ColumnKind.TIME
@@ -365,7 +366,9 @@ def intros_list(services: Services) -> NamedList:
         [concerned],
         {"written": video.c.intro_ai_last_at, "since": video.c.intro_lock_time},
         video.c.intro_ai_last_at,
-        video.c.intro_ai_source,
+        case(
+            (and_(video.c.intro_locked == true(), intro_of_person(services.tables)), ""), else_=video.c.intro_ai_source
+        ),
     )
     return NamedList("intros", page, rows, read)
 
@@ -376,7 +379,7 @@ def _intro_cells(row: RowMapping) -> dict[str, Any]:
     state = "已锁定" if locked else "失败" if failing else "未锁定"
     return {
         "state": state,
-        "source": row["intro_ai_source"] or ("人工" if locked else None),
+        "source": "人工" if locked and is_intro_of_person(row) else row["intro_ai_source"] or None,
         "since": row["intro_lock_time"],
         "written": moment,
         "fails": row["intro_ai_fail_count"] or None,

@@ -8,7 +8,6 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, case, func, select, true
-from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import chunks, reading
@@ -20,6 +19,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.douban.store.videos import intro_of_person
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -98,7 +98,7 @@ def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
 
 @dataclass(frozen=True, slots=True)
 class LockedIntro:
-    """A locked intro: its author (the model's name, empty for a person), and since when it is locked (UTC)."""
+    """A locked intro: its author (the model's name, empty if a person locked it), and since when it is locked (UTC)."""
 
     vod_id: int
     model: str
@@ -207,15 +207,10 @@ def intros(services: Services) -> Intros:
 
 def _locked_counts(services: Services, connection: Connection) -> tuple[int, int]:
     video = services.tables.video  # compared with =, here and below: no server uses an index for IS TRUE
-    of_people = func.sum(case((_of_people(services), 1), else_=0))
+    of_people = func.sum(case((intro_of_person(services.tables), 1), else_=0))
     row = connection.execute(select(func.count(), of_people).where(video.c.intro_locked == true())).one()
     people = int(row[1] or 0)
     return row[0] - people, people
-
-
-def _of_people(services: Services) -> ColumnElement[bool]:
-    # The source is set when the model writes an intro; without one, a person locked the existing text.
-    return services.tables.video.c.intro_ai_source == ""
 
 
 def _locked(services: Services, connection: Connection, *, of_people: bool) -> list[LockedIntro]:
@@ -223,13 +218,14 @@ def _locked(services: Services, connection: Connection, *, of_people: bool) -> l
     video = services.tables.video
     # The model's intros may be as many as the videos, so they are ordered by an indexed column.
     moment = video.c.intro_lock_time if of_people else video.c.intro_ai_last_at
+    by_person = intro_of_person(services.tables)
     query = (
         select(video.c.vod_id, video.c.intro_ai_source, video.c.intro_lock_time)
-        .where(video.c.intro_locked == true(), _of_people(services) if of_people else ~_of_people(services))
+        .where(video.c.intro_locked == true(), by_person if of_people else ~by_person)
         .order_by(moment.desc())
         .limit(MOST)
     )
-    return [LockedIntro(row[0], row[1], row[2]) for row in connection.execute(query)]
+    return [LockedIntro(row[0], "" if of_people else row[1], row[2]) for row in connection.execute(query)]
 
 
 def _failing(services: Services, connection: Connection) -> list[FailedIntro]:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.douban.intros.factguard import inspection
+from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.named_list import rows_of as rows_of_list
 from douban_pipeline.douban.reports.pages.intros import DaySpending, FailedIntro, UnqueuedIntros, intros
 from douban_pipeline.douban.reports.pages.intros_report import intros_report
 from douban_pipeline.douban.reports.pages.report_page import NoteCell
@@ -45,6 +48,21 @@ def failed(library, vod_id, times, hours, reason="HTTP 503"):
         intro_ai_last_fail_at=START - hours * HOUR,
         intro_ai_last_fail_reason=reason,
     )
+
+
+def test_a_lock_after_the_model_wrote_is_a_person_s(videos):
+    for vod_id in (1, 2, 3):
+        locked(videos, vod_id, 9, "deepseek/v3")
+    videos.set_state(2, intro_lock_time=days_before(2))
+    videos.set_state(3, intro_lock_time=None)
+    found = intros(videos.services)
+    assert (found.locked_by_model, found.locked_by_people) == (2, 1)
+    assert {item.vod_id: item.model for item in found.locked} == {2: "", 1: "deepseek/v3", 3: "deepseek/v3"}
+    wanted = LISTS["intros"](videos.services)
+    by = {row["vod_id"]: row["source"] for row in rows_of_list(videos.services, wanted, ListFilter())}
+    assert by == {1: "deepseek/v3", 2: "人工", 3: "deepseek/v3"}
+    of_model = rows_of_list(videos.services, wanted, ListFilter(sources=["deepseek/v3"]))
+    assert sorted(row["vod_id"] for row in of_model) == [1, 3]
 
 
 def test_locked_by_people_and_by_the_model(videos):
