@@ -1,15 +1,60 @@
-"""The plan's tables, columns, indexes and parameters."""
+"""The schema: what the migrations make of it, and the plan's tables, columns, indexes and parameters."""
 
 from __future__ import annotations
 
 from inspect import signature
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from psycopg.errors import CheckViolation
 
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
+
+
+@pytest.mark.postgres
+def test_the_migrations_arrive_at_the_tables(store: PostgresTmdbStore):
+    engine = store.engine()
+    options = {
+        "include_schemas": True,
+        "include_name": lambda name, kind, _: kind != "schema" or name == SCHEMA,
+        "version_table": TREE.version_table,
+        "version_table_schema": SCHEMA,
+        "compare_server_default": True,
+    }
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+    assert store.upgrade() == (TREE.head, TREE.head)
+    plan = TREE.plan(engine)
+    assert (plan.before, plan.sql.count("CREATE TABLE")) == (TREE.head, 0)
+    engine.dispose()
+    assert store.ready() is store
+
+
+@pytest.mark.postgres
+def test_the_schema_of_an_empty_database_can_be_listed_before_it_is_made(postgres_url: str):
+    with PostgresTmdbStore(postgres_url) as store:
+        engine = store.engine()
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA IF EXISTS tmdb CASCADE")
+        plan = TREE.plan(engine)
+        assert plan.before is None
+        assert plan.sql.index("CREATE SCHEMA tmdb") < plan.sql.index("CREATE TABLE tmdb.movies")
+        assert store.upgrade() == (None, TREE.head)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA tmdb CASCADE")
+        engine.dispose()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("values", ["'stub', '{}', 'x'", "'full', NULL, NULL", "'other', NULL, NULL"])
+def test_stub_and_full_are_checked_by_the_database(store: PostgresTmdbStore, values: str):
+    with pytest.raises(CheckViolation), store.transaction() as connection:
+        connection.execute(f"INSERT INTO tmdb.movies (tmdb_id, data_state, raw, raw_hash) VALUES (1, {values})")
 
 
 @pytest.mark.postgres
@@ -40,7 +85,7 @@ PLANNED = {
         "processed_at"
     ),
 }
-"""The plan's tables with their columns; `test_store.py` tests that the database has what `metadata` says."""
+"""The plan's tables with their columns; that the database has what `metadata` says is tested above."""
 
 
 @pytest.mark.parametrize("name", PLANNED)

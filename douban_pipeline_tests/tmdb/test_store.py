@@ -1,4 +1,4 @@
-"""What the store keeps of answers, and what it queues for the graph."""
+"""What the store keeps of answers and of questions."""
 
 from __future__ import annotations
 
@@ -11,85 +11,18 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from psycopg import Connection
-from psycopg.errors import CheckViolation
 
 from douban_pipeline.tmdb.hashing import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import Change, EntityWriter
 from douban_pipeline.tmdb.store.exports import store_export
-from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title
+from douban_pipeline_tests.tmdb.stored import FILM, put, queued, rows
 
 pytestmark = pytest.mark.postgres
-
-FILM = EntityKey(EntityType.MOVIE, 1)
-
-
-def rows(store: PostgresTmdbStore, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-    with store.transaction() as connection:
-        return connection.execute(query, parameters).fetchall()
-
-
-def put(
-    store: PostgresTmdbStore, *raws: dict[str, Any], entity: str = "movie", language: str = "zh-CN"
-) -> list[Change]:
-    return [stored.change for stored in store.persist_payloads([answer(entity, raw, language) for raw in raws])]
-
-
-def queued(store: PostgresTmdbStore) -> list[tuple[str, int, str, int]]:
-    return rows(
-        store,
-        "SELECT entity_type, tmdb_id, action, version FROM tmdb.neo4j_etl_outbox WHERE processed_at IS NULL "
-        "ORDER BY entity_type, tmdb_id",
-    )
-
-
-# --- the schema -------------------------------------------------------------------------------------------------------
-
-
-def test_the_migrations_arrive_at_the_tables(store: PostgresTmdbStore):
-    engine = store.engine()
-    options = {
-        "include_schemas": True,
-        "include_name": lambda name, kind, _: kind != "schema" or name == SCHEMA,
-        "version_table": TREE.version_table,
-        "version_table_schema": SCHEMA,
-        "compare_server_default": True,
-    }
-    with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
-    assert store.upgrade() == (TREE.head, TREE.head)
-    plan = TREE.plan(engine)
-    assert (plan.before, plan.sql.count("CREATE TABLE")) == (TREE.head, 0)
-    engine.dispose()
-    assert store.ready() is store
-
-
-def test_the_schema_of_an_empty_database_can_be_listed_before_it_is_made(postgres_url: str):
-    with PostgresTmdbStore(postgres_url) as store:
-        engine = store.engine()
-        with engine.begin() as connection:
-            connection.exec_driver_sql("DROP SCHEMA IF EXISTS tmdb CASCADE")
-        plan = TREE.plan(engine)
-        assert plan.before is None
-        assert plan.sql.index("CREATE SCHEMA tmdb") < plan.sql.index("CREATE TABLE tmdb.movies")
-        assert store.upgrade() == (None, TREE.head)
-        with engine.begin() as connection:
-            connection.exec_driver_sql("DROP SCHEMA tmdb CASCADE")
-        engine.dispose()
-
-
-@pytest.mark.parametrize("values", ["'stub', '{}', 'x'", "'full', NULL, NULL", "'other', NULL, NULL"])
-def test_stub_and_full_are_checked_by_the_database(store: PostgresTmdbStore, values: str):
-    with pytest.raises(CheckViolation), store.transaction() as connection:
-        connection.execute(f"INSERT INTO tmdb.movies (tmdb_id, data_state, raw, raw_hash) VALUES (1, {values})")
 
 
 # --- what changed -----------------------------------------------------------------------------------------------------
@@ -230,6 +163,14 @@ def test_what_is_no_answer_is_refused_and_nothing_of_its_batch_is_stored(store: 
     assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(0,)]
 
 
+def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
+    separate = {"movie_credits": {"cast": [title(1, "c")], "crew": []}, "tv_credits": {"cast": [], "crew": []}}
+    put(store, actor(2, title(1, "a")), actor(3, title(1, "b", "tv")), {"id": 4, **separate}, entity="person")
+    assert store.people_crediting({EntityType.MOVIE: [1]}) == [2, 4]
+    assert store.people_crediting({EntityType.TV: [1, 5]}) == [3]
+    assert store.people_crediting({EntityType.MOVIE: [9]}) == []
+
+
 # --- gone, retention --------------------------------------------------------------------------------------------------
 
 
@@ -355,114 +296,6 @@ def test_deleting_leaves_nothing_that_names_the_request(store: PostgresTmdbStore
     assert rows(store, "SELECT count(*) FROM tmdb.enrichment_request_entities WHERE tmdb_id = 2") == [(0,)]
     assert rows(store, "SELECT DISTINCT request_id FROM tmdb.neo4j_etl_outbox") == [(None,)]
     assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(1,)]
-
-
-# --- the outbox -------------------------------------------------------------------------------------------------------
-
-
-def claim(store: PostgresTmdbStore, worker: str = "w", most: int = 10, lease: float = 60) -> list[outbox.Claim]:
-    return store.run(lambda connection: outbox.claim(connection, worker, most, lease))
-
-
-def acknowledge(store: PostgresTmdbStore, claims: list[outbox.Claim], worker: str = "w") -> int:
-    return store.run(lambda connection: outbox.acknowledge(connection, worker, claims))
-
-
-def make_due(connection: Connection) -> None:
-    connection.execute("UPDATE tmdb.neo4j_etl_outbox SET available_at = now() - interval '1 second'")
-
-
-def test_each_row_is_claimed_by_one_worker_and_done_once(store: PostgresTmdbStore):
-    put(store, *(movie(each) for each in range(1, 6)))
-    first = claim(store, "a", most=3)
-    second = claim(store, "b", most=3)
-    assert len(first) == 3
-    assert len(second) == 2
-    assert not {each.key for each in first} & {each.key for each in second}
-    assert acknowledge(store, first, "a") == 3
-    assert acknowledge(store, first, "a") == 0
-    assert claim(store) == []
-
-
-def test_a_row_of_a_dead_worker_comes_back_after_its_lease(store: PostgresTmdbStore):
-    put(store, movie(1))
-    assert len(claim(store, "dead", lease=-1)) == 1
-    [again] = claim(store, "b")
-    assert again.attempts == 2
-
-
-def test_a_change_while_a_worker_has_the_row_stays_queued_for_after_it(store: PostgresTmdbStore):
-    put(store, movie(1))
-    claims = claim(store)
-    put(store, movie(1, title="B"))
-    assert claim(store, "other") == [], "the first worker may still be writing what it read"
-    assert acknowledge(store, claims) == 0
-    [again] = claim(store, "other")
-    assert again.version == 2
-
-
-def test_a_failure_waits_longer_each_time_and_is_put_aside_in_the_end(store: PostgresTmdbStore):
-    put(store, movie(1))
-    waits = []
-    for attempt in (1, 2, 3):
-        [claimed] = claim(store)
-        dead = store.run(lambda connection, c=claimed: outbox.fail(connection, "w", c, "no\x00pe", 3))
-        assert dead is (attempt == 3)
-        [(wait,)] = rows(store, "SELECT extract(epoch FROM available_at - last_attempt_at) FROM tmdb.neo4j_etl_outbox")
-        waits.append(float(wait))
-        store.run(make_due)
-    assert 29 < waits[0] < 40
-    assert 59 < waits[1] < 80
-    assert claim(store) == []
-    [buried] = store.run(outbox.dead)
-    assert (buried["tmdb_id"], buried["last_error"]) == (1, "nope")
-    assert store.run(lambda connection: outbox.requeue_dead(connection, [EntityKey(EntityType.TV, 1)])) == 0
-    assert store.run(outbox.requeue_dead) == 1
-    assert len(claim(store)) == 1
-
-
-def test_a_new_change_takes_a_row_out_of_the_dead_ones(store: PostgresTmdbStore):
-    put(store, movie(1))
-    [claimed] = claim(store)
-    store.run(lambda connection: outbox.fail(connection, "w", claimed, "no", 1))
-    assert store.run(outbox.counts).dead == 1
-    put(store, movie(1, title="B"))
-    assert store.run(outbox.counts).dead == 0
-    assert len(claim(store)) == 1
-
-
-def test_a_failure_of_what_changed_meanwhile_does_not_count(store: PostgresTmdbStore):
-    put(store, movie(1))
-    [claimed] = claim(store)
-    put(store, movie(1, title="B"))
-    assert store.run(lambda connection: outbox.fail(connection, "w", claimed, "no", 1)) is False
-    [again] = claim(store)
-    assert again.attempts == 1
-
-
-def test_released_rows_are_due_at_once_and_lost_no_attempt(store: PostgresTmdbStore):
-    put(store, movie(1))
-    claims = claim(store)
-    store.run(lambda connection: outbox.release(connection, "w", claims))
-    assert [each.attempts for each in claim(store)] == [1]
-
-
-def test_done_rows_are_pruned_by_age_and_counted(store: PostgresTmdbStore):
-    put(store, movie(1), movie(2))
-    acknowledge(store, claim(store, most=1))
-    counts = store.run(outbox.counts)
-    assert (counts.waiting, counts.failing, counts.dead) == (1, 0, 0)
-    assert store.prune_outbox(NOW + timedelta(days=36500)) == 1
-    assert store.prune_outbox(NOW + timedelta(days=36500)) == 0
-    assert len(queued(store)) == 1
-
-
-def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
-    separate = {"movie_credits": {"cast": [title(1, "c")], "crew": []}, "tv_credits": {"cast": [], "crew": []}}
-    put(store, actor(2, title(1, "a")), actor(3, title(1, "b", "tv")), {"id": 4, **separate}, entity="person")
-    assert store.people_crediting({EntityType.MOVIE: [1]}) == [2, 4]
-    assert store.people_crediting({EntityType.TV: [1, 5]}) == [3]
-    assert store.people_crediting({EntityType.MOVIE: [9]}) == []
 
 
 # --- the daily list of ids --------------------------------------------------------------------------------------------
