@@ -1,16 +1,23 @@
-"""A store on a database of its own and a graph database, both emptied for each test."""
+"""A store on a database of its own and a graph database, both emptied for each test; the service without either."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.embedded import GraphAddress, embedded_graph
+from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
+from douban_pipeline.tmdb.enrichment.spool import Spool
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.conftest import new_database
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.serving import FakeStore, service_of
 
 _TABLES = (
     "movies, people, tv_shows, genres, enrichment_requests, neo4j_etl_outbox, vod_link, vod_match, daily_numbers, "
@@ -64,3 +71,29 @@ def target(graph_address: GraphAddress) -> Iterator[GraphTarget]:
         opened.set_up()
         opened.clear()
         yield opened
+
+
+@pytest.fixture
+def server() -> Iterator[TmdbServer]:
+    with TmdbServer() as running:
+        yield running
+
+
+@pytest.fixture
+def fake_store() -> FakeStore:
+    return FakeStore()
+
+
+@pytest.fixture
+def spool(tmp_path: Path, clock: FakeClock) -> Iterator[Spool]:
+    opened = Spool(tmp_path / "tmdb" / "spool.sqlite", clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def service(
+    server: TmdbServer, fake_store: FakeStore, spool: Spool, clock: FakeClock
+) -> Iterator[TMDBEnrichmentService]:
+    with ExitStack() as stack:
+        yield service_of(server, fake_store, spool, clock, stack)
