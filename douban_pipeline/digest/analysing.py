@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -20,6 +20,7 @@ from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.store import analyses, items
 from douban_pipeline.digest.store.analyses import AnalysisRecord
 from douban_pipeline.digest.suspicions import suspicions_of
+from douban_pipeline.digest.threads import call_threads
 from douban_pipeline.digest.types import WaitingArticle
 
 MODEL_SAYS = "模型报告正文含有指令"
@@ -138,7 +139,7 @@ class Analyser:
         under_way: dict[Future[Answered], tuple[WaitingArticle, datetime]] = {}
         workers = self.services.settings.worker_concurrency
         try:
-            with ThreadPoolExecutor(workers, thread_name_prefix="analyse") as pool:
+            with call_threads(workers, "analyse") as pool:
                 while under_way or (to_ask and not report.ended):
                     while to_ask and len(under_way) < workers and not report.ended:
                         article = to_ask.pop()
@@ -152,7 +153,8 @@ class Analyser:
                         self._take(future, article, prompts[article.content_item_id], begun, report, replace=replace)
                     self._keep([*to_ask, *(each for each, _ in under_way.values())])
         finally:
-            left = [each.content_item_id for each in to_ask]
+            # Calls are under way only if an error or an interruption ended the work: nobody takes their answers.
+            left = [each.content_item_id for each in (*to_ask, *(each for each, _ in under_way.values()))]
             if left and not replace:
                 run_patiently(
                     self.services.engine,

@@ -23,6 +23,7 @@ from douban_pipeline.digest.slots import SKEW, SlotKey
 from douban_pipeline.digest.store import items, slots
 from douban_pipeline.digest.types import AnalysedStatus, BodyState
 from douban_pipeline.ops.console import console, plain
+from douban_pipeline.ops.interrupting import ends_at_once
 
 _MOST_SHOWN = 20
 
@@ -56,8 +57,10 @@ def run(given: str, *, dry_run: bool) -> bool:
                 )
             )
             return True
+        stopped = said("已停止；下一次运行会接着做", "stopped; the next run continues")
         try:
-            ended = run_slot(services, key, f"terminal-{uuid.uuid4().hex[:8]}")
+            with ends_at_once(stopped):
+                ended = run_slot(services, key, f"terminal-{uuid.uuid4().hex[:8]}")
         except TooEarly as error:
             raise ProblemsError([str(error)]) from error
     if not isinstance(ended, EndedSlot):

@@ -18,6 +18,7 @@ from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import PREFIX, load_settings
 from douban_pipeline.ops.console import console
+from douban_pipeline.ops.interrupting import ends_at_once
 
 _ALL = "all"
 
@@ -47,7 +48,11 @@ def push(*, dry_run: bool) -> bool:
                 )
             )
             return True
-        report = sender.run()
+        stopped = said(
+            "已停止；未得到答复的消息由下一次运行处理", "stopped; the next run settles messages that had no answer yet"
+        )
+        with ends_at_once(stopped):
+            report = sender.run()
         _print([*report.sent, *report.failed, *report.unknown, *report.dead], services)
         console.print(", ".join(f"{count} {name}" for name, count in report.counts().items()))
         return not (report.failed or report.unknown or report.dead)

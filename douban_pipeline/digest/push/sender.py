@@ -7,7 +7,7 @@ import threading
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -23,11 +23,14 @@ from douban_pipeline.digest.push.outbox import Claim, Notification
 from douban_pipeline.digest.push.rules import LEASE, Outcome, PushState, after_failure, may_go_out
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.settings import PREFIX
+from douban_pipeline.digest.threads import call_threads
 
 logger = logging.getLogger(__name__)
 
 _MOST = 500
 _MOST_CHANNELS = 16
+_GRACE_SECONDS = 1.5
+"""How long an interrupted pass waits for the calls under way."""
 _Result = TypeVar("_Result")
 
 
@@ -70,13 +73,14 @@ class Sender:
         self._run_id = run_id or uuid.uuid4().hex[:12]
         self._report = PushReport()
         self._lock = threading.Lock()
+        self._stopping = threading.Event()
 
     def run(self) -> PushReport:
         """Send the due messages once, and return the result. May be run concurrently.
 
         Raises:
             OperationalError: The database became unavailable and did not return. Messages in progress are settled by
-                the next pass.
+                the next pass, as they are after an interruption.
         """
         services = self._services
         now = services.now()
@@ -87,9 +91,15 @@ class Sender:
         with reading(services.engine) as connection:
             found = outbox.due(connection, now, _MOST)
         by_channel = self._by_channel(found)
-        with ThreadPoolExecutor(max_workers=_MOST_CHANNELS) as pool:
-            for done in [pool.submit(self._send_all, name, rows) for name, rows in by_channel.items()]:
-                done.result()
+        with call_threads(_MOST_CHANNELS, "push") as pool:
+            calls = [pool.submit(self._send_all, name, rows) for name, rows in by_channel.items()]
+            try:
+                for done in calls:
+                    done.result()
+            finally:
+                self._stopping.set()
+                # Where the pass was interrupted: most calls under way return, so that their outcomes are known.
+                wait(calls, timeout=_GRACE_SECONDS)
         return self._report
 
     def preview(self) -> PushReport:
@@ -113,6 +123,8 @@ class Sender:
     def _send_all(self, name: str, rows: Sequence[Notification]) -> None:
         channel = self._services.push_channels.get(name)
         for place, row in enumerate(rows):
+            if self._stopping.is_set():
+                return
             now = self._services.now()
             if channel is not None:
                 with reading(self._services.engine) as connection:
