@@ -226,7 +226,7 @@ def _save_round_trips(engine: Engine) -> None:
             return
         try:
             alive = engine.dialect.do_ping(connection)
-        except engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+        except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error
         if not alive:
             raise InvalidatePoolError

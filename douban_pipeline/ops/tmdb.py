@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -26,6 +27,7 @@ from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, r
 from douban_pipeline.tmdb.services import open_client, open_graph, open_store, prune_archive
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.entities import EntityWriter
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
@@ -144,7 +146,7 @@ def fetch(entities: Sequence[str], *, language: str) -> bool:
             try:
                 [stored] = store.persist_payloads([client.details(key, language=language or None)])
             except NotFound:
-                gone = store.write(lambda writer, key=key: writer.gone(key))  # type: ignore[misc]
+                gone = store.write(partial(EntityWriter.gone, key=key))
                 noted = said("，已记下", ", noted") if gone else ""
                 plain(said(f"{key}：TMDB 没有", f"{key}: TMDB does not have it") + noted)
                 well = False

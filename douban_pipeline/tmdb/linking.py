@@ -86,7 +86,7 @@ def link_videos(
                 break
             continue
         failures = 0
-        services.store.run(lambda connection, match=match: links.keep(connection, match))  # type: ignore[misc]
+        services.store.run(partial(links.keep, match=match))
         report.states[match.state] += 1
         if on_video is not None:
             on_video(match)

@@ -75,9 +75,7 @@ def note_changes(services: TmdbServices, client: TmdbClient, day: date) -> dict[
     found = {}
     for entity in EntityType:
         ids = set(client.changed_ids(entity, day, day))
-        marked = services.store.run(
-            lambda connection, entity=entity, ids=ids: due.mark_changed(connection, entity, ids, end)  # type: ignore[misc]
-        )
+        marked = services.store.run(partial(due.mark_changed, entity=entity, ids=ids, at=end))
         found[entity] = (len(ids), marked)
     return found
 
@@ -173,15 +171,13 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
     """
     store, report, failures = services.store, TranslationReport(), 0
     for entity in EntityType:
-        rows = store.run(lambda connection, entity=entity: due.unsplit(connection, entity, most))  # type: ignore[misc]
+        rows = store.run(partial(due.unsplit, entity=entity, most=most))
         for tmdb_id, body, fetched_at in rows:
             key = EntityKey(entity, tmdb_id)
-            store.write(lambda writer, key=key, body=body, at=fetched_at: writer.translations(key, body, at))  # type: ignore[misc]
+            store.write(partial(EntityWriter.translations, key=key, body=body, fetched_at=fetched_at))
         report.split += len(rows)
     for entity in EntityType if client is not None else ():
-        keys = store.run(
-            lambda connection, entity=entity: due.untranslated(connection, entity, most - report.asked)  # type: ignore[misc]
-        )
+        keys = store.run(partial(due.untranslated, entity=entity, most=most - report.asked))
         random.shuffle(keys)  # see `refresh`
         for key in keys:
             assert client is not None

@@ -99,7 +99,8 @@ def revisit_window(services: Services, source: str, since: str, until: str, revi
             problems.append(f"{name}: {error}")
         else:
             problems += [] if moments[-1] else [f"{name}: 请填写时间"]
-    if len(moments) == 2 and None not in moments and moments[0] >= moments[1]:  # type: ignore[operator]
+    given = [moment for moment in moments if moment is not None]
+    if len(given) == 2 and given[0] >= given[1]:
         problems.append("until: 必须晚于 since")
     if problems:
         raise GateChangeError(problems)

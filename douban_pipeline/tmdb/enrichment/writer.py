@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -147,7 +148,7 @@ class Writer:
                     continue
                 if job is None:
                     return
-                self._run_logged(lambda job=job: self._persist(job, runner))  # type: ignore[misc]
+                self._run_logged(partial(self._persist, job, runner))
                 # Under steady load the queue is never empty: with each job one of those on the disk is written.
                 self._run_logged(lambda: self._replay(runner, 1))
 

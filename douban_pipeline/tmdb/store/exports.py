@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -60,8 +61,7 @@ def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[b
         waiting = ahead.submit(read)
         while (piece := waiting.result()) is not None:
             waiting = ahead.submit(read)
-            rows = piece.rows
-            new = store.run(lambda connection, rows=rows: _merge(connection, entity, rows))  # type: ignore[misc]
+            new = store.run(partial(_merge, entity=entity, rows=piece.rows))
             report.new += new
             report.known += piece.readable - new
             report.unreadable += piece.unreadable

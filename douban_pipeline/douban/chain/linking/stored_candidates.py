@@ -21,8 +21,6 @@ from douban_pipeline.douban.store.verdict_facts import subject_of
 from douban_pipeline.matching import Subject
 
 _SERIAL = "tv"
-_PASSING = {"rating": None, "votes": None}
-"""Facts that change with every answer, and that no verdict depends on but to order equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,8 @@ def _says_else(services: Services, connection: Connection, current: RowMapping, 
 
 
 def _lasting(subject: Subject) -> Subject:
-    return replace(subject, **_PASSING)  # type: ignore[arg-type]
+    """Return a subject without what changes with every answer, and orders only equal candidates."""
+    return replace(subject, rating=None, votes=None)
 
 
 def _found(verdict: RowMapping, rows: Sequence[RowMapping], answers: Mapping[int, int]) -> FoundCandidates:

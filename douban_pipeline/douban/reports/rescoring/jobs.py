@@ -100,12 +100,12 @@ def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
         "title_floor": config.title_floor,
         "year_gap": config.year_gap,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     points = {item.name: getattr(config, f"weight_{item.name}") for item in dataclasses.fields(Weights)}
     return Profile(
         config.profile or in_force.name,
         dataclasses.replace(in_force.weights, **{name: value for name, value in points.items() if value is not None}),
-        dataclasses.replace(in_force.thresholds, **given),  # type: ignore[arg-type]
+        dataclasses.replace(in_force.thresholds, **given),
     )
 
 
