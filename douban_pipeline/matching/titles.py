@@ -54,6 +54,8 @@ _SUBTITLE = 2
 
 _MAYBE_MARK = re.compile(r"第|part|pt\b|vol|cour|season|series|s\d", re.IGNORECASE)
 """Beginning of a mark that states a season or part."""
+_LONGEST_MARK = 100
+"""Letters of a text that states a season or part alone; the time to read one grows with their square."""
 
 _FIRST_BRACKET = re.compile(r"^[\[【][^\]】]*[\]】]\s*(?=\S)")
 
@@ -292,7 +294,7 @@ def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
 def lone_mark(text: str) -> ParsedTitle | None:
     """Return the season or part of a text that states nothing else: Part 2, 第2クール, 第二季; None for a name."""
     written = simplify(narrow(text)).strip()
-    if _MAYBE_MARK.match(written) is None:
+    if len(written) > _LONGEST_MARK or _MAYBE_MARK.match(written) is None:
         return None
     state = Strip(written, may_vanish=True).run()
     if normalise(state.rest) or state.number is None or state.number_kind not in ("season", "part"):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.matching import cache_key, clean_title, normalise, parse_title, readings
 from douban_pipeline.matching.numerals import numeral
+from douban_pipeline.matching.titles import lone_mark
 
 # raw, base, number, kind of the number, editions, year
 CASES: list[tuple[str, str, int | None, str | None, set[str], int | None]] = [
@@ -322,3 +323,8 @@ def test_junk_neither_hides_nor_invents_a_number(name, number, junk):
     assert parse_title(name + tail).number is None
     seasoned = parse_title(f"{name} 第{number}季{tail}")
     assert (seasoned.base, seasoned.number) == (name, number)
+
+
+def test_a_text_that_is_too_long_for_a_mark_is_not_read_as_one():
+    assert lone_mark("第二季 " * 5) is not None
+    assert lone_mark("第二季 " * 500) is None
