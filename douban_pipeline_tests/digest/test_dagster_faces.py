@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pytest
 
 from douban_pipeline.digest.definitions import build_defs
 from douban_pipeline.digest.resources import POOL_LIMITS
 from douban_pipeline.digest.store.tables import notification_log
-from douban_pipeline_tests.digest.stage import DAY, SLOTS, Stage, moment, stage
-
-
-@pytest.fixture
-def at(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as opened:
-        yield opened
+from douban_pipeline_tests.digest.stage import DAY, SLOTS, Stage, moment
 
 
 def repository(at: Stage) -> dg.RepositoryDefinition:

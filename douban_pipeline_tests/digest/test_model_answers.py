@@ -1,0 +1,141 @@
+"""What the model is asked in a slot and may answer: faults, odd answers, no money, and what hostile articles ask of it."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from douban_pipeline.demo.completions import FAULTS
+from douban_pipeline.digest.store.tables import daily_report
+from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
+from douban_pipeline_tests.digest.hostile import HOSTILE
+from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
+
+BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded")
+
+
+def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(tmp_path: Path) -> None:
+    with stage(tmp_path, at="22:00", slot_minutes=1, worker_concurrency=1) as at:
+        for number in range(3):
+            at.publish(number, 70, hours_ago=number + 1)
+        at.server.model.faults = deque(["", "throttled"])
+        at.server.model.retry_after = "120"
+        ended = at.run("22:00")
+        assert (len(at.analyses()), ended.status) == (1, SlotStatus.SUCCESS)
+        assert "时间已用完" in ended.error
+        assert at.rows(daily_report)[0]["state"] == "good"
+
+
+def test_the_model_is_given_the_day_in_brief_and_its_numbers_are_ours(at: Stage) -> None:
+    for number in range(5):
+        at.publish(number, 70 + number)
+    at.run("22:00")
+    [told] = [request["messages"][1]["content"] for request in at.server.model.seen if "analyses" in str(request)]
+    data = json.loads(told.split("\n")[1])
+    assert data["date"] == str(DAY)
+    assert [row["score"] for row in data["analyses"]] == [74, 73, 72, 71, 70]
+    assert data["analyses"][0].keys() == {
+        *("analysis_id", "title", "mp_name", "published_at", "score", "has_opportunity", "top_type", "summary"),
+        *("analysis_url", "opportunities_brief"),
+    }
+    assert data["analyses"][0]["analysis_url"].startswith("https://digest.example/analysis/")
+    digest = at.rows(daily_report)[0]["digest_json"]
+    assert len(digest["top_opportunities"]) == 3
+    assert digest["stats"] == {"analyses": 5, "opportunities": 5, "failures": 0, "best_score": 74}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_fault_is_followed_by_the_plan_s_retries(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque([fault, fault, fault])
+    assert [each.score for each in at.run("07:00").findings] == [70]
+    assert len(at.server.model.seen) == 4
+    assert at.analyses()[0]["calls"] == 4
+    users = [request["messages"][1]["content"] for request in at.server.model.seen]
+    assert users[0] == users[1]
+    assert "务必只输出 JSON" in users[2]
+    assert "缺少的字段补空值" in users[3]
+    assert all(len(request["messages"]) == 2 for request in at.server.model.seen)
+
+
+@pytest.mark.parametrize("fault", ["fenced", "out_of_range", "kept_alive"])
+def test_an_odd_answer_is_an_answer(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque([fault])
+    at.run("07:00")
+    assert at.analyses()[0]["score"] == (100 if fault == "out_of_range" else 70)
+    assert len(at.server.model.seen) == 1
+
+
+def test_a_throttled_call_waits_as_asked_and_counts(at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.faults = deque(["throttled"])
+    at.server.model.retry_after = "30"
+    begun = moment("07:00")
+    at.run("07:00")
+    assert (at.clock.at - begun).total_seconds() >= 30
+    assert at.slot("07:00")["counters"]["throttled"] == 1
+    assert len(at.analyses()) == 1
+
+
+@pytest.mark.parametrize("fault", ["unpaid", "bad_key"])
+def test_no_money_and_a_wrong_key_end_the_slot_s_calls_and_alert(fault: str, at: Stage) -> None:
+    for number in range(6):
+        at.publish(number, 70)
+    at.server.model.always = fault
+    ended = at.run("07:00")
+    assert ended.status is SlotStatus.FAILED
+    assert len(at.server.model.seen) <= 2  # those that were under way
+    assert at.messages("alert")[0]["title"] == "【告警】07:00 需要处理"
+    assert {row["analyzed_status"] for row in at.items().values()} == {AnalysedStatus.WAITING}
+    # The gate opens by hand, or with the next day.
+    at.server.model.always = ""
+    at.run("07:00", day=DAY + timedelta(days=1))
+    assert len(at.analyses()) == 6
+
+
+@pytest.mark.parametrize("fault", ["bad_request", "invalid"])
+def test_what_the_service_will_not_take_is_not_asked_twice(fault: str, at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.always = fault
+    at.run("07:00")
+    assert len(at.server.model.seen) == 1
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.FAILED
+
+
+def test_what_failed_is_tried_in_the_next_slots_and_given_up(at: Stage) -> None:
+    at.publish(1, 70)
+    at.server.model.always = "broken"
+    for slot in ("07:00", "12:00", "14:00"):
+        assert at.run(slot).status is SlotStatus.FAILED
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.GIVEN_UP
+    at.server.model.always = ""
+    assert at.run("18:00").status is SlotStatus.SUCCESS
+    assert not at.analyses()
+    at.run("22:00")
+    assert at.messages("report")[0]["body"].startswith("分析 0 篇，机会 0 条，失败 1 篇")
+
+
+def test_hostile_articles_push_nothing_even_past_a_gullible_model(at: Stage) -> None:
+    at.server.model.obeys = True
+    for number, text in enumerate(HOSTILE):
+        at.publish(number, 0, html=None, description="", hours_ago=number + 1)
+        at.werss.articles[-1].html = f"<p>普通报道 {number}。</p><p>{text.replace('<', '&lt;')}</p>"
+    ended = at.run("07:00")
+    assert len(ended.findings) >= 15  # the model fell for them
+    assert (ended.pushable, ended.messages) == (0, 0)
+    assert all(row["suspicions"] for row in at.analyses())
+    at.publish(99, 61)
+    assert at.run("12:00").messages == 1
+    assert at.messages()[0]["title"] == "【机会提醒】12:00 发现 1 条（最高分 61）"
+    at.run("22:00")
+    assert len(at.rows(daily_report)[0]["digest_json"]["suspicious"]) == len(HOSTILE)
+
+
+def test_every_fault_of_the_stand_in_is_looked_at() -> None:
+    asked = {*BROKEN, "fenced", "out_of_range", "kept_alive", "throttled", "unpaid", "bad_key", "bad_request"}
+    assert set(FAULTS) - asked == {"hanging", "retired", "invalid"}
