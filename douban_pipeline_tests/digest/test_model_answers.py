@@ -1,4 +1,4 @@
-"""What the model is asked in a slot and may answer: faults, odd answers, no money, and what hostile articles ask of it."""
+"""What the model is asked in a slot and may answer: faults, odd answers, no money, what hostile articles ask of it."""
 
 from __future__ import annotations
 
