@@ -66,6 +66,7 @@ QUICK = (
     "douban/writes",
     "matching",
     "test_project.py",
+    "test_project_pages.py",
 )
 """Folders and modules of the mark `quick`: rules, storage on SQLite, and whether the definitions load."""
 NOT_QUICK = (

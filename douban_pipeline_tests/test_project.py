@@ -1,57 +1,28 @@
-"""What stands around the package: the top level, the commands, the pins, and what the READMEs say about them."""
+"""What stands around the package: the top level, the pins, the commands, and what is shipped."""
 
 from __future__ import annotations
 
 import ast
 import fnmatch
-import itertools
 import os
 import re
-import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
-import typer.main
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from douban_pipeline import __version__
-from douban_pipeline.comments.definitions import build_defs as build_comments
-from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.core.ui.language import Language
-from douban_pipeline.demo.sample import load_videos
-from douban_pipeline.digest.definitions import build_defs as build_digest
-from douban_pipeline.digest.settings import DigestSettings
-from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings
-from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.feeds.definitions import build_defs as build_feeds
-from douban_pipeline.feeds.settings import FeedsSettings
-from douban_pipeline.ops.cli import app
-from douban_pipeline.tmdb.definitions import build_defs as build_tmdb
-from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.conftest import NOT_QUICK, QUICK, SERVERS, TESTS, is_quick
-from douban_pipeline_tests.harness import screenshots
+from douban_pipeline_tests.documents import targets, text_of
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
-from douban_pipeline_tests.harness.reference import SETTINGS_PAGES, documented_settings, settings_page
+from douban_pipeline_tests.harness.reference import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[1]
-VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
-"""How the variables of settings look."""
-READMES = ("README.md", "README.zh-CN.md")
-DOCS = ("try", "architecture", "operate", "feeds", "digest", "comments", "tmdb", "review", "develop")
-PAGES = [
-    READMES,
-    ("SECURITY.md", "SECURITY.zh-CN.md"),
-    *((f"docs/{page}.md", f"docs/{page}.zh-CN.md") for page in DOCS),
-]
-"""Pages that exist in English and in Chinese."""
 TOP_LEVEL = {
     "douban_pipeline",
     "douban_pipeline_tests",
@@ -78,54 +49,6 @@ BOUNDS = {
     "dagster-postgres": ">=0.29,<0.30",
     "sqlalchemy": ">=2.0,<2.1",
 }
-
-
-def text_of(path: str) -> str:
-    return (PROJECT / path).read_text(encoding="utf-8")
-
-
-@pytest.fixture(params=READMES)
-def readme(request: pytest.FixtureRequest) -> str:
-    return text_of(request.param)
-
-
-@pytest.fixture(params=[0, 1], ids=["English", "Chinese"])
-def manual(request: pytest.FixtureRequest) -> str:
-    """The README and the pages of docs, in one language."""
-    return "\n".join(text_of(page[request.param]) for page in PAGES)
-
-
-def fences(markdown: str) -> list[tuple[str, str]]:
-    """Return the fenced blocks as language and text; those within a list lose its indentation."""
-    found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", markdown, re.DOTALL | re.MULTILINE)
-    return [(language, re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)) for indent, language, body in found]
-
-
-def fenced(markdown: str, language: str) -> list[str]:
-    return [body for found, body in fences(markdown) if found == language]
-
-
-def outline(markdown: str) -> list[str]:
-    prose = re.sub(r"^ *```.*?^ *```$", "", markdown, flags=re.DOTALL | re.MULTILINE)
-    return re.findall(r"^#+(?= )", prose, re.MULTILINE)
-
-
-def rows_of(markdown: str, first_cell: str) -> list[list[str]]:
-    """Return the table rows whose first cell, which is code, matches ``first_cell``; code marks dropped from it."""
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", markdown, re.M)]
-    return [row for row in rows if re.fullmatch(rf"`{first_cell}`.*", row[0])]
-
-
-def code_in(markdown: str) -> list[str]:
-    return re.findall(r"`([^`\n]+)`", markdown) + [
-        line for language, body in fences(markdown) if language == "sh" for line in body.splitlines()
-    ]
-
-
-def targets() -> set[str]:
-    phony = re.search(r"^\.PHONY: (.*)$", text_of("Makefile"), re.MULTILINE)
-    assert phony is not None
-    return set(phony.group(1).split())
 
 
 # --- the top level ----------------------------------------------------------------------------------------------------
@@ -234,35 +157,6 @@ def test_every_target_has_a_recipe_and_a_line_of_help():
 
 
 @pytest.mark.parametrize(
-    "pages", [(".ci/run",), *([*languages, "CONTRIBUTING.md"] for languages in zip(*PAGES, strict=True))]
-)
-def test_every_make_command_that_is_named_exists(pages: Sequence[str]):
-    texts = [text_of(path) if path == ".ci/run" else "\n".join(code_in(text_of(path))) for path in pages]
-    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(texts)))
-    assert {"install", "demo", "test", "lint", "validate"} <= named <= targets()
-
-
-@pytest.mark.parametrize(
-    "path", [*itertools.chain(*PAGES), "CONTRIBUTING.md", "deploy/README.md", "deploy/README.zh-CN.md"]
-)
-def test_links_lead_to_what_is_there(path: str):
-    text = text_of(path)
-    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", text):
-        page = (PROJECT / path).parent / target if target else PROJECT / path
-        assert page.exists(), f"{path} links to {target}"
-        if anchor:
-            headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-            anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-            assert anchor[1:] in anchors, f"{path} links to {target}{anchor}"
-
-
-def test_every_command_of_ours_that_is_named_exists(manual: str):
-    commands = set(typer.main.get_command(app).commands)
-    named = set(re.findall(r"douban-pipeline ([a-z]+(?:-[a-z]+)*)", "\n".join(code_in(manual))))
-    assert {"setup", "settings"} <= named <= commands
-
-
-@pytest.mark.parametrize(
     ("interpreter", "said"),
     [("old", "Python 3.11 or newer is needed"), ("missing", "is not there")],
 )
@@ -319,7 +213,7 @@ def test_the_quick_tests_are_rules_and_storage_without_any_server():
         assert (TESTS / place).exists(), place
     quick = {path for path in TESTS.rglob("test_*.py") if is_quick(path)}
     packages = {path.relative_to(TESTS).parts[0] for path in quick}
-    assert packages == {"cms", "core", "douban", "matching", "test_project.py"}
+    assert packages == {"cms", "core", "douban", "matching", "test_project.py", "test_project_pages.py"}
     assert TESTS / "douban" / "test_definitions.py" in quick
     assert not any(path.parts[-2] in ("reports", "review", "undo") for path in quick)
     rules = TESTS / "matching" / "test_titles.py"
@@ -344,65 +238,6 @@ def test_what_is_no_module_is_shipped_with_the_package():
     assert present == shipped
 
 
-# --- the READMEs ------------------------------------------------------------------------------------------------------
-
-
-def test_pictures_are_small_and_all_shown(readme: str):
-    shown = set(re.findall(r"\(docs/images/([a-z]+\.jpg)\)", readme))
-    pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
-    assert shown == pictures.keys() == {f"{name}.jpg" for name in screenshots.PAGES}
-    assert max(pictures.values()) <= screenshots.MOST_BYTES
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page[0])
-def test_both_languages_have_the_same_sections_and_blocks(page: tuple[str, str]):
-    english, chinese = (text_of(path) for path in page)
-    assert outline(english) == outline(chinese)
-    assert [language for language, _ in fences(english)] == [language for language, _ in fences(chinese)]
-    for language in ("sql", "yaml", "sh"):
-        commands = [
-            [
-                shlex.split(line, comments=language == "sh")
-                for body in fenced(text, language)
-                for line in body.split("\n")
-            ]
-            for text in (english, chinese)
-        ]
-        assert commands[0] == commands[1]
-    numbers = [re.findall(r"\d+", body) for text in (english, chinese) for body in fenced(text, "text")[:1]]
-    assert numbers[: len(numbers) // 2] == numbers[len(numbers) // 2 :]
-
-
-@pytest.mark.parametrize(("language", "path"), SETTINGS_PAGES.items())
-def test_the_settings_tables_are_those_of_the_code(language: Language, path: str):
-    """`make reference` writes them; in Chinese, what a setting means is written by hand."""
-    assert text_of(path) == settings_page(text_of(path), language)
-    documented = [row[0].strip("`") for row in rows_of(text_of(path), VARIABLE)]
-    assert documented == [name for name, _ in documented_settings()]
-
-
-def test_the_policies_table_is_the_defaults(manual: str):
-    policies: dict[str, str] = {}
-    for row in rows_of(manual, "vod_[a-z_]+"):
-        policies |= {column.strip(" `"): row[1].strip("`") for column in row[0].split(",")}
-    policies.pop("vod_douban_id")
-    assert policies == DEFAULT_FIELD_POLICIES
-
-
-def test_the_tables_are_all_there(manual: str):
-    named = {row[0].strip("`") for row in rows_of(manual, "mac_douban_[a-z_]+")}
-    assert named == {table.name for table in own_tables("mac_").metadata.sorted_tables}
-
-
-def test_the_servers_table_is_what_the_tests_use(manual: str):
-    rows = rows_of_any(manual, "DOUBAN_TEST_[A-Z]+_URL")
-    assert rows == list(SERVERS.values())
-
-
-def rows_of_any(markdown: str, variable: str) -> list[tuple[str, str]]:
-    return re.findall(rf"\| `({variable})` \| `([^`]+)` \|", markdown)
-
-
 def test_the_environment_file_is_accepted():
     lines = text_of("deploy/env.example").splitlines()
     given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
@@ -411,33 +246,3 @@ def test_the_environment_file_is_accepted():
     settings = GivenSettings(**ours)
     assert settings.dry_run
     assert settings.included_type_ids == {6}
-
-
-def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
-    repository = build_defs(settings=GivenSettings()).get_repository_def()
-    names = {key.to_user_string() for key in repository.assets_defs_by_key} | set(repository.job_names)
-    names |= {sensor.name for sensor in repository.sensor_defs}
-    for others in (
-        build_feeds(settings=FeedsSettings(_env_file=None)),
-        build_digest(settings=DigestSettings(_env_file=None)),
-        build_tmdb(settings=TmdbSettings(_env_file=None)),
-        build_comments(settings=CommentsSettings(_env_file=None)),
-    ):
-        location = others.get_repository_def()
-        names |= {key.to_user_string() for key in location.assets_defs_by_key} | set(location.job_names)
-        names |= {sensor.name for sensor in location.sensor_defs}
-    named = {code for code in code_in(manual) if code in names}
-    assert named >= {
-        *("due_videos", "search_candidates", "scored_matches", "synced_fields", "review_queue"),
-        *("douban_chain", "record_decisions", "revert_changes", "due_videos_sensor"),
-    }
-    looks_like_one = re.compile(
-        r"[a-z]+_(library|sensor|decisions|changes|queue|chain|matches|candidates|videos|fields)"
-    )
-    assert {code for code in code_in(manual) if looks_like_one.fullmatch(code)} <= names
-    executed = {line.rsplit(" ", 1)[-1] for line in code_in(manual) if line.startswith(".venv/bin/dagster job execute")}
-    assert executed == {"initialise_library"} <= names
-
-
-def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):
-    assert str(len(load_videos())) in readme

@@ -28,14 +28,10 @@ from douban_pipeline_tests.deploy.files import (
     text_of,
     unit,
 )
+from douban_pipeline_tests.documents import fences, outline
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 GUIDES = ("README.md", "README.zh-CN.md")
-FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
-
-
-def fences(markdown: str) -> list[tuple[str, str]]:
-    return [(language, body) for _, language, body in FENCE.findall(markdown)]
 
 
 def variables_of(*paths: str) -> set[str]:
@@ -188,7 +184,7 @@ def test_the_image_is_made_of_what_is_there_and_of_no_more():
 
 def test_both_guides_have_the_same_sections_and_commands():
     english, chinese = (text_of(path) for path in GUIDES)
-    outlines = [re.findall(r"^#+(?= )", FENCE.sub("", text), re.MULTILINE) for text in (english, chinese)]
+    outlines = [outline(text) for text in (english, chinese)]
     assert outlines[0] == outlines[1]
 
     def commands(text: str) -> list[tuple[str, str]]:
