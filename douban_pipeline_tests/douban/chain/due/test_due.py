@@ -1,4 +1,4 @@
-"""What is due is found by index, taken on once, and only if it is to be worked on."""
+"""What is due is taken on once, and only if it is to be worked on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.deciding.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
-from douban_pipeline.douban.chain.due.due_videos import DueVideo, DueVideos, Scope
-from douban_pipeline.douban.chain.due.shard_work import ShardDue, ShardWork
+from douban_pipeline.douban.chain.due.due_videos import DueVideo, Scope
+from douban_pipeline.douban.chain.due.shard_work import ShardDue
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY, NewTask
+from douban_pipeline_tests.douban.chain.due.taking import due_of, take, taken, work_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import days_ago, dead_owner
 
@@ -27,26 +27,6 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def library(shared_library):
     return shared_library.renewed()
-
-
-def due_of(library):
-    return DueVideos(library.engine, library.tables, library.settings, library.clock)
-
-
-def work_of(library):
-    return ShardWork(library.engine, library.tables, library.settings, library.clock)
-
-
-FIRST_SHARDS = range(8)
-"""Those of the videos that most tests have; a shard takes its time, whether it has any or not."""
-
-
-def take(library, shards=FIRST_SHARDS, scope=Scope.due, limit=50, run_id="run"):
-    return due_of(library).take(library.queue(run_id), shards, scope=scope, limit=limit, run_id=run_id)
-
-
-def taken(library, **given):
-    return [video.vod_id for video in take(library, **given).taken]
 
 
 def decide(library, vod_id, state="pending"):
@@ -358,67 +338,3 @@ def test_a_backfill_goes_round(library):
             library.set_state(vod_id, douban_last_sync_at=library.clock.now())
     assert sorted(rounds) == [1 + 64 * n for n in range(6)]
     assert taken(library, shards=[1], scope=Scope.everything, limit=2) == rounds[:2]
-
-
-@contextmanager
-def statements(engine):
-    """Collect what is sent to the database, with its parameters."""
-    sent = []
-
-    def note(_connection, _cursor, statement, parameters, _context, _many):
-        sent.append((statement, parameters))
-
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
-
-
-@pytest.fixture(params=[50, 2], ids=["few are due", "half are due"])
-def large(request, shared_library):
-    """Five thousand videos of which some are due, and a queue with a history."""
-    every = request.param
-    library = shared_library.renewed(excluded_type_ids={24})
-    library.add_states(
-        *(
-            {
-                "vod_id": vod_id,
-                "type_id": 24 if vod_id % 10 == 0 else 6,
-                "douban_next_sync_at": START + (-HOUR if vod_id % every == 0 or vod_id % 50 == 7 else vod_id * HOUR),
-                "douban_review_status": "CONFIRMED" if vod_id % 3 else "NOT_FOUND",
-            }
-            for vod_id in range(1, 5001)
-        )
-    )
-    if library.mysql:
-        library.query("ANALYZE TABLE mac_douban_video")
-    return library
-
-
-def test_nothing_is_found_by_reading_the_whole_library(large):
-    due = due_of(large)
-    with statements(large.engine) as sent:
-        assert len(work_of(large).overview()) > 20
-        found = [take(large, shards=[shard]).taken for shard in (1, 7, 14)]
-        assert any(found)
-        due.drop_out_of_scope(large.queue())
-    seen = 0
-    for statement, parameters in sent:
-        if statement.split()[0] not in ("SELECT", "UPDATE") or "mac_douban_video" not in statement:
-            continue
-        with reading(large.engine) as connection:
-            if large.mysql:
-                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
-                steps = [dict(row) for row in plan if row["table"] == "mac_douban_video"]
-                for step in steps:
-                    assert step["key"], (statement, step)
-                    assert step["type"] not in ("ALL", "index"), (statement, step)
-                    # "4 (2%)" where MariaDB filters rows by a second index first.
-                    assert int(str(step["rows"]).split()[0]) < 1000, (statement, step)
-            else:
-                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()
-                steps = [row["detail"] for row in plan if "mac_douban_video" in row["detail"]]
-                assert all(" USING " in step for step in steps), (statement, steps)
-        seen += len(steps)
-    assert seen >= 8
