@@ -110,3 +110,8 @@ def stage(home: Path, channels: dict[str, Channel], url: str = "", **values: Any
 def hourly(count: int, until: float = START) -> list[float]:
     """Times an hour apart, the last one at ``until``."""
     return [until - HOUR * back for back in range(count - 1, -1, -1)]
+
+
+def channels(**given: Channel) -> dict[str, Channel]:
+    """Channels by name, as `stage` wants them."""
+    return given

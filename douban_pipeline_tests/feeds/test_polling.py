@@ -25,11 +25,7 @@ from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import entries
 from douban_pipeline.feeds.store.tables import entry, newcomer, snapshot, stats
 from douban_pipeline.feeds.types import Entry, PollOutcome
-from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, given_settings, hourly, stage
-
-
-def channels(**given: Channel) -> dict[str, Channel]:
-    return given
+from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, channels, given_settings, hourly, stage
 
 
 def test_sources_of_every_kind_give_their_entries(tmp_path: Path) -> None:
@@ -164,17 +160,6 @@ def test_an_answer_that_cannot_be_stored_is_its_source_s_failure_alone(
         assert (len(at.entries(bad)), len(at.entries(good))) == (0, 3)
 
 
-def test_other_options_are_applied_to_an_answer_that_did_not_change(tmp_path: Path) -> None:
-    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
-        [news] = at.follow("news")
-        at.poll()
-        at.follow("news", cadence="P4")
-        at.poll()
-        # What people change may need the whole answer: they do not get a 304 for it.
-        assert [each.status for each in at.server.seen] == [200, 200]
-        assert at.stats(news)["check_count"] == 2
-
-
 def test_a_request_may_take_longer_than_the_lease_that_is_set(tmp_path: Path) -> None:
     ticks = iter(range(1000))
     given = {"lease_seconds": 30, "request_timeout_seconds": 60.0}
@@ -208,51 +193,6 @@ def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(tmp_path: Path) 
         row = at.stats(other)
         assert (row["check_count"], row["fail_count"], row["lease_until"]) == (0, 0, 0)
         assert row["next_due_at"] > at.clock.at
-
-
-def test_a_feed_that_moved_for_good_is_followed_there(tmp_path: Path) -> None:
-    given = {"new": Channel("rss", hourly(3)), "old": Channel("rss", []), "twin": Channel("rss", [])}
-    with stage(tmp_path, given) as at:
-        target = at.server.url("new")
-        given["old"] = Channel("rss", [], fault=f"moved {target}")
-        given["twin"] = Channel("rss", [], fault=f"moved {target}")
-        [old] = at.follow("old")
-        at.poll()
-        assert at.source(old)["url"] == target
-        assert len(at.entries(old)) == 3
-        [twin] = at.follow("twin")
-        at.poll()
-        assert at.source(twin)["state"] == "duplicate"
-        assert at.poll().polled == 0
-
-
-def test_private_addresses_are_refused_also_behind_redirects_and_names(tmp_path: Path) -> None:
-    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
-        [news] = at.follow("news")
-        strict = open_services(given_settings(tmp_path, allow_private=False), at.clock)
-        report = Poller(strict, seconds=60).run()
-        assert report.problems == {"private address refused": 1}
-        assert not at.server.seen
-        assert at.stats(news)["error_kind"] == "private address refused"
-        with pytest.raises(following.ProblemsError, match="内网"):
-            following.follow(strict, [SourceRequest(url="http://[::1]/feed")], dry_run=True)
-        strict.close()
-
-
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "https://", "http://u:p@a.com/", "x"])
-def test_addresses_that_are_none_are_refused(tmp_path: Path, url: str) -> None:
-    with stage(tmp_path, {}) as at, pytest.raises(following.ProblemsError):
-        following.follow(at.services, [SourceRequest(url=url)], dry_run=True)
-
-
-def test_two_sources_with_one_address_are_one(tmp_path: Path) -> None:
-    with stage(tmp_path, channels(news=Channel("rss", hourly(3)))) as at:
-        url = at.server.url("news")
-        report = following.follow(at.services, [SourceRequest(url=url), SourceRequest(url=url)], dry_run=False)
-        assert len(report.added) == 1
-        again = following.follow(at.services, [SourceRequest(url=url, cadence="P4")], dry_run=False)
-        assert (len(again.added), len(again.edited)) == (0, 1)
-        assert at.source(report.added[0].source_id)["manual_cadence"] == "P4"
 
 
 def test_a_manual_cadence_holds_until_three_publications_are_known(tmp_path: Path) -> None:
