@@ -38,8 +38,26 @@ def year_note(video: Video, subject: Subject, title: TitleMatch) -> str:
     return f"本地 {mine} / 豆瓣 {subject.year or '、'.join(map(str, sorted(subject.release_years)))}"
 
 
-def find(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> tuple[Code, ...]:
-    """Return the codes of a candidate's conflicts, possible rejects first.
+class Codes(NamedTuple):
+    """Codes of a candidate's conflicts.
+
+    Attributes:
+        every: All of them, possible rejects first.
+        rejects: Those that reject the candidate.
+        softer: The others.
+    """
+
+    every: tuple[Code, ...]
+    rejects: tuple[Code, ...]
+    softer: tuple[Code, ...]
+
+
+NO_CODES = Codes((), (), ())
+"""No conflict."""
+
+
+def find(video: Video, subject: Subject, found: Fields, title_floor: float, year_gap: int) -> Codes:
+    """Return the codes of a candidate's conflicts.
 
     Args:
         video: The local video.
@@ -60,6 +78,7 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
         codes.append(Code.REGION_CONFLICT)
     if found.director is False:
         codes.append(Code.DIRECTOR_CONFLICT)
+    hard = len(codes)
     if title.numbers is Numbers.CONFLICT:
         codes.append(Code.SEASON_CONFLICT)
     elif title.numbers is Numbers.ONE_SIDED:
@@ -80,11 +99,18 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
     mine, theirs = _animated(video, subject, found)
     if mine is not None and theirs is not None and mine is not theirs:
         codes.append(Code.MEDIUM_CONFLICT)
-    if min(found.cast.left, found.cast.right) >= 3 and found.cast.agree is False:
+    if found.cast.left >= 3 and found.cast.right >= 3 and found.cast.agree is False:
         codes.append(Code.ACTORS_DISJOINT)
     if found.length.far:
         codes.append(Code.LENGTH_CONFLICT)
-    return tuple(codes)
+    if not codes:
+        return NO_CODES
+    every = tuple(codes)
+    rejects, softer = every[:hard], every[hard:]
+    if found.kind is False and not takes_out(Code.KIND_CONFLICT, found):
+        rejects = tuple(code for code in rejects if code is not Code.KIND_CONFLICT)
+        softer = (Code.KIND_CONFLICT, *softer)
+    return Codes(every, rejects, softer)
 
 
 def takes_out(code: Code, found: Fields) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from douban_pipeline.matching.facts import Subject, Video
@@ -46,30 +47,56 @@ class Form(NamedTuple):
     equal_only: bool = False
 
 
-class TitleForms(NamedTuple):
-    """All names of one work.
+@dataclass(eq=False)
+class TitleForms:
+    """All names of one work. What only names in common lead to is computed on access: most works have none.
 
     Attributes:
         title: The likeliest reading of its title.
         forms: Every reading of every name, titles before aliases.
         by_text: The forms by text; of equal texts the first.
-        measured: The forms that are compared for similarity, without equal texts.
-        bases: Names without their numbers.
-        claimed: Numbers of the work: its title's, else those its other names give to the same name.
-        editions: Distinct editions that any name states.
-        own: Names in a script of its own, by script.
-        aside: Editions beside a main work (specials, halves) that only the original title states.
+        measured: The forms that are compared for similarity, by text.
+        texts: The texts of ``measured``.
+        by_original: The readings of the original title, none if it is the title.
+        by_alias: The readings of each alias.
     """
 
     title: ParsedTitle
     forms: tuple[Form, ...]
     by_text: dict[str, Form]
     measured: tuple[Form, ...]
-    bases: frozenset[str]
-    claimed: frozenset[int]
-    editions: frozenset[str]
-    own: dict[str, tuple[str, ...]]
-    aside: frozenset[str]
+    texts: tuple[str, ...]
+    by_original: tuple[ParsedTitle, ...]
+    by_alias: tuple[tuple[ParsedTitle, ...], ...]
+
+    @cached_property
+    def bases(self) -> frozenset[str]:
+        """Names without their numbers."""
+        return frozenset([each.base for each in self._parsed])
+
+    @cached_property
+    def claimed(self) -> frozenset[int]:
+        """Numbers of the work: its title's, else those its other names give to the same name."""
+        return _claimed(self.title, self.by_original, self.by_alias)
+
+    @cached_property
+    def editions(self) -> frozenset[str]:
+        """Distinct editions that any name states."""
+        return frozenset().union(*[each.distinct_editions for each in self._parsed if each.editions])
+
+    @cached_property
+    def own(self) -> dict[str, tuple[str, ...]]:
+        """Names in a script of its own, by script."""
+        return _own(self._parsed)
+
+    @cached_property
+    def aside(self) -> frozenset[str]:
+        """Editions beside a main work (specials, halves) that only the original title states."""
+        return self.by_original[0].distinct_editions & ASIDE if self.by_original else frozenset()
+
+    @cached_property
+    def _parsed(self) -> Collection[ParsedTitle]:
+        return {id(form.parsed): form.parsed for form in self.forms}.values()
 
 
 def names_of(work: Video | Subject) -> TitleForms:
@@ -89,40 +116,41 @@ def _names_of_video(title: str, aliases: tuple[str, ...]) -> TitleForms:
 @lru_cache(maxsize=32768)
 def _names(title: str, original: str, aliases: tuple[str, ...], marks: tuple[str, ...]) -> TitleForms:
     by_title = _with_marks(readings(title), marks) if marks else readings(title)
-    found = list(_expand(by_title, is_alias=False))
+    found: list[Form] = []
+    for reading in by_title:
+        _expand(reading, found, is_alias=False)
     by_original: tuple[ParsedTitle, ...] = ()
     if original and normalise(original) != normalise(title):
         by_original = readings(original)
-        writing = script(original)
+        writing, of_title = script(original), script(title)
         # 赛德克·巴莱(下)：彩虹桥 has the original 賽德克·巴萊: in the same script, the shorter name is no title.
-        found += _expand(by_original, is_alias=writing == script(title) == "han")
-        if writing == "latin" and script(title) != "latin":
+        for reading in by_original:
+            _expand(reading, found, is_alias=writing == of_title == "han")
+        if writing == "latin" and of_title != "latin":
             found.append(_joined(by_title[0], by_original[0]))
-    by_alias = [alias_readings(alias) for alias in aliases]
+    by_alias = tuple([alias_readings(alias) for alias in aliases])
     for each in by_alias:
-        found += _expand(each, is_alias=True)
-    unique: dict[tuple[str, bool, bool], Form] = {}
+        for reading in each:
+            _expand(reading, found, is_alias=True)
+    forms: list[Form] = []
     by_text: dict[str, Form] = {}
     measured: dict[str, Form] = {}
+    rare = set()
     for form in found:
         text, _, _, soft_year, equal_only = form
-        unique.setdefault((text, soft_year is not None, equal_only), form)
+        if soft_year is None and not equal_only:
+            if text in measured:
+                continue
+            measured[text] = form
+        elif (kind := (text, soft_year is not None, equal_only)) in rare:
+            continue
+        else:
+            rare.add(kind)
+        forms.append(form)
         if soft_year is None:
             by_text.setdefault(text, form)
-            if not equal_only:
-                measured.setdefault(text, form)
-    forms = tuple(unique.values())
-    parsed = {id(form.parsed): form.parsed for form in forms}.values()
     return TitleForms(
-        by_title[0],
-        forms,
-        by_text,
-        tuple(measured.values()),
-        bases=frozenset([each.base for each in parsed]),
-        claimed=_claimed(by_title[0], by_original, by_alias),
-        editions=frozenset().union(*[each.distinct_editions for each in parsed if each.editions]),
-        own=_own(parsed),
-        aside=by_original[0].distinct_editions & ASIDE if by_original else frozenset(),
+        by_title[0], tuple(forms), by_text, tuple(measured.values()), tuple(measured), by_original, by_alias
     )
 
 
@@ -141,29 +169,32 @@ def _with_marks(found: tuple[ParsedTitle, ...], marks: Iterable[str]) -> tuple[P
     return found
 
 
-def _expand(parsed: Iterable[ParsedTitle], *, is_alias: bool) -> Iterator[Form]:
-    for reading in parsed:
-        if not reading.base:
-            continue
-        soft = reading.year if reading.number_kind == "year" and reading.number is None else None
-        form = reading.form
-        yield Form(form, reading, is_alias, soft)
-        if reading.subtitled or (reading.number == 1 and reading.number_kind in ("season", "part")):
-            # The first of several often has no number on the other side, nor does one with a subtitle. Numbers are
-            # compared separately.
-            yield Form(reading.base, reading, is_alias, soft)
-        if len(reading.base) >= _PARTICLE_MAY_GO and "之" in reading.base[1:-1]:
-            # 福五鼠之三十六计 is 福五鼠三十六计; after a number the particle is already removed.
-            yield Form(form.replace("之", ""), reading, is_alias, soft)
-        for written in _otherwise(reading.base) if "的" in reading.base or "和" in reading.base else ():
-            yield Form(reading._replace(base=written).form, reading, is_alias, soft, equal_only=True)
-        if (counted := with_digits(reading.name)) != reading.name:
-            # 表错七日情 is 表错7日情, Twelve Years a Slave is 12 Years a Slave.
-            digits = normalise(counted)
-            yield Form(digits if reading.number is None else f"{digits}#{reading.number}", reading, is_alias, soft)
-        if reading.name.isascii() and (article := _ARTICLE.match(reading.name)):
-            bare = normalise(reading.name[article.end() :])
-            yield Form(bare if reading.number is None else f"{bare}#{reading.number}", reading, is_alias, soft)
+def _expand(reading: ParsedTitle, found: list[Form], *, is_alias: bool) -> None:
+    """Add the forms of a reading to those that are ``found``."""
+    base, number, kind = reading.base, reading.number, reading.number_kind
+    if not base:
+        return
+    soft = reading.year if kind == "year" and number is None else None
+    form = base if number is None else reading.form
+    found.append(Form(form, reading, is_alias, soft))
+    if reading.subtitled or (number == 1 and kind in ("season", "part")):
+        # The first of several often has no number on the other side, nor does one with a subtitle. Numbers are
+        # compared separately.
+        found.append(Form(base, reading, is_alias, soft))
+    name = reading.name
+    if len(base) >= _PARTICLE_MAY_GO and "之" in base[1:-1]:
+        # 福五鼠之三十六计 is 福五鼠三十六计; after a number the particle is already removed.
+        found.append(Form(form.replace("之", ""), reading, is_alias, soft))
+    if "的" in base or "和" in base:
+        for written in _otherwise(base):
+            found.append(Form(reading._replace(base=written).form, reading, is_alias, soft, equal_only=True))
+    if (counted := with_digits(name)) != name:
+        # 表错七日情 is 表错7日情, Twelve Years a Slave is 12 Years a Slave.
+        digits = normalise(counted)
+        found.append(Form(digits if number is None else f"{digits}#{number}", reading, is_alias, soft))
+    if name.isascii() and (article := _ARTICLE.match(name)):
+        bare = normalise(name[article.end() :])
+        found.append(Form(bare if number is None else f"{bare}#{number}", reading, is_alias, soft))
 
 
 def _otherwise(base: str) -> Iterator[str]:

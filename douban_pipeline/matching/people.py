@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from douban_pipeline.matching.phonetics import SAME_SOUND, sounds_alike
+from douban_pipeline.matching.ratios import ratios
 from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script
 
 SAME = 0.8
@@ -31,6 +32,7 @@ _MOST_HEARD = 12  # most pairs of names; among more, some sound alike by chance
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")
 _ROLE = re.compile(r"\s*[(（\[【].*$|\s*饰\s.*$|\s+as\s.*$")
+_INITIALS = re.compile(r"[A-Za-z]+")
 _MAYBE_ROLE = re.compile(r"\(|\[|【|饰 | as ")
 
 
@@ -81,8 +83,10 @@ class _Name(NamedTuple):
 def _spellings(name: str) -> tuple[_Name, ...]:
     """Return the spellings in one entry: 白井悠介 Yusuke Shirai has two."""
     letters = name.replace("·", "")
-    if is_settled(letters):
-        parts = tuple(part for part in name.split("·") if part)
+    if is_settled(letters) or is_settled(_INITIALS.sub("", letters)):
+        # 杰克·万斯, 保罗·A·佩里
+        letters, name = letters.lower(), name.lower()
+        parts = tuple([part for part in name.split("·") if part])
         parts = (letters,) if len(parts) == len(letters) else parts
         return (_Name(letters, "han", parts, letters, len(parts) > 1 or len(letters) >= _LONG),)
     text = narrow(name)
@@ -115,6 +119,18 @@ def _alike(a: _Name, b: _Name, ratio: float) -> float:
     return SAME if sum(ends) / 2 >= 0.78 and ratio < SAME else ratio
 
 
+class _Varying(NamedTuple):
+    """Transliterated spellings in one script: they may be spelt differently elsewhere.
+
+    Attributes:
+        letters: The letters of each spelling.
+        spelt: The spellings with their entries.
+    """
+
+    letters: list[str]
+    spelt: list[tuple[_Name, str]]
+
+
 class _People(NamedTuple):
     """A list of people, each once.
 
@@ -123,7 +139,7 @@ class _People(NamedTuple):
         keys: The keys of each entry's spellings.
         by_key: Entries by the key of each spelling.
         by_end: Entries of several parts by their first and last part.
-        varying: Transliterated spellings with their entries: they may be spelt differently elsewhere.
+        varying: Transliterated spellings by script.
         scripts: The scripts of the names.
         transliterated: Whether all names are transliterated.
     """
@@ -132,7 +148,7 @@ class _People(NamedTuple):
     keys: tuple[tuple[str, ...], ...]
     by_key: dict[str, str]
     by_end: dict[str, str]
-    varying: tuple[tuple[_Name, str], ...]
+    varying: dict[str, _Varying]
     scripts: frozenset[str]
     transliterated: bool
 
@@ -146,20 +162,30 @@ def _people(names: tuple[str, ...]) -> _People:
     if is_settled("".join(unique)) and all(unique) and max(map(len, unique)) < _LONG:
         # Plain Chinese names, as on most lists: each has one spelling, which is its key.
         return _People(
-            unique, tuple(zip(unique, strict=True)), dict(zip(unique, unique, strict=True)), {}, (), _CHINESE, False
+            unique, tuple(zip(unique, strict=True)), dict(zip(unique, unique, strict=True)), {}, {}, _CHINESE, False
         )
-    spellings = [_spellings(name) for name in unique]
-    spelt = [(each, name) for name, some in zip(unique, spellings, strict=True) for each in some]
-    varying = tuple(pair for pair in spelt if pair[0].transliterated)
-    return _People(
-        names=unique,
-        keys=tuple(tuple(each.key for each in some) for some in spellings),
-        by_key={spelling.key: name for spelling, name in reversed(spelt)},
-        by_end={spelling.parts[end]: name for spelling, name in varying for end in (0, -1) if len(spelling.parts) > 1},
-        varying=varying,
-        scripts=frozenset(spelling.script for spelling, _ in spelt),
-        transliterated=len(varying) == len(spelt),
-    )
+    keys: list[tuple[str, ...]] = []
+    by_key: dict[str, str] = {}
+    by_end: dict[str, str] = {}
+    varying: dict[str, _Varying] = {}
+    scripts: set[str] = set()
+    plain = False
+    for name in unique:
+        spellings = _spellings(name)
+        keys.append(tuple([each.key for each in spellings]))
+        for spelling in spellings:
+            by_key.setdefault(spelling.key, name)
+            scripts.add(spelling.script)
+            if not spelling.transliterated:
+                plain = True
+                continue
+            if len(spelling.parts) > 1:
+                by_end[spelling.parts[0]] = by_end[spelling.parts[-1]] = name
+            if (found := varying.get(spelling.script)) is None:
+                found = varying[spelling.script] = _Varying([], [])
+            found.letters.append(spelling.folded)
+            found.spelt.append((spelling, name))
+    return _People(unique, tuple(keys), by_key, by_end, varying, frozenset(scripts), not plain)
 
 
 _NOBODY = Overlap(0, 0, 0, 0, True)
@@ -226,25 +252,37 @@ def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, s
     best = (0.0, "")
     for mine in _spellings(name):
         # 科波拉 may be 弗朗西斯·福特·科波拉, and vice versa.
-        ends = mine.parts[:: len(mine.parts) - 1] if len(mine.parts) > 1 else ()
-        likely = [people.by_end.get(mine.folded), *(people.by_key.get(end) for end in ends)]
-        if best[0] < MAYBE:
-            best = next(((MAYBE, other) for other in likely if other is not None and other in free), best)
-        if not mine.transliterated:
+        if best[0] < MAYBE and (likely := _same_end(mine, people, free)):
+            best = (MAYBE, likely)
+        varying = people.varying.get(mine.script) if mine.transliterated else None
+        if varying is None:
             continue
-        for theirs, other in people.varying:
-            if theirs.script != mine.script:
-                continue
-            ratio = fuzz.ratio(mine.folded, theirs.folded, score_cutoff=_UNLIKE)
-            if ratio and other in free and (value := _alike(mine, theirs, ratio / 100)) > best[0]:
+        for place, ratio in ratios(mine.folded, varying.letters, _UNLIKE):
+            theirs, other = varying.spelt[place]
+            if other in free and (value := _alike(mine, theirs, ratio / 100)) > best[0]:
                 best = (value, other)
     return best
+
+
+def _same_end(mine: _Name, people: _People, free: Container[str]) -> str:
+    """Return the person of ``people`` who has only the first or last part of a name, or of whose name it is one."""
+    other = people.by_end.get(mine.folded)
+    if other is not None and other in free:
+        return other
+    if len(mine.parts) > 1:
+        for end in (mine.parts[0], mine.parts[-1]):
+            other = people.by_key.get(end)
+            if other is not None and other in free:
+                return other
+    return ""
 
 
 def _comparable(people: _People, others: _People) -> int:
     """Return how many people have a name in a script that any of the others uses."""
     if people.scripts <= others.scripts:
         return len(people.names)
+    if people.scripts.isdisjoint(others.scripts):
+        return 0
     return sum(any(each.script in others.scripts for each in _spellings(name)) for name in people.names)
 
 

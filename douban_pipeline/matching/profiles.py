@@ -76,15 +76,17 @@ class Profile:
         return tuple(item if _counts(item) else item._replace(weight=0.0) for item in comparison.items)
 
 
+_TIE_BREAK = ITEMS.index(TIE_BREAK)
+
+
 def _share_earned(comparison: Comparison, without: str = "") -> float:
     """Return the earned share of the points of compared fields, in per cent; a rating is no evidence."""
     earned = possible = 0.0
-    compared = zip(ITEMS, comparison.outcomes, comparison.points, comparison.most, strict=True)
-    for name, outcome, points, most in compared:
-        # Same condition as `_counts`; written out for speed, since this runs for every candidate.
-        if (points or outcome is not ItemOutcome.UNKNOWN) and name != TIE_BREAK and name != without:
+    # Same condition as `_counts`; written out for speed, since this runs for every candidate.
+    for place, points in enumerate(comparison.points[:_TIE_BREAK]):
+        if (points or comparison.outcomes[place] is not ItemOutcome.UNKNOWN) and ITEMS[place] != without:
             earned += points
-            possible += most
+            possible += comparison.most[place]
     return round(100 * earned / max(ENOUGH, possible), 2)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS, Code
-from douban_pipeline.matching.conflicts import Finding, find, finding_of, takes_out, versus, year_note
+from douban_pipeline.matching.conflicts import Finding, find, finding_of, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
@@ -263,23 +263,14 @@ def compare(
         _simple(_rated(subject), weights.tie_break),
         strict=True,
     )
-    codes = find(video, subject, found, thresholds.title_floor, thresholds.year_gap)
-    rejects = tuple(code for code in codes if takes_out(code, found)) if codes else ()
-    return Comparison(
-        video=video,
-        subject=subject,
-        fields=found,
-        outcomes=outcomes,
-        points=points,
-        most=weights.each,
-        codes=codes,
-        rejects=rejects,
-        conflicts=tuple(code for code in codes if code not in rejects) if rejects else codes,
-    )
+    codes, rejects, conflicts = find(video, subject, found, thresholds.title_floor, thresholds.year_gap)
+    return Comparison(video, subject, found, outcomes, points, weights.each, codes, rejects, conflicts)
 
 
 _Earned = tuple[ItemOutcome, float]
 """Outcome of an item, and the points it earns."""
+
+_NOTHING: _Earned = (ItemOutcome.UNKNOWN, 0.0)
 
 
 def _simple(agree: bool | None, weight: float) -> _Earned:
@@ -298,7 +289,7 @@ def _title(title: TitleMatch, weight: float, thresholds: Thresholds) -> _Earned:
 
 def _year(gap: YearGap | None, weight: float, thresholds: Thresholds) -> _Earned:
     if gap is None:
-        return ItemOutcome.UNKNOWN, 0.0
+        return _NOTHING
     share = _YEAR_SHARE.get(gap.gap, 0.0)
     if not gap.own:
         # A match with one release of an older or newer work earns the fewest points and is no evidence.
@@ -311,7 +302,7 @@ def _year(gap: YearGap | None, weight: float, thresholds: Thresholds) -> _Earned
 def _actors(video: Video, subject: Subject, cast: people.Overlap, weight: float) -> _Earned:
     comparable = min(cast.left, cast.right)
     if not comparable:
-        return ItemOutcome.UNKNOWN, 0.0
+        return _NOTHING
     # Lists are truncated at different lengths: two common names are as good as ten, one is not.
     points = weight * (1.0 if cast.matched >= _SAME_PEOPLE else cast.matched / min(3, comparable))
     if cast.matched >= min(2, len(video.actors), len(subject.actors)):
@@ -322,7 +313,7 @@ def _actors(video: Video, subject: Subject, cast: people.Overlap, weight: float)
 def _genre(found: Fields, weight: float) -> _Earned:
     mine, theirs = found.genres
     if not mine or not theirs:
-        return ItemOutcome.UNKNOWN, 0.0
+        return _NOTHING
     common = len(mine & theirs)
     return _OUTCOMES[common > 0], weight * common / min(len(mine), len(theirs))
 

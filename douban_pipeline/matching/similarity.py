@@ -12,6 +12,7 @@ from rapidfuzz import fuzz
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, TitleForms, names_of
+from douban_pipeline.matching.ratios import ratios
 from douban_pipeline.matching.text import normalise, script
 
 NEAR_EXACT = 0.95
@@ -118,13 +119,16 @@ def similarity(a: str, b: str, at_least: float = 0.0) -> float:
     A mix of edit ratio, Jaccard of character pairs and containment, never below the plain ratio. Digits must be equal:
     forms with different digits, or of which one merely contains the other, stay below :data:`NEAR_EXACT`.
     """
-    if a == b:
+    ratio = 1.0 if a == b else fuzz.ratio(a, b, score_cutoff=100 * _HOPELESS) / 100
+    return _mixed(a, b, ratio, at_least) if ratio else 0.0
+
+
+def _mixed(a: str, b: str, ratio: float, at_least: float) -> float:
+    """Return the similarity of two forms, given their edit ratio, 0 to 1."""
+    if ratio == 1.0:
         return 1.0
-    # The result is at most 0.6 * ratio + 0.4: forms that cannot reach ``at_least`` are skipped early.
-    bound = (at_least - 0.4) / 0.6
-    ratio = fuzz.ratio(a, b, score_cutoff=100 * bound if bound > _HOPELESS else 100 * _HOPELESS) / 100
-    if not ratio:
-        return 0.0
+    if 0.6 * ratio + 0.4 < at_least:
+        return 0.0  # It cannot be more than that.
     contained = min(len(a), len(b)) >= 2 and (a in b or b in a)
     pairs_a, pairs_b = _bigrams(a), _bigrams(b)
     shared = len(pairs_a & pairs_b)
@@ -227,6 +231,12 @@ def _originals_differ(left: TitleForms, right: TitleForms) -> bool:
     return bool(pairs) and not any(a in b or b in a or fuzz.ratio(a, b) >= _UNLIKE for a, b in pairs)
 
 
+def _measurable(form: Form, names: TitleForms) -> list[tuple[Form, float]]:
+    """Return the names of the other side that are not hopelessly different, in order, with their edit ratio."""
+    found = ratios(form.text, names.texts, 100 * _HOPELESS)
+    return [(names.measured[place], ratio / 100) for place, ratio in found] if found else []
+
+
 def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> tuple[float, Form, Form]:
     """Return the most similar pair of names; of equals the one with fewer aliases, then the first.
 
@@ -252,8 +262,8 @@ def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> 
     for mine in left.forms:
         if mine.equal_only or not admitted(mine):
             continue
-        for theirs in right.measured:
-            value = similarity(mine.text, theirs.text, best[0])
+        for theirs, ratio in _measurable(mine, right):
+            value = _mixed(mine.text, theirs.text, ratio, best[0])
             rank = -(mine.is_alias + theirs.is_alias)
             if (value, rank) > best[:2]:
                 best = (value, rank, mine, theirs)
@@ -318,9 +328,9 @@ def _with_a_title(left: TitleForms, right: TitleForms) -> float:
     """Return the similarity of the names over pairs with at most one alias."""
     return max(
         (
-            similarity(mine.text, theirs.text)
+            _mixed(mine.text, theirs.text, ratio, 0.0)
             for mine in left.forms
-            for theirs in right.measured
+            for theirs, ratio in _measurable(mine, right)
             if not ((mine.is_alias and theirs.is_alias) or mine.equal_only)
         ),
         default=0.0,
