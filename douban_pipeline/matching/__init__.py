@@ -1,9 +1,9 @@
 """Matching: pure rules that find the Douban subject of a local video. No I/O, no clock, no Dagster.
 
 ``titles`` parses titles; ``similarity``, ``people``, ``kinds`` and ``fields`` compare names and fields; ``scoring``
-gives points; ``verdicts`` decides, and the acceptance gate (``acceptance``) can only make the verdict stricter.
-``guard`` repeats the rules of a confirmation on plain values, for checks and for the write path. ``hits`` selects the
-search hits that are worth a request, ``queries`` builds the search queries.
+gives points; ``ranking`` orders the candidates; ``verdicts`` decides, and the acceptance gate (``acceptance``) can only
+make the verdict stricter. ``guard`` repeats the rules of a confirmation on plain values, for checks and for the write
+path. ``hits`` selects the search hits that are worth a request, ``queries`` builds the search queries.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from douban_pipeline.matching.guard import violations
 from douban_pipeline.matching.hits import Likeness, ends_search, likeness, may_match_too
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline.matching.queries import search_queries, suggest_queries
+from douban_pipeline.matching.ranking import Candidate, rank
 from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome, Thresholds, Weights, compare
 from douban_pipeline.matching.text import normalise
 from douban_pipeline.matching.titles import ParsedTitle, cache_key, clean_title, parse_title, readings
-from douban_pipeline.matching.verdicts import Candidate, Status, Verdict, judge, rank
+from douban_pipeline.matching.verdicts import Status, Verdict, judge
 
 RULE_VERSION = "rules-9"
 """Version of the matching rules, stored with every verdict and every write.

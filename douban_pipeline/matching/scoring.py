@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS, Code
-from douban_pipeline.matching.conflicts import Finding, find, finding_of, versus, year_note
+from douban_pipeline.matching.conflicts import Codes, Finding, find, finding_of, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
@@ -120,29 +120,70 @@ class Item(NamedTuple):
 
 @dataclass
 class Comparison:
-    """Comparison of a video and a subject. Made for every candidate, so rarely used values are computed on access.
+    """Comparison of a video and a subject: names and years. Everything else is compared when it is first asked for.
+
+    Most candidates of a search have another name altogether, which mostly decides. A candidate that is stored or shown
+    is compared in full by that.
 
     Attributes:
         video: The local video.
         subject: The subject.
-        fields: Their fields, compared.
-        outcomes: Outcome of each item, in the order of :class:`Weights`.
-        points: Points that each item earns by evidence.
-        most: Points that each item could earn.
-        codes: All conflicts of the candidate, possible rejects first.
-        rejects: Codes of hard rejects.
-        conflicts: Codes of softer conflicts.
+        title: The names that matched best.
+        year: Distance in years, None when unknown.
+        weights: Most points of each item.
+        thresholds: Thresholds of the conflicts.
     """
 
     video: Video
     subject: Subject
-    fields: Fields
-    outcomes: tuple[ItemOutcome, ...]
-    points: tuple[float, ...]
-    most: tuple[float, ...]
-    codes: tuple[Code, ...]
-    rejects: tuple[Code, ...]
-    conflicts: tuple[Code, ...]
+    title: TitleMatch
+    year: YearGap | None
+    weights: Weights
+    thresholds: Thresholds
+
+    @cached_property
+    def fields(self) -> Fields:
+        """Their fields, compared."""
+        return compare_fields(self.video, self.subject, self.title, self.year)
+
+    @cached_property
+    def results(self) -> tuple[tuple[ItemOutcome, ...], tuple[float, ...]]:
+        """Outcomes of all items, and their points."""
+        return _results(self)
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return find(self.video, self.subject, self.fields, self.thresholds.title_floor, self.thresholds.year_gap)
+
+    @property
+    def outcomes(self) -> tuple[ItemOutcome, ...]:
+        """Outcome of each item, in the order of :class:`Weights`."""
+        return self.results[0]
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        """Points that each item earns by evidence."""
+        return self.results[1]
+
+    @property
+    def most(self) -> tuple[float, ...]:
+        """Points that each item could earn."""
+        return self.weights.each
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """All conflicts of the candidate, possible rejects first."""
+        return self._codes.every
+
+    @property
+    def rejects(self) -> tuple[Code, ...]:
+        """Codes of hard rejects."""
+        return self._codes.rejects
+
+    @property
+    def conflicts(self) -> tuple[Code, ...]:
+        """Codes of softer conflicts."""
+        return self._codes.softer
 
     @property
     def earned(self) -> float:
@@ -161,19 +202,9 @@ class Comparison:
         return tuple(finding_of(code, self.video, self.subject, self.fields) for code in self.codes)
 
     @property
-    def title(self) -> TitleMatch:
-        """The names that matched best."""
-        return self.fields.title
-
-    @property
     def kind(self) -> bool | None:
         """Whether the kinds agree; None is unknown."""
         return self.fields.kind
-
-    @property
-    def year(self) -> YearGap | None:
-        """Distance in years, None when unknown."""
-        return self.fields.year
 
     @cached_property
     def plan_points(self) -> tuple[float, ...]:
@@ -202,7 +233,12 @@ class Comparison:
     @property
     def excluded(self) -> bool:
         """Whether there are `exclusions`."""
-        return bool(self.rejects) or Code.KIND_CONFLICT in self.conflicts
+        return self.other_name or bool(self.rejects) or Code.KIND_CONFLICT in self.conflicts
+
+    @property
+    def other_name(self) -> bool:
+        """Whether the names are too far apart, which rejects the candidate."""
+        return self.title.similarity < self.thresholds.title_floor
 
     @property
     def exact_year(self) -> bool:
@@ -248,13 +284,17 @@ def compare(
     weights: Weights = DEFAULT_WEIGHTS,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> Comparison:
-    """Compare a video with one subject, field by field."""
+    """Compare a video with one subject."""
     title = match_titles(video, subject)
     gap = year_gap(local_years(video, title), subject.year, subject.release_years)
-    found = compare_fields(video, subject, title, gap)
+    return Comparison(video, subject, title, gap, weights, thresholds)
+
+
+def _results(this: Comparison) -> tuple[tuple[ItemOutcome, ...], tuple[float, ...]]:
+    video, subject, found, weights = this.video, this.subject, this.fields, this.weights
     outcomes, points = zip(
-        _title(title, weights.title, thresholds),
-        _year(gap, weights.year, thresholds),
+        _title(found.title, weights.title, this.thresholds),
+        _year(found.year, weights.year, this.thresholds),
         _simple(found.region.agree, weights.region),
         _simple(found.director, weights.director),
         _actors(video, subject, found.cast, weights.actors),
@@ -263,8 +303,7 @@ def compare(
         _simple(_rated(subject), weights.tie_break),
         strict=True,
     )
-    codes, rejects, conflicts = find(video, subject, found, thresholds.title_floor, thresholds.year_gap)
-    return Comparison(video, subject, found, outcomes, points, weights.each, codes, rejects, conflicts)
+    return outcomes, points
 
 
 _Earned = tuple[ItemOutcome, float]

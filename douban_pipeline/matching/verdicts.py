@@ -15,9 +15,9 @@ from douban_pipeline.matching.case import Case
 from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
+from douban_pipeline.matching.ranking import Candidate, Ranking, people_speak, rank
 from douban_pipeline.matching.rivals import has_relatives, is_live, rules_out
-from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome, Thresholds, compare
-from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.scoring import Comparison, ItemOutcome, Thresholds
 from douban_pipeline.matching.strata import strata_of
 
 
@@ -28,44 +28,6 @@ class Status(enum.StrEnum):
     REVIEW = "REVIEW"
     NOT_FOUND = "NOT_FOUND"
     UNDECIDED = "UNDECIDED"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A subject with its comparison and rank.
-
-    Attributes:
-        subject: The subject.
-        comparison: Its comparison with the video.
-        rank: 1 is the best; rejected ones come after the others, unless they are near and no other is.
-        score: Score in the profile.
-        profile: Profile that decides.
-        near: Whether it is rejected, but would be worth a review without its conflict.
-    """
-
-    subject: Subject
-    comparison: Comparison
-    rank: int
-    score: float
-    profile: Profile
-    near: bool = False
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """Items of the score with the profile's points; computed on each access, since few are displayed."""
-        return self.profile.items(self.comparison)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stored form of the candidate."""
-        return {
-            "rank": self.rank,
-            "douban_id": self.subject.douban_id,
-            "title": self.subject.title,
-            "year": self.subject.year,
-            "score": self.score,
-            "items": [item.to_json() for item in self.items],
-            **self.comparison.to_json(),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +47,7 @@ class Verdict:
     """
 
     status: Status
-    candidates: tuple[Candidate, ...]
+    candidates: Ranking
     douban_id: int | None
     score: float | None
     lead: float | None
@@ -112,80 +74,6 @@ class Verdict:
             "strata": list(self.strata),
             "candidates": [candidate.to_json() for candidate in self.candidates],
         }
-
-
-def rank(video: Video, subjects: Iterable[Subject], profile: Profile = PLAN) -> tuple[Candidate, ...]:
-    """Compare a video with every subject; return candidates, best first. A subject given twice counts once.
-
-    Rejected candidates follow the others; near ones come before all that need no review. Equal scores are ordered by
-    whether they are rated, number of ratings, conflicts, names, then id, so that the order never depends on the search
-    engine's.
-    """
-    unique = {subject.douban_id: subject for subject in reversed(list(subjects))}
-    compared = []
-    for subject in unique.values():
-        comparison = compare(video, subject, profile.weights, profile.thresholds)
-        score, near = profile.score(comparison), is_near(comparison, profile)
-        tier = _WORTH_A_LOOK if score >= profile.thresholds.review else _OTHER
-        if comparison.rejects:
-            tier = _NEAR if near else _REJECTED
-        order = (
-            tier,
-            -score,
-            -profile.points(comparison),
-            -comparison.points[-1],
-            -(subject.votes or 0),
-            len(comparison.conflicts),
-            -comparison.title.names,
-            -comparison.title.similarity,
-            subject.douban_id,
-        )
-        compared.append((order, subject, comparison, score, near))
-    compared.sort(key=lambda each: each[0])
-    return tuple(
-        Candidate(subject, comparison, place, score, profile, near)
-        for place, (_, subject, comparison, score, near) in enumerate(compared, start=1)
-    )
-
-
-_WORTH_A_LOOK, _NEAR, _OTHER, _REJECTED = range(4)
-
-_ITEM_OF: Mapping[str, str] = {
-    Code.YEAR_GAP: "year",
-    Code.REGION_CONFLICT: "region",
-    Code.DIRECTOR_CONFLICT: "director",
-}
-"""The item that a reject concerns; names and kinds have none, or none that could be unknown."""
-
-
-def is_near(comparison: Comparison, profile: Profile) -> bool:
-    """Return whether a rejected candidate is near: worth a review except for one conflict.
-
-    Its score must reach the review threshold when the field of its most serious conflict counts as unknown, and people
-    must agree or, under the same name, the year: many works share a name, and region or genre do not distinguish them.
-    A candidate with another title is near if people support it, because names are translated in many ways. A candidate
-    of another season or part is never near.
-    """
-    if not comparison.rejects or comparison.title.numbers is Numbers.CONFLICT:
-        return False
-    if Code.TITLE_TOO_FAR in comparison.rejects:
-        return len(comparison.rejects) == 1 and people_speak(comparison)
-    if not (comparison.people_agree or (comparison.title.near_exact and comparison.agrees("year"))):
-        return False
-    items = {_ITEM_OF[code] for code in comparison.rejects if code in _ITEM_OF}
-    scores = [profile.score(comparison), *(profile.score_without(comparison, item) for item in items)]
-    return max(scores) >= profile.thresholds.review
-
-
-SAME_CAST = 3
-"""Common actors that make two works with different names worth a review."""
-
-
-def people_speak(comparison: Comparison) -> bool:
-    """Return whether director and the work's own year agree, or three actors: enough for a review under any name."""
-    if comparison.agrees("director") and comparison.exact_year:
-        return True
-    return comparison.fields.cast.matched >= SAME_CAST
 
 
 def judge(
@@ -225,15 +113,15 @@ def judge(
     """
     thresholds = profile.thresholds
     ranked = rank(video, subjects, profile)
-    eligible = [candidate for candidate in ranked if not candidate.comparison.rejects]
+    eligible = ranked.eligible
     best = eligible[0] if eligible else None
     top = ranked[0] if ranked else None
     score = top.score if top else None
-    lead = _lead(eligible, ranked, profile) if top is best else None
+    lead = _lead(ranked, profile) if top is best else None
     case: Case | None = None
     strata: tuple[str, ...] = ()
     if top is not None:
-        others = [(other.subject, other.comparison) for other in ranked if other is not top]
+        others = [(other.subject, other) for other in ranked.comparisons if other is not top.comparison]
         linked_titles = (linked or {}).get(top.subject.douban_id, ())
         case = Case(
             video,
@@ -280,17 +168,17 @@ def judge(
     return verdict(Status.NOT_FOUND, [Code.BELOW_REVIEW])
 
 
-def _lead(eligible: Sequence[Candidate], ranked: Sequence[Candidate], profile: Profile) -> float | None:
+def _lead(ranked: Ranking, profile: Profile) -> float | None:
     """Return the points by which the best candidate leads the best other work; None without a rival.
 
     Other subjects are other works, with the same title or not: seasons, remakes, spin-offs. Rejected ones and those of
     another kind do not count, except those with the exact name and year: there a local field may be wrong, not the
     candidate. If the best candidate's original title is the video's, subjects with another one do not count.
     """
-    if not eligible:
+    if not ranked.eligible:
         return None
-    best = eligible[0].comparison
-    others = [other.comparison for other in ranked if other is not eligible[0]]
+    best = ranked.eligible[0].comparison
+    others = [other for other in ranked.comparisons if other is not best]
     rivals = [profile.points(other) for other in others if _rivals(other) and not rules_out(best, other)]
     return round(profile.points(best) - max(rivals), 2) if rivals else None
 

@@ -136,9 +136,9 @@ def test_more_agreement_never_lowers_a_score(match, name):
     video, (subject, *_) = match
     found = compare(video, subject)
     place = [item.name for item in found.items].index(name)
-    better = replace(
-        found,
-        outcomes=(*found.outcomes[:place], ItemOutcome.AGREE, *found.outcomes[place + 1 :]),
-        points=(*found.points[:place], found.most[place], *found.points[place + 1 :]),
+    better = replace(found)
+    better.results = (
+        (*found.outcomes[:place], ItemOutcome.AGREE, *found.outcomes[place + 1 :]),
+        (*found.points[:place], found.most[place], *found.points[place + 1 :]),
     )
     assert CALIBRATED.score(better) >= CALIBRATED.score(found) - 0.005
