@@ -96,6 +96,11 @@ class Ranking(Sequence[Candidate]):
         self._append(head)
         self.eligible = [each for each in self._ranked if not each.near]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ranking) and self._all() == other._all()
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __len__(self) -> int:
         return len(self.comparisons)
 
