@@ -192,12 +192,13 @@ def _sibling_nearer(case: Case) -> bool:
         return False
     base = parse_title(case.video.title).base
     for subject, rival in case.rivals:
-        if rival.year is None or not rival.year.own or rival.kind is False:
+        if rival.year is None or not rival.year.own or rival.year.gap > year.gap:
             continue
         numbered = rival.title.same_base and rival.title.numbers is Numbers.ONE_SIDED
         other = parse_title(subject.title).base
-        longer = contained(base, other) and base != other
-        if (numbered and rival.year.gap <= year.gap) or (longer and rival.year.gap < year.gap):
+        longer = contained(base, other) and base != other and rival.year.gap < year.gap
+        # The kind last: it is rarely known without a comparison in full.
+        if (numbered or longer) and rival.kind is not False:
             return True
     return False
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, wraps
+from typing import TypeVar
 
 from douban_pipeline.cms.numbers import minutes_of, year_of
 from douban_pipeline.cms.values import is_placeholder
@@ -81,11 +83,27 @@ def titles(value: object) -> tuple[str, ...]:
     return found if hidden == listed else tuple(title.replace(_HIDDEN_COMMA, ",") for title in found)
 
 
+_Value = TypeVar("_Value")
+
+
+def _once_a_text(read: Callable[[object], _Value]) -> Callable[[object], _Value]:
+    """Let a function remember what it read in a text: years, lengths and ratings come again and again."""
+    read_text = lru_cache(maxsize=4096)(read)
+
+    @wraps(read)
+    def found(value: object) -> _Value:
+        return read_text(value) if isinstance(value, str) else read(value)
+
+    return found
+
+
+@_once_a_text
 def year(value: object) -> int | None:
     """Return the first plausible year, see `cms.numbers.year_of`."""
     return year_of(clean(value))
 
 
+@_once_a_text
 def rating(value: object) -> float | None:
     """Return a rating above 0 and at most 10; None for a missing one."""
     match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)\s*分?", _ascii(value))
@@ -109,6 +127,7 @@ def count(value: object, most: int = 20_000) -> int | None:
     return number if 0 < number <= most else None
 
 
+@_once_a_text
 def minutes(value: object) -> int | None:
     """Return a running time in minutes, of several versions the first; see `cms.numbers.minutes_of`."""
     return minutes_of(clean(value))
