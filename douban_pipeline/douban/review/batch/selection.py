@@ -28,8 +28,8 @@ from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status,
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.store.videos import changed_since
-from douban_pipeline.douban.writes.change_log import undone_values
 from douban_pipeline.douban.writes.refusals import unlisted_refusal
+from douban_pipeline.douban.writes.reverted_changes import undone_values
 from douban_pipeline.matching import SENTENCES
 
 _STATE = (

@@ -21,7 +21,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.videos import state_rows
-from douban_pipeline.douban.writes.change_log import undone_values
+from douban_pipeline.douban.writes.reverted_changes import undone_values
 
 _SHOWN: Mapping[str, tuple[str, Callable[[SubjectRecord], Any]]] = {
     "vod_name": ("片名", lambda record: record.title),
