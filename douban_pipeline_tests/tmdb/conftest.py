@@ -1,4 +1,7 @@
-"""A store on a database of its own and a graph database, both emptied for each test; the service without either."""
+"""A store on a database of its own and a graph database, both emptied for each test; the service without either.
+
+The stand-in of the API is `server`, which a module may have answer what it tests.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,21 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.embedded import GraphAddress, embedded_graph
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.conftest import new_database
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import KEY
 from douban_pipeline_tests.tmdb.serving import FakeStore, service_of
 
 _TABLES = (
@@ -97,3 +104,21 @@ def service(
 ) -> Iterator[TMDBEnrichmentService]:
     with ExitStack() as stack:
         yield service_of(server, fake_store, spool, clock, stack)
+
+
+@pytest.fixture
+def settings(store_url: str, graph_address: GraphAddress, server: TmdbServer, tmp_path: Path) -> TmdbSettings:
+    """Settings of a code location whose store is empty, with a graph and the stand-in of the API."""
+    given: dict[str, Any] = {
+        "home": tmp_path,
+        "database_url": SecretStr(store_url),
+        "graph_uri": graph_address.uri,
+        "graph_user": graph_address.user,
+        "graph_password": SecretStr(graph_address.password),
+        "graph_database": graph_address.database,
+        "api_url": server.api_url,
+        "api_key": SecretStr(KEY),
+        "requests_per_second": 1000.0,
+        "request_timeout_seconds": 2.0,
+    }
+    return TmdbSettings(_env_file=None, **given)

@@ -12,6 +12,8 @@ from douban_pipeline.tmdb.types import EntityType
 
 RECORDED = Path(__file__).parent / "data" / "recorded.jsonl"
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
+KEY = "a-key"
+"""What the stand-in of the API may ask for."""
 
 
 def recorded() -> list[dict[str, Any]]:

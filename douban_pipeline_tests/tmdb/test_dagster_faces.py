@@ -16,25 +16,16 @@ from pydantic import SecretStr
 from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.definitions import build_defs
-from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
-from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
-from douban_pipeline_tests.harness.fixtures.library import build_library, video
 from douban_pipeline_tests.harness.fixtures.locations import add_run, location_origin
-from douban_pipeline_tests.tmdb.given import actor, answer, cast, crew, movie, show
+from douban_pipeline_tests.tmdb.given import KEY, actor, answer, cast, crew, movie, show
+from douban_pipeline_tests.tmdb.location import exchange, execute, metadata, run
 
 pytestmark = pytest.mark.postgres
 NOW = datetime.now(UTC)
-KEY = "a-key"
-
-
-def exchange(path: str, body: dict[str, Any], **query: str) -> dict[str, Any]:
-    return {"path": path, "query": query, "status": 200, "body": body}
-
 
 RECORDINGS = [
     exchange("/3/movie/1", movie(1, cast(5, "c1"), crew(6, "c2"), title="Renamed")),
@@ -53,44 +44,10 @@ def server() -> Iterator[TmdbServer]:
 
 
 @pytest.fixture
-def settings(store_url: str, graph_address: GraphAddress, server: TmdbServer, tmp_path: Path) -> TmdbSettings:
-    given: dict[str, Any] = {
-        "home": tmp_path,
-        "database_url": SecretStr(store_url),
-        "graph_uri": graph_address.uri,
-        "graph_user": graph_address.user,
-        "graph_password": SecretStr(graph_address.password),
-        "graph_database": graph_address.database,
-        "api_url": server.api_url,
-        "api_key": SecretStr(KEY),
-        "requests_per_second": 1000.0,
-        "request_timeout_seconds": 2.0,
-    }
-    return TmdbSettings(_env_file=None, **given)
-
-
-@pytest.fixture
 def services(settings: TmdbSettings) -> Iterator[TmdbServices]:
     opened = open_services(settings)
     yield opened
     opened.close()
-
-
-def run(
-    services: TmdbServices, instance: dg.DagsterInstance, job: str, day: str = "", **config: Any
-) -> dg.ExecuteInProcessResult:
-    defs = build_defs(settings=services.settings, resource_overrides={"services": services})
-    ops = {name: {"config": values} for name, values in config.items()}
-    partition = {"partition_key": day} if day else {}
-    found = defs.get_repository_def().get_job(job)
-    return found.execute_in_process(
-        instance=instance, raise_on_error=False, run_config={"ops": ops} if ops else {}, **partition
-    )
-
-
-def metadata(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    [event] = result.get_asset_materialization_events()
-    return {name: value.value for name, value in event.materialization.metadata.items()}
 
 
 def pruned(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
@@ -100,12 +57,6 @@ def pruned(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
 
 def outcome(result: dg.ExecuteInProcessResult) -> dict[str, bool]:
     return {each.check_name: each.passed for each in result.get_asset_check_evaluations()}
-
-
-def execute(store: PostgresTmdbStore, statement: str) -> list[tuple[Any, ...]]:
-    with store.transaction() as connection:
-        cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
 
 
 def test_a_change_at_tmdb_arrives_in_the_graph(
@@ -327,83 +278,6 @@ def test_everything_is_described_and_belongs_to_the_system(settings: TmdbSetting
             assert job.tags["system"] == "tmdb", name
     for each in (*repository.sensor_defs, *repository.schedule_defs):
         assert each.description, each.name
-
-
-# --- the library's videos ---------------------------------------------------------------------------------------------
-
-
-def detail(tmdb_id: int, title: str, year: int, **more: Any) -> dict[str, Any]:
-    named = {"title": title, "original_title": title, "release_date": f"{year}-05-01", "runtime": 100}
-    directed = [{"id": tmdb_id + 100, "name": f"{title}导演", "job": "Director", "credit_id": f"d{tmdb_id}"}]
-    played = [{"id": tmdb_id + 200, "name": f"{title}主演", "character": "他", "credit_id": f"a{tmdb_id}"}]
-    people = {"credits": {"cast": played, "crew": directed}}
-    return {"id": tmdb_id, **named, "genres": [{"id": 18, "name": "剧情"}], "popularity": 3.0, **people, **more}
-
-
-LIBRARY = [detail(11, "远方的灯塔", 2015), detail(12, "夜航船", 1999), detail(13, "夜航船", 2019)]
-
-
-@pytest.fixture
-def with_library(settings: TmdbSettings, tmp_path: Path) -> Iterator[TmdbServices]:
-    url = f"sqlite:///{tmp_path / 'cms.sqlite'}"
-    lighthouse = {"vod_director": "远方的灯塔导演", "vod_actor": "远方的灯塔主演", "vod_year": "2015"}
-    videos = [
-        video(1, vod_name="远方的灯塔 HD国语", type_id=6, **lighthouse),
-        video(2, vod_name="夜航船", type_id=6, vod_year="", vod_director="", vod_actor=""),
-        video(3, vod_name="没有人拍过的片子", type_id=6, vod_year="2020"),
-    ]
-    server = TmdbServer([exchange(f"/3/movie/{each['id']}", each) for each in LIBRARY], key=KEY)
-    with build_library(url, videos), server:
-        given = {"library_url": SecretStr(url), "api_url": server.api_url}
-        opened = open_services(settings.model_copy(update=given))
-        yield opened
-        opened.close()
-
-
-def test_videos_are_linked_by_the_gate_and_doubt_goes_to_a_person(
-    with_library: TmdbServices, instance: dg.DagsterInstance
-) -> None:
-    services, store = with_library, with_library.store
-    states = "SELECT vod_id, state FROM tmdb.vod_match ORDER BY 1"
-    found = metadata(run(services, instance, "match_tmdb_videos"))
-    assert execute(store, states) == [(1, "confirmed"), (2, "review"), (3, "none")]
-    assert (found["confirmed_now"], found["review_now"], found["none_now"]) == (1, 1, 1)
-    assert "movie/12" in found["doubtful"]
-    assert "movie/13" in found["doubtful"]
-    links = "SELECT vod_id, media_type, tmdb_id, state FROM tmdb.vod_link ORDER BY 1"
-    assert execute(store, links)[0] == (1, "movie", 11, "confirmed")
-    assert execute(store, "SELECT count(*) FROM tmdb.movies WHERE data_state = 'full'") == [(3,)]
-
-    again = metadata(run(services, instance, "match_tmdb_videos"))
-    assert again["confirmed_now"] + again["review_now"] + again["none_now"] == 0, "looked at a moment ago"
-    chosen = {"vod_id": 2, "media_type": "movie", "tmdb_id": 13}
-    given = {"reviewer": "小王", "decisions": [chosen]}
-    assert run(services, instance, "decide_tmdb_matches", decide_links=given).success
-    assert execute(store, links)[1][3] == "review", "a dry run keeps nothing"
-    assert not run(services, instance, "decide_tmdb_matches", decide_links={"dry_run": False}).success
-    stranger = {**given, "dry_run": False, "decisions": [{**chosen, "vod_id": 99}]}
-    assert not run(services, instance, "decide_tmdb_matches", decide_links=stranger).success
-    assert run(services, instance, "decide_tmdb_matches", decide_links={**given, "dry_run": False}).success
-    assert execute(store, links)[1] == (2, "movie", 13, "confirmed")
-    execute(store, "UPDATE tmdb.vod_match SET looked_at = now() - interval '40 days'")
-    later = metadata(run(services, instance, "match_tmdb_videos"))
-    assert (later["none_now"], later["review_now"]) == (1, 0), "what a person decided is not searched again"
-    assert execute(store, links)[1] == (2, "movie", 13, "confirmed")
-
-
-def test_videos_that_the_library_deleted_do_not_keep_others_from_being_searched_again(
-    with_library: TmdbServices,
-) -> None:
-    services, store = with_library, with_library.store
-    with services.client() as client:
-        link_videos(services, client, most=10)
-        execute(store, "UPDATE tmdb.vod_match SET looked_at = now() - make_interval(days => 50 - vod_id::int)")
-        with services.library.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM mac_vod WHERE vod_id = 2")
-        searched: list[int] = []
-        for _ in range(2):
-            link_videos(services, client, most=1, on_video=lambda match: searched.append(match.vod_id))
-    assert searched == [3]
 
 
 def test_without_a_key_or_a_library_runs_have_nothing_to_do(
