@@ -64,12 +64,12 @@ def _title_not_exact(case: Case) -> bool:
         or title.numbers not in (Numbers.AGREE, Numbers.NEITHER)
     ):
         return True
-    director = case.comparison.item("director").outcome
+    director = case.comparison.outcome("director")
     if title.tail and _is_telling_tail(case):
         return False
     if title.tail:
         # 跳跳舞 is 杀杀人、跳跳舞: same year, same people.
-        differs = director is ItemOutcome.DISAGREE or case.comparison.item("actors").outcome is ItemOutcome.DISAGREE
+        differs = director is ItemOutcome.DISAGREE or case.comparison.outcome("actors") is ItemOutcome.DISAGREE
         return differs or not case.exact_year or not case.comparison.people_agree
     if not case.exact_year or not case.comparison.agrees("actors") or director is ItemOutcome.DISAGREE:
         return True

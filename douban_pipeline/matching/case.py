@@ -61,12 +61,12 @@ class Case:
         """Whether the director or the actors agree; with the exact year one common actor suffices."""
         if self.comparison.people_agree:
             return True
-        return self.exact_year and self.comparison.item("actors").points > 0
+        return self.exact_year and self.comparison.points_of("actors") > 0
 
     @property
     def people_known(self) -> bool:
         """Whether directors or actors are known on both sides, whether they agree or not."""
-        return any(self.comparison.item(name).outcome is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
+        return any(self.comparison.outcome(name) is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
 
     @property
     def whole_cast(self) -> bool:

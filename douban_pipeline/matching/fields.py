@@ -56,7 +56,8 @@ def year_gap(local: Sequence[int], year: int | None, release_years: Sequence[int
 
 
 @lru_cache(maxsize=4096)
-def _read_regions(words: tuple[str, ...]) -> Regions:
+def read_regions(words: tuple[str, ...]) -> Regions:
+    """Return the regions that words name; those of the latest lists are cached."""
     return regions_of(words)
 
 
@@ -79,7 +80,7 @@ class RegionMatch(NamedTuple):
 @lru_cache(maxsize=16384)
 def compare_regions(a: tuple[str, ...], b: tuple[str, ...]) -> RegionMatch:
     """Compare two lists of region words."""
-    left, right = _read_regions(a), _read_regions(b)
+    left, right = read_regions(a), read_regions(b)
     outcome = compatible(left, right)
     firm = outcome is True and not left.wildcards and not right.wildcards
     # 其它 and unknown words name no region: alone they are no evidence.

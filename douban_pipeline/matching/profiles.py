@@ -76,17 +76,19 @@ class Profile:
         return tuple(item if _counts(item) else item._replace(weight=0.0) for item in comparison.items)
 
 
-_TIE_BREAK = ITEMS.index(TIE_BREAK)
+_COMPARED = tuple(name for name in ITEMS if name != TIE_BREAK)
+"""The items of the score, which come before the tie-break."""
 
 
 def _share_earned(comparison: Comparison, without: str = "") -> float:
     """Return the earned share of the points of compared fields, in per cent; a rating is no evidence."""
     earned = possible = 0.0
     # Same condition as `_counts`; written out for speed, since this runs for every candidate.
-    for place, points in enumerate(comparison.points[:_TIE_BREAK]):
-        if (points or comparison.outcomes[place] is not ItemOutcome.UNKNOWN) and ITEMS[place] != without:
+    outcomes, earnings = comparison.results
+    for name, outcome, points, most in zip(_COMPARED, outcomes, earnings, comparison.most, strict=False):
+        if (points or outcome is not ItemOutcome.UNKNOWN) and name != without:
             earned += points
-            possible += comparison.most[place]
+            possible += most
     return round(100 * earned / max(ENOUGH, possible), 2)
 
 

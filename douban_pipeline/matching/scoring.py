@@ -254,9 +254,17 @@ class Comparison:
         """Return the item of that name; :class:`KeyError` when there is none."""
         return self.items[_PLACES[name]]
 
+    def outcome(self, name: str) -> ItemOutcome:
+        """Return the outcome of the item of that name."""
+        return self.outcomes[_PLACES[name]]
+
+    def points_of(self, name: str) -> float:
+        """Return the points that the item of that name earns by evidence."""
+        return self.points[_PLACES[name]]
+
     def agrees(self, name: str) -> bool:
         """Return whether the item of that name agrees."""
-        return self.outcomes[_PLACES[name]] is ItemOutcome.AGREE
+        return self.outcome(name) is ItemOutcome.AGREE
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form of the comparison, without its points."""

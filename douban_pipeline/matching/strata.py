@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from douban_pipeline.cms.vocabulary import regions_of
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.fields import read_regions
 from douban_pipeline.matching.scoring import Comparison
 from douban_pipeline.matching.titles import parse_title
 
@@ -45,7 +45,7 @@ def strata_of(video: Video, subject: Subject, comparison: Comparison, relatives:
         "season": title.local_number is not None or title.subject_number is not None,
         "alias_hit": title.via_alias,
         "same_title_rivals": relatives,
-        "co_production": len(regions_of(subject.regions).codes) > 1,
+        "co_production": len(read_regions(subject.regions).codes) > 1,
         "no_director": not video.directors,
         "year_missing": video.year is None,
         "year_off": comparison.year is not None and comparison.year.gap > 0,

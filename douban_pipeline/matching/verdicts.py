@@ -17,7 +17,7 @@ from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.ranking import Candidate, Ranking, people_speak, rank
 from douban_pipeline.matching.rivals import has_relatives, is_live, rules_out
-from douban_pipeline.matching.scoring import Comparison, ItemOutcome, Thresholds
+from douban_pipeline.matching.scoring import Comparison, Thresholds
 from douban_pipeline.matching.strata import strata_of
 
 
@@ -231,11 +231,7 @@ def _explain(
     if shown.subject.douban_id in posters:
         head += "，海报相同"
     if status is Status.CONFIRMED:
-        agreed = [
-            _ITEM_NAMES[item.name]
-            for item in comparison.items
-            if item.name in _ITEM_NAMES and item.outcome is ItemOutcome.AGREE
-        ]
+        agreed = [word for item, word in _ITEM_NAMES.items() if comparison.agrees(item)]
         name = "片名一致" if comparison.title.near_exact else "片名相近"
         return f"{head}；{name}，{'、'.join(agreed)}相符。"
     own = {finding.code: finding.text for finding in comparison.findings}
