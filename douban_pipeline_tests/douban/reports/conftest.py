@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a library whose reports are files of the test."""
+"""What tests of lists and pages share: a library whose reports are files of the test."""
 
 from __future__ import annotations
 
