@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -67,8 +68,39 @@ def test_two_read_sites_stand_in_for_each_other_and_say_when_both_are_late(tmp_p
         assert states == {"near": True, "far": False}
 
 
-def _stop(context: Context) -> None:
-    """Have the first site's database fail, as one that is stopped does."""
+def test_without_a_database_nothing_is_accepted_and_the_answer_says_to_come_again(tmp_path):
+    with served(tmp_path) as place:
+        film = place.section()
+        first = place.publish(2, film, "根")
+        place.work()
+        unreachable = _stop(place.context)
+        answers = [
+            place.call("GET", f"/sections/1/{film}/page"),
+            place.call("POST", f"/sections/1/{film}/comments", 3, json={"content": "丢了吗"}),
+            place.call("PUT", f"/comments/{first}/vote", 3, json={"value": 1}),
+        ]
+        assert [(each.status_code, each.headers.get("Retry-After")) for each in answers] == [(503, "2")] * 3
+        assert {each.headers["content-type"] for each in answers} == {"application/problem+json"}
+        sa.event.remove(place.context.sites._sites[0].engine, "before_cursor_execute", unreachable)
+        place.clock.advance(seconds=600)
+        assert place.listed(film) == [first]
+        place.work()
+        assert place.page(film)["items"][0]["likes"] == 0
+
+
+def test_while_logins_cannot_be_read_who_has_one_comes_again_and_others_read_on(tmp_path):
+    with served(tmp_path, cms_login=True) as place:  # whose database has no table of the CMS's users
+        film = place.section()
+        first = place.publish(2, film, "根")
+        place.work()
+        login = {"Cookie": f"user_id=7; user_name=qi; user_check={'a' * 32}"}
+        refused = place.call("GET", f"/sections/1/{film}/page", headers=login)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+        assert place.listed(film) == [first]
+
+
+def _stop(context: Context) -> Callable[..., None]:
+    """Have the first site's database fail, as one that is stopped does; return what makes it."""
     site = context.sites._sites[0]
     site.engine.dispose()
 
@@ -76,6 +108,7 @@ def _stop(context: Context) -> None:
         raise sa.exc.OperationalError("connect", {}, Exception("Connection refused"))
 
     sa.event.listen(site.engine, "before_cursor_execute", gone)
+    return gone
 
 
 @pytest.mark.redis
