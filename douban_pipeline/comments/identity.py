@@ -94,8 +94,8 @@ def guests_at(address: str) -> Actor:
     return _guest(str(found.ipv4_mapped or ipaddress.ip_network((int(found), 64), strict=False)))
 
 
-def _guest(told_by: str) -> Actor:
-    return Actor(f"g:{hashlib.sha256(told_by.encode()).hexdigest()[:24]}")
+def _guest(identifier: str) -> Actor:
+    return Actor(f"g:{hashlib.sha256(identifier.encode()).hexdigest()[:24]}")
 
 
 USER_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")

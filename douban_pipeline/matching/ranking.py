@@ -99,8 +99,6 @@ class Ranking(Sequence[Candidate]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ranking) and self._all() == other._all()
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __len__(self) -> int:
         return len(self.comparisons)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,13 @@ import dagster as dg
 from douban_pipeline.comments.definitions import build_defs
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline_tests.comments.sections import NOW, plant_comments, plant_section
+from douban_pipeline_tests.comments.sections import plant_comments, plant_section
 
 COMMENTS = [
     {"like_count": 0, "age_hours": 3, "text": "这一集的配乐真好"},
     {"like_count": 0, "age_hours": 5, "text": "加群领取资源"},
     {"like_count": 0, "age_hours": 7, "text": "还行"},
 ]
-
-
-class SetClock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
 
 
 def given_settings(home: Path, **values: Any) -> CommentsSettings:

@@ -19,7 +19,6 @@ from douban_pipeline.comments.store.tables import bigram, comment, event, impres
 from douban_pipeline.comments.types import IMPORTED, CommentStatus, Rank
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline_tests.comments.location import (
-    SetClock,
     given_settings,
     metadata,
     outcome,
@@ -30,6 +29,7 @@ from douban_pipeline_tests.comments.location import (
 )
 from douban_pipeline_tests.comments.sections import NOW
 from douban_pipeline_tests.conftest import missing, server_url
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def services(tmp_path: Path) -> Iterator[CommentsServices]:
         client.ping()
     except RedisError as error:
         missing("redis", str(error))
-    opened = open_services(settings, "test", SetClock()).ready()
+    opened = open_services(settings, "test", FakeClock(NOW)).ready()
     yield opened
     opened.close()
     for key in client.scan_iter(f"{prefix}*"):
@@ -287,7 +287,7 @@ def test_unfinished_decisions_are_refused(services, instance, given, message):
 
 
 def test_without_redis_scores_are_in_the_tables(tmp_path, instance):
-    alone = open_services(given_settings(tmp_path), "test", SetClock()).ready()
+    alone = open_services(given_settings(tmp_path), "test", FakeClock(NOW)).ready()
     planted(alone)
     result = run(alone, instance, "score_comments")
     assert result.success

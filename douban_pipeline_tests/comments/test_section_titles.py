@@ -15,8 +15,9 @@ from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline_tests.comments.linked_library import LinkedLibrary
-from douban_pipeline_tests.comments.location import SetClock, given_settings, metadata, planted, run
+from douban_pipeline_tests.comments.location import given_settings, metadata, planted, run
 from douban_pipeline_tests.comments.sections import NOW
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def title_of(services: CommentsServices) -> tuple[str, int]:
 
 def test_a_pass_gives_titles_of_confirmed_links_and_takes_them_back(tmp_path, library, instance):
     settings = given_settings(tmp_path, library_url=library.url, database_url=f"sqlite:///{tmp_path / 'own.sqlite'}")
-    services = open_services(settings, "test", SetClock())
+    services = open_services(settings, "test", FakeClock(NOW))
     TREE.upgrade(services.engine)
     planted(services)
     first = run(services, instance, "score_comments")
@@ -56,7 +57,7 @@ def test_a_library_that_does_not_answer_is_one_warning_and_the_pass_goes_on(tmp_
     own = f"sqlite:///{tmp_path / 'own.sqlite'}"
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         url = f"mysql+pymysql://nobody:geheim@127.0.0.1:{silent.getsockname()[1]}/cms"
-        services = open_services(given_settings(tmp_path, library_url=url, database_url=own), "test", SetClock())
+        services = open_services(given_settings(tmp_path, library_url=url, database_url=own), "test", FakeClock(NOW))
         vars(services)["others"] = OtherDatabases(services.engine, own, seconds=0.2)
         TREE.upgrade(services.engine)
         planted(services)
@@ -74,7 +75,7 @@ def test_a_library_that_does_not_answer_is_one_warning_and_the_pass_goes_on(tmp_
 def test_without_a_library_the_pass_has_no_titles_to_give(tmp_path, instance, named):
     given = {"library_url": f"sqlite:///{tmp_path / 'absent.sqlite'}"} if named else {}
     own = f"sqlite:///{tmp_path / 'own.sqlite'}"
-    services = open_services(given_settings(tmp_path, database_url=own, **given), "test", SetClock())
+    services = open_services(given_settings(tmp_path, database_url=own, **given), "test", FakeClock(NOW))
     TREE.upgrade(services.engine)
     planted(services)
     result = run(services, instance, "score_comments")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from douban_pipeline.core.errors import NotFound, SourceError, SourceUnavailable
 from douban_pipeline.core.http_answers import FetchedAnswer, HttpExchange
 from douban_pipeline.core.werss import WeRss, seconds_of
 from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -53,19 +54,8 @@ class Script:
         return read(HttpExchange(status, httpx.Headers(), json.dumps(body).encode()))
 
 
-class StillClock:
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
-
-
-def opened(script: Script, clock: StillClock | None = None, login: WeRssLogin = LOGIN) -> WeRss:
-    return WeRss(script, "http://werss.example/", "/api/v1/wx", login, clock or StillClock())  # type: ignore[arg-type]
+def opened(script: Script, clock: FakeClock | None = None, login: WeRssLogin = LOGIN) -> WeRss:
+    return WeRss(script, "http://werss.example/", "/api/v1/wx", login, clock or FakeClock(NOW))  # type: ignore[arg-type]
 
 
 def page(*rows: dict[str, Any]) -> tuple[int, Any]:
@@ -96,7 +86,7 @@ def test_pages_overlap_and_end_with_one_that_is_wholly_older() -> None:
 
 
 def test_a_token_is_kept_renewed_before_it_ends_and_once_when_it_is_refused() -> None:
-    clock, refused = StillClock(), {"token-3"}
+    clock, refused = FakeClock(NOW), {"token-3"}
 
     def answer(url: str, headers: dict[str, str]) -> tuple[int, Any]:
         if headers["Authorization"].removeprefix("Bearer ") in refused:
@@ -170,7 +160,7 @@ def test_an_account_says_when_it_was_last_synced() -> None:
 
 def test_a_token_without_a_life_ends_when_it_says_itself() -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": NOW.timestamp() + 100}).encode()).decode().rstrip("=")
-    clock = StillClock()
+    clock = FakeClock(NOW)
     script = Script(lambda url, headers: page(), life=None)
     script.login_answer = (200, {"access_token": f"h.{claims}.s", "token_type": "bearer"})
     client = opened(script, clock)
@@ -181,7 +171,7 @@ def test_a_token_without_a_life_ends_when_it_says_itself() -> None:
 
 
 def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
-    clock, script = StillClock(), Script(lambda url, headers: page())
+    clock, script = FakeClock(NOW), Script(lambda url, headers: page())
 
     def client() -> WeRss:
         sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
@@ -210,7 +200,7 @@ def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp
 def test_where_a_login_cannot_be_stored_none_is_tried_and_the_source_is_unavailable(tmp_path: Path) -> None:
     script = Script(lambda url, headers: page())
     sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
-    client = WeRss(script, "http://werss.example/", "/api", LOGIN, StillClock(), sessions)  # type: ignore[arg-type]
+    client = WeRss(script, "http://werss.example/", "/api", LOGIN, FakeClock(NOW), sessions)  # type: ignore[arg-type]
     with largest_file(10), pytest.raises(SourceUnavailable, match="the login cannot be kept: File too large"):
         client.articles("a", 0)
     assert script.logins == 0
