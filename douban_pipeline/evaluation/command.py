@@ -13,10 +13,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.douban.evidence.adding import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.evaluation import report_html, report_markdown
+from douban_pipeline.evaluation.added_facts import changes, facts_of_others
 from douban_pipeline.evaluation.comparison import (
     PREDICTIONS,
     Key,
@@ -32,7 +34,7 @@ from douban_pipeline.evaluation.local import SearchKind
 from douban_pipeline.evaluation.metrics import is_headline
 from douban_pipeline.evaluation.report import EvaluationReport, Run, make_report
 from douban_pipeline.evaluation.runner import Result, evaluate
-from douban_pipeline.evaluation.terminal import print_evidence, print_row, print_tables
+from douban_pipeline.evaluation.terminal import print_changes, print_evidence, print_row, print_tables
 from douban_pipeline.matching.profiles import PROFILES, Profile
 
 BOTH = "both"
@@ -75,6 +77,8 @@ class EvaluationRequest:
         evidence: Whether the curve, the remaining reasons and every wrong link are also printed.
         row: The only row to judge, as FILE:LINE; its evidence is printed, and no file is written.
         as_json: Whether evidence is printed as JSON, and nothing else is.
+        added_facts: Whether rows are judged a second time with facts of another source's row of the same work added, as
+            TMDB's are to videos; what that changes is printed.
     """
 
     corpus: Path
@@ -90,6 +94,7 @@ class EvaluationRequest:
     evidence: bool = False
     row: str | None = None
     as_json: bool = False
+    added_facts: bool = False
 
 
 def search_kind(name: str) -> SearchKind:
@@ -133,12 +138,13 @@ def evaluate_by_settings(
     evidence: bool = False,
     row: str | None = None,
     as_json: bool = False,
+    added_facts: bool = False,
 ) -> bool:
     """Evaluate with the weights and thresholds of the settings; see `run`.
 
     Args:
         corpus, gold, against, limit, hide_truth, search, limits, index: See `EvaluationRequest`.
-        evidence, row, as_json: See `EvaluationRequest`.
+        evidence, row, as_json, added_facts: See `EvaluationRequest`.
         out: Folder of the reports; by default one in HOME.
         console: Where to print.
         profiles: As given on the command line, see `profile_names`.
@@ -159,6 +165,7 @@ def evaluate_by_settings(
         evidence=evidence,
         row=row,
         as_json=as_json,
+        added_facts=added_facts,
     )
     return run(request, console, SystemClock())
 
@@ -191,17 +198,23 @@ def run(request: EvaluationRequest, console: Console, clock: Clock) -> bool:
         made_at=clock.now(),
         search=request.search,
     )
-    reports = []
+    facts = facts_of_others(rows) if request.added_facts else {}
+    reports, changed = [], []
     for profile in request.profiles:
         results = _judge(corpus, rows, profile, console, search=request.search, known=known)
         comparison = None
         if profile.name in earlier:
             comparison = compare_with(earlier[profile.name], results, str(request.against))
+        if facts:
+            known_more = _judge(corpus, rows, profile, console, search=request.search, known=known, facts=facts)
+            changed.append(changes(results, known_more, facts))
         hidden = _judge_hidden(corpus, rows, profile, console, request.search, known) if request.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(request.out, _files(reports))
     if not request.as_json:
         print_tables(reports, console)
+        if request.added_facts:
+            print_changes([profile.name for profile in request.profiles], changed, console)
         console.print(f"reports    {escape(str(request.out))}", highlight=False, soft_wrap=True)
     if request.evidence or request.as_json:
         print_evidence(reports, corpus, request.as_json, console)
@@ -290,6 +303,7 @@ def _judge(
     search: SearchKind,
     known: KnownSubjects | None,
     hide_truth: bool = False,
+    facts: Mapping[tuple[str, int], TitleFacts] | None = None,
 ) -> list[Result]:
     progress = Progress(
         TextColumn("{task.description}"),
@@ -301,7 +315,8 @@ def _judge(
         disable=not console.is_terminal,
     )
     with progress:
-        task = progress.add_task(f"{profile.name}{', truth taken out' if hide_truth else ''}", total=len(rows))
+        kind = ", truth taken out" if hide_truth else ", facts added" if facts else ""
+        task = progress.add_task(f"{profile.name}{kind}", total=len(rows))
         return evaluate(
             corpus,
             rows,
@@ -309,6 +324,7 @@ def _judge(
             hide_truth=hide_truth,
             search_kind=search,
             known=known,
+            facts=facts,
             on_progress=lambda: progress.advance(task),
         )
 

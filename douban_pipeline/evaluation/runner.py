@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.judging import judge_found
+from douban_pipeline.douban.evidence.adding import TitleFacts, add_evidence, judge_with_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
 from douban_pipeline.evaluation.local import KnownButOne, LocalDouban, LocalSearch, SearchKind
@@ -98,6 +100,7 @@ def evaluate(
     hide_truth: bool = False,
     search_kind: SearchKind = SearchKind.SUGGESTIONS,
     known: KnownSubjects | None = None,
+    facts: Mapping[tuple[str, int], TitleFacts] | None = None,
     on_progress: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Judge every row against the corpus and return the results in their order.
@@ -109,6 +112,7 @@ def evaluate(
         hide_truth: Whether every row's true subject is removed from the index, so that any link is wrong.
         search_kind: Kind of search for candidates.
         known: Subjects that are found without a request; None for none.
+        facts: Facts that are added to rows, by file and line, as TMDB's are to videos; None for none.
         on_progress: Called after every row.
     """
     search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
@@ -127,18 +131,25 @@ def evaluate(
             search.hidden, row = row.expected, replace(row, expected=None)
         if indexes:
             finder.known = KnownButOne(indexes, hidden=search.hidden)
-        results.append(_judge(row, corpus, finder, douban, profile))
+        results.append(_judge(row, corpus, finder, douban, profile, (facts or {}).get((row.file, row.row))))
         if on_progress is not None:
             on_progress()
     return results
 
 
 def _judge(
-    row: GoldRow, corpus: Mapping[int, CorpusSubject], finder: CandidateFinder, douban: LocalDouban, profile: Profile
+    row: GoldRow,
+    corpus: Mapping[int, CorpusSubject],
+    finder: CandidateFinder,
+    douban: LocalDouban,
+    profile: Profile,
+    facts: TitleFacts | None,
 ) -> Result:
-    found = finder.find(row.video)
+    video, added = (row.video, None) if facts is None else add_evidence(row.video, facts)
+    found = finder.find(video)
     records = {each.douban_id: douban.record(each.douban_id) for each in found.subjects}
-    verdict = judge_found(row.video, found, records, profile)
+    judged = partial(judge_found, found=found, records=records, profile=profile)
+    verdict = judge_with_evidence(video, added, judged, profile)
     shown = verdict.candidates[:_KEPT_CANDIDATES]
     best = verdict.best
     truth = corpus.get(row.expected) if row.expected is not None else None

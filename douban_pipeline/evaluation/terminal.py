@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
@@ -15,6 +16,8 @@ from douban_pipeline.evaluation.formats import CorpusSubject
 from douban_pipeline.evaluation.metrics import Measures, Proportion
 from douban_pipeline.evaluation.report import EvaluationReport, between
 from douban_pipeline.evaluation.runner import Result
+
+_OUTCOMES = ("CONFIRMED", "WRONG", "REVIEW", "NOT_FOUND")
 
 
 def print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
@@ -35,6 +38,20 @@ def print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
                 highlight=False,
             )
     console.print("* the truth, of reviews whose candidates hold it; calls: requests a row", style="dim")
+
+
+def print_changes(profiles: Sequence[str], changed: Sequence[Counter[tuple[str, str]]], console: Console) -> None:
+    """Print what added facts changed, a table per profile: rows by verdict without the facts, columns with them."""
+    if not changed:
+        console.print("facts added: no row has another source's row of the same work", highlight=False, soft_wrap=True)
+    for profile, counted in zip(profiles, changed, strict=False):
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(f"facts added, {profile}", no_wrap=True)
+        for outcome in _OUTCOMES:
+            table.add_column(f"→ {outcome}", justify="right", no_wrap=True)
+        for before in _OUTCOMES:
+            table.add_row(before, *(f"{counted[before, after]:,}" for after in _OUTCOMES))
+        console.print(table)
 
 
 def _line(name: str, measures: Measures) -> tuple[str, ...]:

@@ -289,6 +289,9 @@ def evaluate(
         str | None, typer.Option(metavar="FILE:LINE", help="Judge one row only and print the evidence of its verdict.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON and nothing else.")] = False,
+    added_facts: Annotated[
+        bool, typer.Option(help="Judge again with another source's facts of the same work added, as TMDB's are.")
+    ] = False,
 ) -> None:
     """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
     from douban_pipeline.evaluation import command
@@ -310,6 +313,7 @@ def evaluate(
             evidence=evidence,
             row=row,
             as_json=as_json,
+            added_facts=added_facts,
         )
     except KeyboardInterrupt:
         console.print(said("已停止；没有写出或改动报告", "stopped; no report was written or changed"))

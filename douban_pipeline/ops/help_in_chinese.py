@@ -132,6 +132,9 @@ HELP: Mapping[str, str] = {
     ),
     "Judge one row only and print the evidence of its verdict.": "只判定一行，并打印判定所依据的证据。",
     "Print the evidence as JSON and nothing else.": "以 JSON 打印证据，不打印其他内容。",
+    "Judge again with another source's facts of the same work added, as TMDB's are.": (
+        "像加上 TMDB 的资料那样，加上另一来源对同一作品的资料后再判一遍。"
+    ),
     "Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample.": (
         "提供自带的模拟上游：douban.php、三种搜索和 OpenRouter，内容来自样本。"
     ),

@@ -95,9 +95,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
             hide_truth: bool,
             search_kind: SearchKind,
             known: KnownSubjects | None,
+            facts: object,
             on_progress: Callable[[], None],
         ):
-            del corpus, search_kind, known
+            del corpus, search_kind, known, facts
             rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
             for _ in rows:
                 on_progress()

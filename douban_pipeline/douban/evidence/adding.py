@@ -7,7 +7,7 @@ database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -146,33 +146,61 @@ def without_added(video: Video, added: Added) -> Video:
     )
 
 
-def respect_site(verdict: Verdict, video: Video, added: Added | None, profile: Profile) -> Verdict:
-    """Return a verdict on a video with added facts; not confirmed if the site's own facts conflict with the subject.
+def judge_with_evidence(
+    video: Video, added: Added | None, judged: Callable[[Video], Verdict], profile: Profile
+) -> Verdict:
+    """Return the verdict on a video with added facts, which may confirm more than the site's facts, and never less.
 
-    Names of the site that are too far from the subject's do not count as a conflict: added names exist to bridge that.
+    What the site's own facts confirm stays confirmed, unless the added facts name another subject: then a person
+    chooses. A subject that only the added facts confirm is not confirmed where the site's own facts conflict with it.
 
     Args:
-        verdict: The verdict on the video with the added facts.
         video: The video with the added facts.
         added: The added facts, None for none.
+        judged: Returns the verdict on a video with certain facts; the candidates are the same for all.
         profile: The current profile.
     """
-    best = verdict.best
-    if added is None or best is None or verdict.status is not Status.CONFIRMED:
+    verdict = judged(video)
+    if added is None:
         return verdict
-    alone = compare(without_added(video, added), best.subject, profile.weights, profile.thresholds)
-    found = against(alone)
+    site = without_added(video, added)
+    alone = judged(site)
+    if alone.status is Status.CONFIRMED:
+        return _of_two(alone, verdict)
+    best = verdict.best
+    if best is None or verdict.status is not Status.CONFIRMED:
+        return verdict
+    found = against(compare(site, best.subject, profile.weights, profile.thresholds))
     if not found:
         return verdict
     said = "；".join(each.text for each in found)
     codes = tuple(dict.fromkeys((Code.CONFLICT, *(each.code for each in found))))
-    explanation = f"借助 TMDB 的资料可以确认，但影片自身的资料有冲突：{said}。"
+    return _to_review(verdict, codes, f"借助 TMDB 的资料可以确认，但影片自身的资料有冲突：{said}。")
+
+
+def _of_two(alone: Verdict, verdict: Verdict) -> Verdict:
+    """Return which verdict holds of the site's own, which confirms, and the one with the added facts."""
+    assert alone.best is not None
+    own, named = alone.best.subject, verdict.best.subject if verdict.best is not None else None
+    if named is None or named.douban_id == own.douban_id:
+        return verdict if verdict.status is Status.CONFIRMED else alone
+    ours, theirs = (f"{each.title}（{each.douban_id}）" for each in (own, named))
+    explanation = f"影片自身的资料指向 {ours}，加上 TMDB 的资料则更像 {theirs}。"
+    return _to_review(verdict, (Code.CONFLICT,), explanation)
+
+
+def _to_review(verdict: Verdict, codes: tuple[str, ...], explanation: str) -> Verdict:
     return replace(verdict, status=Status.REVIEW, douban_id=None, codes=codes, explanation=explanation)
 
 
+_NOT_AGAINST = frozenset({Code.TITLE_TOO_FAR, Code.SEASON_ONE_SIDED, Code.YEAR_OF_RELEASE})
+"""Findings that do not speak against a subject: names that are too far, which further names may bridge, and what the
+acceptance gate tolerates where enough else agrees."""
+
+
 def against(comparison: Comparison) -> list[Finding]:
-    """Return the findings against a subject, except names that are too far apart, which further names may bridge."""
-    return [each for each in comparison.findings if each.code != Code.TITLE_TOO_FAR]
+    """Return the findings that speak against a subject, whatever else is known of the video."""
+    return [each for each in comparison.findings if each.code not in _NOT_AGAINST]
 
 
 def _contradicts(video: Video, facts: TitleFacts) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,7 @@ from douban_pipeline.douban.evidence.adding import (
     Added,
     TitleFacts,
     add_evidence,
-    respect_site,
+    judge_with_evidence,
     stored_facts,
     with_added,
     without_added,
@@ -151,7 +152,7 @@ WHALE = Subject(
 )
 def test_what_the_site_says_against_a_subject_is_not_outweighed(site, status, code):
     video, added = add_evidence(replace(BARE, **{"kind": Kind.FILM, "year": 2022, **site}), FILM)
-    verdict = respect_site(judge(video, [WHALE], profile=PROFILE), video, added, PROFILE)
+    verdict = judge_with_evidence(video, added, partial(judge, subjects=[WHALE], profile=PROFILE), PROFILE)
     assert verdict.status is status
     assert (verdict.douban_id == 90) is (status is Status.CONFIRMED)
     assert not code or code in verdict.codes
@@ -160,4 +161,56 @@ def test_what_the_site_says_against_a_subject_is_not_outweighed(site, status, co
 def test_a_verdict_without_evidence_stays_as_it_is():
     video = Video(1, WHALE.title, year=2021, kind=Kind.FILM, directors=WHALE.directors, actors=WHALE.actors)
     verdict = judge(video, [WHALE], profile=PROFILE)
-    assert respect_site(verdict, video, None, PROFILE) is verdict
+    assert judge_with_evidence(video, None, lambda judged: verdict, PROFILE) is verdict
+
+
+SNOW = Subject(80, "雪线以上的村庄 第一季", year=2015, kind=Kind.SERIES, regions=("中国大陆",), actors=("雪甲", "雪乙"))
+LATER = replace(SNOW, douban_id=81, title="雪线以上的村庄 第二季", year=2018)
+
+
+@pytest.mark.parametrize(
+    ("title", "facts"),
+    [
+        ("雪线以上的村庄", SERIES),
+        ("雪线以上的村庄", replace(SERIES, seasons={1: 2015})),
+        ("雪线以上的村庄 第一季", SERIES),
+    ],
+)
+def test_a_first_season_that_the_site_confirms_stays_confirmed(title, facts):
+    site = Video(1, title, year=2015, kind=Kind.SERIES, actors=SNOW.actors)
+    judged = partial(judge, subjects=[SNOW, LATER], profile=PROFILE)
+    assert judged(site).douban_id == SNOW.douban_id
+    video, added = add_evidence(site, facts)
+    assert added is not None
+    assert judge_with_evidence(video, added, judged, PROFILE).douban_id == SNOW.douban_id
+
+
+OTHER = replace(WHALE, douban_id=91, title="另一头鲸")
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "linked"),
+    [
+        ((Status.CONFIRMED, WHALE), (Status.CONFIRMED, WHALE), 90),
+        ((Status.CONFIRMED, WHALE), (Status.REVIEW, WHALE), 90),
+        ((Status.CONFIRMED, WHALE), (Status.NOT_FOUND, None), 90),
+        ((Status.CONFIRMED, WHALE), (Status.CONFIRMED, OTHER), None),
+        ((Status.CONFIRMED, WHALE), (Status.REVIEW, OTHER), None),
+        ((Status.REVIEW, WHALE), (Status.REVIEW, WHALE), None),
+    ],
+)
+def test_what_the_site_confirms_stays_unless_the_evidence_names_another_subject(alone, together, linked):
+    video, added = add_evidence(replace(BARE, kind=Kind.FILM), FILM)
+    verdicts = {video: made(*together), without_added(video, added): made(*alone)}
+    verdict = judge_with_evidence(video, added, verdicts.__getitem__, PROFILE)
+    assert verdict.douban_id == linked
+    assert verdict.status is (Status.CONFIRMED if linked else Status.REVIEW)
+    if together[1] is OTHER:
+        assert "指向 蓝鲸与灯塔守望者（90），加上 TMDB 的资料则更像 另一头鲸（91）" in verdict.explanation
+
+
+def made(status, subject):
+    """Return a verdict on a subject, as if judged."""
+    subjects = [subject] if subject else []
+    verdict = judge(Video(1, subject.title if subject else ""), subjects, profile=PROFILE)
+    return replace(verdict, status=status, douban_id=subject.douban_id if status is Status.CONFIRMED else None)

@@ -29,7 +29,7 @@ from douban_pipeline.douban.chain.linking.rechecks import (
 )
 from douban_pipeline.douban.chain.linking.search_progress import SearchProgress
 from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary, candidate_rows, summary_of, verdict_row
-from douban_pipeline.douban.evidence.adding import respect_site
+from douban_pipeline.douban.evidence.adding import judge_with_evidence
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
@@ -161,8 +161,8 @@ class VerdictWriter:
         except SourceError as error:
             # As the parser of an earlier release read it: one such answer must not stop the others.
             return self._search_again(task, video, f"存档的应答无法解析（{error}），重新搜索")
-        verdict = judge_found(video, found, records, self.profile, circumstances)
-        verdict = respect_site(verdict, video, added, self.profile)
+        judged = partial(judge_found, found=found, records=records, profile=self.profile, circumstances=circumstances)
+        verdict = judge_with_evidence(video, added, judged, self.profile)
         if current is not None:
             status, explanation = current.recheck(verdict)
             if not (found.complete and found.source_healthy) and status != ReviewStatus.CONFIRMED:

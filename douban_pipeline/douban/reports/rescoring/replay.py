@@ -7,10 +7,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
 from douban_pipeline.douban.chain.linking.rechecks import respect_choice, respect_current_id
-from douban_pipeline.douban.evidence.adding import respect_site
+from douban_pipeline.douban.evidence.adding import judge_with_evidence
 from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, StoredVerdict
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge
@@ -168,9 +169,9 @@ class Replay:
 
 def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
     """Return one stored verdict judged again under ``profile``, with all other inputs as they were then."""
-    verdict = judge(
-        stored.video,
-        stored.subjects,
+    judged = partial(
+        judge,
+        subjects=stored.subjects,
         profile=profile,
         complete=stored.complete,
         source_healthy=stored.source_healthy,
@@ -181,7 +182,7 @@ def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
         braked=stored.braked,
         posters=stored.posters,
     )
-    verdict = respect_site(verdict, stored.video, stored.added, profile)
+    verdict = judge_with_evidence(stored.video, stored.added, judged, profile)
     status, explanation = respect_current_id(verdict, stored.current_id)
     status, explanation = respect_choice(status, explanation, stored.chosen, stored.current_id)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
