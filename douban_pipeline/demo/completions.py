@@ -13,7 +13,7 @@ from typing import Any
 from douban_pipeline.demo.answers import HttpAnswer, json_answer
 
 _ARTICLE = re.compile(r"<article-(?P<mark>[0-9a-f]{24})>\n(?P<data>.*?)\n</article-(?P=mark)>", re.DOTALL)
-_SCORE = re.compile(r"（示例分数 (\d+)）")
+_SCORE = re.compile(r"（样值 (\d+)）")
 _OBEYED = re.compile(r"(?:score|评分|分数|打|给)[^0-9\n]{0,20}(\d{2,3})", re.IGNORECASE)
 _ERRORS = {
     "bad_request": (400, "invalid_request_error"),

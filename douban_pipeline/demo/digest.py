@@ -115,7 +115,7 @@ def _articles(zone: ZoneInfo, day: date) -> list[Article]:
             ids[account],
             title,
             _moment(zone, day, hour),
-            f"<section><p>{text}</p><p>（示例分数 {score}）</p></section>",
+            f"<section><p>{text}</p><p>（样值 {score}）</p></section>",
             description=text[:30],
         )
         for number, (hour, account, title, score, text) in enumerate(_ARTICLES, 1)
@@ -137,12 +137,12 @@ def _slot(services: DigestServices, instance: dg.DagsterInstance, clock: Stepped
 
 
 def _print(services: DigestServices, console: Console, day: date) -> None:
-    heads = (printed(name) for name in ("slot", "status", "new", "analysed", "findings", "held back", "best"))
+    heads = (printed(name) for name in ("slot", "status", "new", "analysed", "findings", "best"))
     table = Table(*heads, title=printed("digest of", day=day))
     with reading(services.engine) as connection:
         rows = slots.of_day(connection, day)
     for row in rows:
-        names = ("articles_new", "analysed", "findings", "held_back", "best_score")
+        names = ("articles_new", "analysed", "findings", "best_score")
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
         table.add_row(row.slot, said(SLOT_STATUSES[row.status], row.status.lower()), *numbers)
     console.print(table)

@@ -3,6 +3,7 @@ once."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -19,11 +20,13 @@ from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA, Prompt, analysis_pro
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.store import analyses, items
 from douban_pipeline.digest.store.analyses import AnalysisRecord
-from douban_pipeline.digest.suspicions import suspicions_of
+from douban_pipeline.digest.suspicions import suspicious_sentences, without
 from douban_pipeline.digest.threads import call_threads
 from douban_pipeline.digest.types import WaitingArticle
 
-MODEL_SAYS = "模型报告正文含有指令"
+MODEL_SAYS = "模型报告正文含有指令，但没有找到是哪一句"
+TOLERANCE = 15
+"""By how many points an article's score may fall without its suspicious sentences before they count as an influence."""
 _ROUND_SECONDS = 20.0
 """Interval at which a slot's lease is renewed while calls are in progress."""
 
@@ -38,7 +41,7 @@ class AnalysisReport:
         failed: Articles for which all tries failed.
         left: Articles not sent to the model; they wait for the next slot.
         stored: Ids of the analyses.
-        suspicious: Number of analyses whose article contains instructions to the model.
+        suspicious: Number of analyses that are marked: the article's text may have influenced the model.
         calls: Calls of the model.
         throttled: Number of calls that were throttled.
         tokens: Tokens of prompts and answers.
@@ -78,6 +81,26 @@ class AnalysisReport:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The answer that counts for an article, all calls for it, and why it is marked, if it is."""
+
+    answered: Answered
+    calls: int
+    throttled: int
+    tokens: tuple[int, int]
+    suspicions: Sequence[str] = ()
+
+
+def _judged(answered: Answered, others: Sequence[Answered], suspicions: Sequence[str]) -> _Judged:
+    both = (answered, *others)
+    tokens = (
+        sum(each.completion.prompt_tokens for each in both),
+        sum(each.completion.completion_tokens for each in both),
+    )
+    return _Judged(answered, sum(each.calls for each in both), sum(each.throttled for each in both), tokens, suspicions)
+
+
 @dataclass
 class Analyser:
     """Analyses articles for one slot.
@@ -88,6 +111,7 @@ class Analyser:
         owner: Owner of the claims.
         deadline: No call is started after this time.
         renew: Called regularly during the work; raises if the slot is lost.
+        until: Articles published later belong to a later slot; None if there is none.
     """
 
     services: DigestServices
@@ -95,6 +119,7 @@ class Analyser:
     owner: str
     deadline: datetime
     renew: Callable[[], None] = lambda: None
+    until: datetime | None = None
     _extended: datetime | None = None
 
     def run(self) -> AnalysisReport:
@@ -111,6 +136,7 @@ class Analyser:
                 owner=self.owner,
                 now=services.now(),
                 lease=lease,
+                until=self.until,
             )
 
         waiting = run_patiently(services.engine, claim, services.clock)
@@ -136,16 +162,14 @@ class Analyser:
         report = AnalysisReport(wanted=len(waiting))
         asker = Asker(self.services, self.deadline, Random(), fresh=replace)
         to_ask = list(reversed(waiting))
-        under_way: dict[Future[Answered], tuple[WaitingArticle, datetime]] = {}
+        under_way: dict[Future[_Judged], tuple[WaitingArticle, datetime]] = {}
         workers = self.services.settings.worker_concurrency
         try:
             with call_threads(workers, "analyse") as pool:
                 while under_way or (to_ask and not report.ended):
                     while to_ask and len(under_way) < workers and not report.ended:
                         article = to_ask.pop()
-                        asked = (prompts[article.content_item_id], ANALYSIS_SCHEMA)
-                        name = f"analysis {article.content_item_id}"
-                        future = pool.submit(asker.ask, "analysis", asked[0], asked[1], name)
+                        future = pool.submit(self._judge, asker, article, prompts[article.content_item_id])
                         under_way[future] = (article, self.services.now())
                     done, _ = wait(under_way, timeout=_ROUND_SECONDS, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -164,6 +188,39 @@ class Analyser:
         report.left += len(to_ask)
         return report
 
+    def _judge(self, asker: Asker, article: WaitingArticle, prompt: Prompt) -> _Judged:
+        """Return the model's answer about an article; about one that reaches the threshold and has sentences that may
+        speak to the model, the lower of two answers, if the score depends on these sentences.
+
+        Raises:
+            CallsEnded, NoAnswer: See `Asker.ask`.
+        """
+        name = f"analysis {article.content_item_id}"
+        first = asker.ask("analysis", prompt, ANALYSIS_SCHEMA, name)
+        answer = AnalysisAnswer.model_validate(first.completion.content)
+        settings = self.services.settings
+        if answer.score < settings.push_score_threshold:
+            return _judged(first, (), ())
+        sentences = suspicious_sentences(article.title, article.description, article.text)
+        if not sentences:
+            return _judged(first, (), (MODEL_SAYS,) if answer.instructions_found else ())
+        rest = dataclasses.replace(
+            article,
+            title=without(article.title, sentences),
+            description=without(article.description, sentences),
+            text=without(article.text, sentences),
+        )
+        again = analysis_prompt(self.services.rubric, rest, settings.deepseek_content_truncate_chars)
+        try:
+            second = asker.ask("analysis", again, ANALYSIS_SCHEMA, name)
+        except (CallsEnded, NoAnswer) as error:
+            return _judged(first, (), (f"有疑似写给模型的句子，没能去掉后再分析一次：{error.reason}",))
+        score = AnalysisAnswer.model_validate(second.completion.content).score
+        if answer.score - score <= TOLERANCE:
+            return _judged(first, (second,), ())
+        mark = f"有疑似写给模型的句子：去掉后由 {answer.score} 分降为 {score} 分，以低分为准"
+        return _judged(second, (first,), (mark,))
+
     def _keep(self, kept: Sequence[WaitingArticle]) -> None:
         self.renew()
         lease = timedelta(seconds=self.services.settings.lease_seconds)
@@ -177,7 +234,7 @@ class Analyser:
 
     def _take(
         self,
-        future: Future[Answered],
+        future: Future[_Judged],
         article: WaitingArticle,
         prompt: Prompt,
         begun: datetime,
@@ -187,7 +244,7 @@ class Analyser:
     ) -> None:
         services = self.services
         try:
-            answered = future.result()
+            judged = future.result()
         except CallsEnded as error:
             report.ended = report.ended or error.reason
             report.alert = report.alert or error.alert
@@ -212,7 +269,7 @@ class Analyser:
                     )
                 )
             return
-        record = self._record(answered, article, prompt, begun)
+        record = self._record(judged, article, prompt, begun)
         stored = run_patiently(
             services.engine,
             lambda connection: analyses.store(connection, record, services.now(), replace=replace),
@@ -220,8 +277,8 @@ class Analyser:
         )
         report.analysed += 1
         report.suspicious += bool(record.suspicions)
-        report.calls += answered.calls
-        report.throttled += answered.throttled
+        report.calls += judged.calls
+        report.throttled += judged.throttled
         report.tokens += record.prompt_tokens + record.completion_tokens
         if stored is not None:
             report.stored.append(stored)
@@ -229,25 +286,21 @@ class Analyser:
     def _patiently(self, work: Callable[[Connection], None]) -> None:
         run_patiently(self.services.engine, work, self.services.clock)
 
-    def _record(self, answered: Answered, article: WaitingArticle, prompt: Prompt, begun: datetime) -> AnalysisRecord:
-        completion = answered.completion
-        answer = AnalysisAnswer.model_validate(completion.content)
-        found = suspicions_of(article.title, article.description, article.text)
-        if answer.instructions_found:
-            found.append(MODEL_SAYS)
+    def _record(self, judged: _Judged, article: WaitingArticle, prompt: Prompt, begun: datetime) -> AnalysisRecord:
+        completion = judged.answered.completion
         settings = self.services.settings
         return AnalysisRecord(
             content_item_id=article.content_item_id,
             run_id=self.run_id,
-            answer=answer,
-            suspicions=found,
+            answer=AnalysisAnswer.model_validate(completion.content),
+            suspicions=judged.suspicions,
             truncated=prompt.truncated,
             model=settings.deepseek_model,
             wire_model=completion.model or self.services.wire_model,
             rubric_hash=self.services.rubric.hash,
-            calls=answered.calls,
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
+            calls=judged.calls,
+            prompt_tokens=judged.tokens[0],
+            completion_tokens=judged.tokens[1],
             duration_ms=int((self.services.now() - begun).total_seconds() * 1000),
             raw=completion.content,
             snapshot_id=completion.snapshot_id,

@@ -22,6 +22,10 @@ _NO_PLACE = frozenset({"", "rd", "wechat_redirect"})
 """Fragments that name no place in a page: none, and those that WeChat adds to the addresses of articles."""
 
 
+_TELLING_TEXT = 200
+"""Least number of characters of a text that no other article has by chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """A body as text; if there is none, ``missing`` is the reason, and ``gone`` whether it will never be available."""
@@ -71,9 +75,15 @@ def truncated(text: str, most: int) -> tuple[str, bool]:
     return (text, False) if len(text) <= most else (text[:most], True)
 
 
-def content_hash(text: str) -> str:
-    """Return a hash that is equal for texts that differ only in white space."""
-    return hashlib.sha256("".join(text.split()).encode()).hexdigest()
+def content_hash(title: str, text: str) -> str:
+    """Return a hash that is equal for articles whose texts differ only in white space.
+
+    A short text, such as that of an article of pictures, does not tell articles apart: then their titles must agree,
+    too.
+    """
+    bare = "".join(text.split())
+    whole = bare if len(bare) >= _TELLING_TEXT else f"{''.join(title.split())}\x1f{bare}"
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def url_hash(url: str) -> str | None:

@@ -47,7 +47,7 @@ def _ended(ended: EndedSlot) -> dict[str, Any]:
         "status": ended.status.value,
         "problems": ended.error or "—",
         "findings": len(ended.findings),
-        "pushable": ended.pushable,
+        "doubtful": sum(bool(each.suspicions) for each in ended.findings),
         "messages": ended.messages,
         "not_pushed_because": ended.push_refusal or "—",
         "best": shown_table(wording.finding_rows(ended.findings)),

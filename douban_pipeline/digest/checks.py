@@ -41,7 +41,7 @@ _ANALYSIS_GUARDS = [
     ),
     Guard(
         "no_instructions",
-        described("今天没有文章夹带对模型的指令。", "No article of today contains instructions to the model."),
+        described("今天没有文章的分数受正文里写给模型的句子影响。", "No article of today influenced its own score."),
         guards.suspicious_articles,
         warns=True,
     ),

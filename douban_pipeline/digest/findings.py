@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from douban_pipeline.digest.types import Finding
+from douban_pipeline.digest.types import DayStats, Finding, Outcome
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _SHOWN = 10
 
 
 def reaching(rows: Sequence[Finding], threshold: int) -> list[Finding]:
-    """Return the analyses whose score reaches the threshold, best first, including suspicious ones.
+    """Return the analyses whose score reaches the threshold, best first, including doubtful ones.
 
     The order among equals: the earlier published, then the smaller id.
     """
     found = [row for row in rows if row.score >= threshold]
     return sorted(found, key=lambda row: (-row.score, row.published_at or _NEVER, row.analysis_id))
-
-
-def pushable(rows: Sequence[Finding]) -> list[Finding]:
-    """Return those that may be pushed automatically: whose texts contain no instructions to the model."""
-    return [row for row in rows if not row.suspicions]
 
 
 def finding_title(slot: str, findings: Sequence[Finding]) -> str:
@@ -31,15 +26,60 @@ def finding_title(slot: str, findings: Sequence[Finding]) -> str:
 
 
 def finding_body(findings: Sequence[Finding]) -> str:
-    """Return the text of a slot's message: the best finding, and the titles of the others."""
+    """Return the text of a slot's message: the best finding, and the titles of the others; doubtful ones are marked."""
     best = findings[0]
-    lines = [f"{best.title}（{best.mp_name}，{best.score} 分）", best.summary]
-    lines += [f"{each.score} 分 · {each.title}（{each.mp_name}）" for each in findings[1:_SHOWN]]
+    lines = [f"{marked(best)}{best.title}（{best.mp_name}，{best.score} 分）", best.summary, *best.suspicions]
+    lines += [f"{marked(each)}{each.score} 分 · {each.title}（{each.mp_name}）" for each in findings[1:_SHOWN]]
     return "\n".join(lines)
 
 
-def report_title(day: str, findings: Sequence[Finding]) -> str:
+def marked(finding: Finding) -> str:
+    """Return the mark before the title of a doubtful finding, empty for others."""
+    return "⚠ 存疑 " if finding.suspicions else ""
+
+
+def outcome_of(stats: DayStats) -> Outcome:
+    """Return what a day came to.
+
+    That nothing was found can be said only of what was read: a day of which nothing was analysed has that outcome only
+    if every slot that ran could read its sources, and no article was there to be analysed.
+    """
+    if stats.findings:
+        return Outcome.FOUND
+    if stats.analyses:
+        return Outcome.NOTHING_FOUND
+    if stats.unread or stats.failures or stats.waiting or not stats.slots_done:
+        return Outcome.UNREAD
+    return Outcome.NOTHING_FOUND
+
+
+def headline(stats: DayStats) -> str:
+    """Return what a day came to in a few words; the title of its message and of its page."""
+    outcome = outcome_of(stats)
+    if outcome is Outcome.FOUND:
+        return f"{stats.findings} 条机会（最高分 {stats.best_score}）"
+    left = stats.failures + stats.waiting
+    if outcome is Outcome.NOTHING_FOUND:
+        if not stats.analyses:
+            return "今日没有新文章"
+        gaps = [f"{left} 篇未能分析"] if left else []
+        gaps += [f"{'、'.join(stats.unread)} 没有读到来源"] if stats.unread else []
+        return f"已读 {stats.analyses} 篇，没有投资机会" + (f"；另有 {'，'.join(gaps)}" if gaps else "")
+    if left:
+        return f"今日 {left} 篇文章都没能分析，有无机会不知道"
+    return "今日没能读取文章，有无机会不知道"
+
+
+def coverage(stats: DayStats) -> str:
+    """Return how much of a day was read and analysed, as a sentence."""
+    parts = [f"收到 {stats.articles} 篇", f"分析 {stats.analyses} 篇", f"失败 {stats.failures} 篇"]
+    parts += [f"等待 {stats.waiting} 篇"] if stats.waiting else []
+    parts += [f"存疑 {stats.doubtful} 篇"] if stats.doubtful else []
+    parts += [f"没有读到来源的时段 {'、'.join(stats.unread)}"] if stats.unread else []
+    parts += [f"没有运行的时段 {'、'.join(stats.missed)}"] if stats.missed else []
+    return "，".join(parts)
+
+
+def report_title(day: str, stats: DayStats) -> str:
     """Return the title of a day's message."""
-    if not findings:
-        return f"【日报】{day}：今日无投资机会"
-    return f"【日报】{day}：{len(findings)} 条机会（最高分 {findings[0].score}）"
+    return f"【日报】{day}：{headline(stats)}"

@@ -121,7 +121,7 @@ def throttled_slots(_services: DigestServices, connection: Connection) -> Iterat
 
 
 def suspicious_articles(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield today's articles whose texts contain instructions to the model; they are not pushed automatically."""
+    """Yield today's articles whose texts may have influenced the model; see `analysing`."""
     today = services.now().astimezone(services.settings.zone).date()
     for row in analyses.of_day(connection, today):
         if row.suspicions:

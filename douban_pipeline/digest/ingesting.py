@@ -92,11 +92,13 @@ class Ingest:
         services: The services.
         run_id: The slot that ingests the articles.
         renew: Called between requests; raises if the slot is lost.
+        until: Articles published later belong to a later slot; None if there is none.
     """
 
     services: DigestServices
     run_id: int
     renew: Callable[[], None] = lambda: None
+    until: datetime | None = None
 
     def run(self) -> IngestReport:
         """Read every source; a failing one is recorded and does not stop the others."""
@@ -158,9 +160,10 @@ class Ingest:
         services, settings = self.services, self.services.settings
         now = services.now()
         longest = timedelta(days=settings.catch_up_days)
-        window = window_of(now, settings.window, max(longest, settings.window), last_good_at)
+        end = self.until or now + _FUTURE
+        window = window_of(self.until or now, settings.window, max(longest, settings.window), last_good_at)
         listed = services.werss.articles(account.account_id, int(window.start.timestamp()), _MOST_ARTICLES)
-        found = [article for each in listed if (article := _found(each, account, window.start, now + _FUTURE))]
+        found = [article for each in listed if (article := _found(each, account, window.start, end))]
         synced = self._synced(account)
         name = clean(synced.name or account.name or next((each.account_name for each in listed), ""))
 
@@ -173,9 +176,9 @@ class Ingest:
                 WERSS,
                 now,
                 name=name[:300],
-                last_good_at=now,
                 last_error="",
                 followed=True,
+                **self._read_until(now),
                 **known,
             )
             return new
@@ -187,6 +190,10 @@ class Ingest:
         report.window_start = min(filter(None, (report.window_start, window.start)))
         if window.extended:
             report.extended.append(name or account.account_id)
+
+    def _read_until(self, now: datetime) -> dict[str, datetime]:
+        """Return until when an account is read; nothing for a slot of the past, which reads nothing newer."""
+        return {"last_good_at": now} if self.until is None else {}
 
     def _synced(self, account: WeRssAccount) -> WeRssAccount:
         """Return an account with its last sync; if that cannot be read, its articles are ingested nevertheless."""
@@ -267,9 +274,9 @@ class Ingest:
         services, settings = self.services, self.services.settings
         now = services.now()
         longest = max(timedelta(days=settings.catch_up_days), settings.window)
-        window = window_of(now, settings.window, longest, last_good_at)
+        window = window_of(self.until or now, settings.window, longest, last_good_at)
         try:
-            found = feed_entries.entries(feeds, source_id, name, window.start)[:_MOST_ARTICLES]
+            found = feed_entries.entries(feeds, source_id, name, window.start, self.until)[:_MOST_ARTICLES]
         except SQLAlchemyError as error:
             report.problems.append(_feeds_problem(error))
             return False
@@ -277,7 +284,8 @@ class Ingest:
 
         def store(connection: Connection) -> int:
             new = items.insert_articles(connection, self.run_id, found, now)
-            accounts.note(connection, mp_id, FEED, now, name=name[:300], last_good_at=now, last_error="", followed=True)
+            known = {"name": name[:300], "last_error": "", "followed": True, **self._read_until(now)}
+            accounts.note(connection, mp_id, FEED, now, **known)
             return new
 
         report.new += self._patiently(store)

@@ -20,9 +20,9 @@ from douban_pipeline.digest.prompts import DIGEST_SCHEMA, digest_prompt
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses
-from douban_pipeline.digest.slots import SKEW, SlotKey
+from douban_pipeline.digest.slots import SKEW, SlotKey, missed_slots
 from douban_pipeline.digest.store import analyses, reports, slots
-from douban_pipeline.digest.types import DayStats, Finding, ReportState, SlotStatus
+from douban_pipeline.digest.types import DayStats, Finding, Outcome, ReportState, SlotStatus
 
 MODEL_TIME = timedelta(minutes=5)
 """How long after its begin a report starts no further call of the model."""
@@ -58,8 +58,14 @@ class MadeReport:
     digest: Mapping[str, Any] = field(default_factory=dict)
 
 
-def day_data(services: DigestServices, day: date) -> DayData:
-    """Return the data of a day: the analyses of its slots, and the failures."""
+def day_data(services: DigestServices, day: date, ending: str = "") -> DayData:
+    """Return the data of a day: the analyses of its slots, and the failures.
+
+    Args:
+        services: The services.
+        day: The day.
+        ending: The slot that succeeds with the report, and is not stored as a success yet.
+    """
     settings = services.settings
     # The last slot may end after midnight: a day ends where the next one's first slot may begin.
     first = (SlotKey(each, settings.schedule_slots[0]) for each in (day, day + timedelta(days=1)))
@@ -71,16 +77,20 @@ def day_data(services: DigestServices, day: date) -> DayData:
         found = findings.reaching(analyses.as_findings(rows), settings.push_score_threshold)
         opportunities = analyses.opportunities_of(connection, [row.analysis_id for row in rows])
         articles = analyses.articles_of_day(connection, day)
-    done = tuple(run.slot for run in runs if run.status is SlotStatus.SUCCESS)
+        waiting = analyses.waiting_of_day(connection, day)
+    done = tuple(run.slot for run in runs if run.status is SlotStatus.SUCCESS or run.slot == ending)
+    missed = missed_slots(day, settings.schedule_slots, [run.slot for run in runs], services.now(), settings.zone)
     problems = [f"{run.slot}：{run.error}" for run in runs if run.error]
-    problems += [f"{slot}：没有运行" for slot in settings.schedule_slots if slot not in {run.slot for run in runs}]
+    problems += [f"{slot}：没有运行" for slot in missed]
     best = max((row.score for row in rows), default=None)
-    stats = DayStats(articles, len(rows), len(found), len(failures), best, done)
-    return DayData(day, rows, found, failures, opportunities, problems, stats)
+    unread = tuple(run.slot for run in runs if run.counters.get("ingest_failed"))
+    doubtful = sum(bool(row.suspicions) for row in rows)
+    numbers = (articles, len(rows), len(found), len(failures), best, done, waiting, doubtful, unread, missed)
+    return DayData(day, rows, found, failures, opportunities, problems, DayStats(*numbers))
 
 
 def make_report(
-    services: DigestServices, day: date, *, use_model: bool = True, problems: Sequence[str] = ()
+    services: DigestServices, day: date, *, use_model: bool = True, problems: Sequence[str] = (), ending: str = ""
 ) -> MadeReport:
     """Make a day's report and store it, replacing a previous one.
 
@@ -89,8 +99,9 @@ def make_report(
         day: The day.
         use_model: Whether the model may be called; without it the report is compiled from the stored data.
         problems: Further problems besides those stored with the slots, as sentences.
+        ending: See `day_data`.
     """
-    data = day_data(services, day)
+    data = day_data(services, day, ending)
     answer, why_plain, wire_model = (None, "", "")
     if data.rows and use_model:
         answer, why_plain, wire_model = _written(services, data)
@@ -98,12 +109,13 @@ def make_report(
         why_plain = "本时段的模型调用已停止"
     digest = _digest(services, data, answer, [*data.problems, *problems])
     state = ReportState.GOOD if answer is not None or not data.rows else ReportState.PLAIN
+    if findings.outcome_of(data.stats) is Outcome.UNREAD:
+        state = ReportState.UNREAD
     made = MadeReport(
         state,
         why_plain,
-        # A text with instructions to the model may have raised its own score: it is shown, but not counted in messages.
-        findings.report_title(day.isoformat(), findings.pushable(data.findings)),
-        _body(data, digest),
+        findings.report_title(day.isoformat(), data.stats),
+        _body(digest),
         data.stats,
         digest,
     )
@@ -196,6 +208,8 @@ def _digest(
         chosen = [each.model_dump() for each in answer.top_opportunities if each.analysis_id in known]
         top = chosen[:_MOST_TOP] or top
     return {
+        "headline": findings.headline(data.stats),
+        "coverage": findings.coverage(data.stats),
         "has_opportunity": bool(data.findings),
         "top_opportunities": top,
         "digest_md": answer.digest_md if answer is not None else plain_digest(data),
@@ -222,20 +236,15 @@ def _digest(
 
 def plain_digest(data: DayData) -> str:
     """Return a day's digest in Markdown without the model: its analyses by score."""
-    if not data.rows:
-        return "今天没有分析过的文章。"
-    lines = [f"今天分析 {data.stats.analyses} 篇，机会 {data.stats.findings} 条，失败 {data.stats.failures} 篇。", ""]
+    lines = [f"{findings.headline(data.stats)}。{findings.coverage(data.stats)}。", ""]
     for row in data.rows:
         lines.append(f"- **{row.score}** {escaped(row.title)}（{escaped(row.mp_name)}）：{escaped(row.summary)}")
     return "\n".join(lines)
 
 
-def _body(data: DayData, digest: Mapping[str, Any]) -> str:
-    stats = data.stats
-    lines = [f"分析 {stats.analyses} 篇，机会 {stats.findings} 条，失败 {stats.failures} 篇"]
+def _body(digest: Mapping[str, Any]) -> str:
+    lines = [digest["headline"], digest["coverage"]]
     lines += [f"{each['score']} 分 · {each['title']}" for each in digest["top_opportunities"]]
-    if not data.findings:
-        lines.append("今日无投资机会")
     lines += [f"⚠ {problem}" for problem in digest["problems"]]
     text = "\n".join(lines)
     return text if len(text) <= _LONGEST_BODY else text[: math.floor(_LONGEST_BODY)] + "…"

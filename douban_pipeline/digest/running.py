@@ -25,7 +25,7 @@ from douban_pipeline.digest.reporting import MODEL_TIME, MadeReport, make_report
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses, write_day, write_slot
-from douban_pipeline.digest.slots import SlotKey, early_refusal, push_refusal
+from douban_pipeline.digest.slots import SlotKey, early_refusal, newest_moment, push_refusal
 from douban_pipeline.digest.store import analyses, items, slots
 from douban_pipeline.digest.store.slots import Claim, ClaimedSlot
 from douban_pipeline.digest.types import Finding, SlotRow, SlotStatus
@@ -42,12 +42,11 @@ class TooEarly(Exception):  # noqa: N818 (the name states the problem)
 
 @dataclass(frozen=True, slots=True)
 class EndedSlot:
-    """How a slot ended: its status and reason, its findings, and the numbers of pushable findings and new messages."""
+    """How a slot ended: its status and reason, its findings, and the number of new messages."""
 
     status: SlotStatus
     error: str
     findings: Sequence[Finding]
-    pushable: int
     messages: int
     push_refusal: str
 
@@ -96,6 +95,12 @@ class SlotWork:
         services = self.services
         return push_refusal(self.key, services.now(), services.settings.zone, backfill=self.backfill) or ""
 
+    @property
+    def _until(self) -> datetime | None:
+        settings, now = self.services.settings, self.services.now()
+        pushes = self._claimed is not None and self._claimed.pushes
+        return newest_moment(self.key, settings.schedule_slots, now, settings.zone, pushes=pushes)
+
     def begin(self) -> ClaimedSlot:
         """Claim the slot, or return why there is nothing to do.
 
@@ -131,7 +136,7 @@ class SlotWork:
         """Ingest articles."""
         begun = self.services.now()
         self._note("ingest", window_end=begun)
-        report = Ingest(self.services, self.run_id, self._renew).run()
+        report = Ingest(self.services, self.run_id, self._renew, self._until).run()
         start = report.window_start or begun - self.services.settings.window
         self._note("ingest", window_start=start, extended_accounts=len(report.extended))
         problems = {"ingest_failed": report.failed, "ingest_problems": report.problems[:20], "alert": report.alert}
@@ -144,7 +149,7 @@ class SlotWork:
         services = self.services
         deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
         try:
-            report = Analyser(services, self.run_id, self.owner, deadline, self._renew).run()
+            report = Analyser(services, self.run_id, self.owner, deadline, self._renew, self._until).run()
         except RubricError as error:
             report = AnalysisReport(ended=str(error), alert=True, refused=True)
         self._count(report.counters())
@@ -179,6 +184,7 @@ class SlotWork:
             self.key.run_date,
             use_model=use_model,
             problems=[f"{self.key.slot}：{error}"] if error else [],
+            ending=self.key.slot if _status_of(row) is SlotStatus.SUCCESS else "",
         )
         self._page_problem(write_day(self.services, self.key.run_date))
         ended = self._end(partial(self._report_message, made))
@@ -201,41 +207,42 @@ class SlotWork:
             row = slots.find(connection, self.key.run_date, self.key.slot)
             assert row is not None
             found = findings.reaching(analyses.of_run(connection, self.run_id), threshold)
-            pushable = findings.pushable(found)
             error, status = _error_of(row), _status_of(row)
             best = max((each.score for each in analyses.of_run(connection, self.run_id)), default=None)
-            counters = {"findings": len(found), "held_back": len(found) - len(pushable), "best_score": best}
+            counters = {"findings": len(found), "best_score": best}
             slots.add_counters(connection, self.run_id, self.owner, counters)
             slots.finish(connection, self.run_id, self.owner, status, error, now)
             sent = 0
             if row.pushes:
-                sent += message(connection, pushable, now)
+                sent += message(connection, found, now)
                 sent += self._alert(connection, row, now)
             refusal = "" if row.pushes else self.push_refusal or "补跑或过晚，不推送"
-            return EndedSlot(status, error, found, len(pushable), sent, refusal)
+            return EndedSlot(status, error, found, sent, refusal)
 
         return run_patiently(services.engine, end, services.clock)
 
-    def _finding_message(self, connection: Connection, pushable: Sequence[Finding], now: datetime) -> int:
-        if not pushable:
+    def _finding_message(self, connection: Connection, found: Sequence[Finding], now: datetime) -> int:
+        if not found:
             return 0
         return self._enqueue(
             connection,
             "finding",
-            addresses(self.services).analysis(pushable[0].analysis_id),
-            findings.finding_title(self.key.slot, pushable),
-            findings.finding_body(pushable),
+            addresses(self.services).analysis(found[0].analysis_id),
+            findings.finding_title(self.key.slot, found),
+            findings.finding_body(found),
             now,
         )
 
     def _report_message(
-        self, made: MadeReport, connection: Connection, _pushable: Sequence[Finding], now: datetime
+        self, made: MadeReport, connection: Connection, _found: Sequence[Finding], now: datetime
     ) -> int:
         url = addresses(self.services).daily(self.key.run_date)
         return self._enqueue(connection, "report", url, made.title, made.body, now)
 
     def _alert(self, connection: Connection, row: SlotRow, now: datetime) -> int:
         alert = row.counters.get("calls_alert") or row.counters.get("alert")
+        if not alert and _status_of(row) is SlotStatus.FAILED:
+            alert = f"{_what_failed(row)}：{_error_of(row) or '原因见运行日志'}"
         if not alert:
             return 0
         url = addresses(self.services).daily(self.key.run_date)
@@ -318,6 +325,12 @@ def _status_of(row: SlotRow) -> SlotStatus:
     if counters.get("ingest_failed") or (wanted and not analysed):
         return SlotStatus.FAILED
     return SlotStatus.SUCCESS
+
+
+def _what_failed(row: SlotRow) -> str:
+    if row.counters.get("ingest_failed"):
+        return "没有读到任何来源"
+    return f"{row.counters.get('analyses_wanted', 0)} 篇文章都没能分析"
 
 
 def _error_of(row: SlotRow) -> str:

@@ -24,6 +24,7 @@ from douban_pipeline.digest.pages.content import (
 )
 from douban_pipeline.digest.pages.files import write_analyses, write_pages
 from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.slots import missed_slots
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.store.tables import analysis_result, content_item, daily_report, slot_run
 from douban_pipeline.digest.types import ReportState, SlotStatus
@@ -31,6 +32,7 @@ from douban_pipeline.digest.types import ReportState, SlotStatus
 logger = logging.getLogger(__name__)
 
 _TONES = {SlotStatus.SUCCESS: "good", SlotStatus.FAILED: "bad"}
+_PROBLEMS = {ReportState.FAILED.value: "日报生成失败", ReportState.UNREAD.value: "没能读取或分析"}
 _PLAIN = "日报由程序汇总，模型没有参与"
 _MOST_TITLES = 20
 
@@ -86,10 +88,19 @@ def day_view(services: DigestServices, connection: Connection, day: date) -> Day
     causes = [*digest.get("causes", ())] or ["日报还没有生成"] if failed else [*digest.get("problems", ())]
     note = f"{_PLAIN}：{report.reason}" if report is not None and report.state == ReportState.PLAIN.value else ""
     runs = slots.of_day(connection, day)
+    settings = services.settings
+    missed = missed_slots(day, settings.schedule_slots, [run.slot for run in runs], services.now(), settings.zone)
+    views = [
+        SlotView(run.slot, wording.SLOT_STATUSES[run.status], _TONES.get(run.status, ""), run.error) for run in runs
+    ]
+    views += [SlotView(slot, "没有运行", "bad") for slot in missed]
     return DayView(
         report_date=day,
         made_at=report.updated_at if report is not None else services.now(),
         failed=failed,
+        unread=report is not None and report.state == ReportState.UNREAD.value,
+        headline=digest.get("headline", ""),
+        coverage=digest.get("coverage", ""),
         causes=causes,
         note=note,
         digest_md=report.digest_md if report is not None else "",
@@ -103,9 +114,7 @@ def day_view(services: DigestServices, connection: Connection, day: date) -> Day
             FailureView(str(each["title"]), str(each["mp_name"]), str(each["url"]), str(each["error"]))
             for each in digest.get("failures", ())
         ],
-        slots=[
-            SlotView(run.slot, wording.SLOT_STATUSES[run.status], _TONES.get(run.status, ""), run.error) for run in runs
-        ],
+        slots=sorted(views, key=lambda each: each.slot),
     )
 
 
@@ -131,7 +140,7 @@ def day_entries(services: DigestServices, connection: Connection) -> list[DayEnt
             int(row.stats.get("analyses") or 0),
             found.get(row.report_date, {}),
             row.stats.get("best_score"),
-            row.state == ReportState.FAILED.value,
+            _PROBLEMS.get(row.state, ""),
         )
         for row in connection.execute(query)
     ]

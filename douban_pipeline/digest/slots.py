@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
@@ -76,6 +77,28 @@ def window_of(now: datetime, usual: timedelta, longest: timedelta, last_good_at:
     if last_good_at is None or last_good_at >= start:
         return Window(start, extended=False)
     return Window(max(last_good_at, now - longest), extended=True)
+
+
+def newest_moment(
+    key: SlotKey, schedule: Sequence[str], now: datetime, zone: tzinfo, *, pushes: bool
+) -> datetime | None:
+    """Return until when articles belong to a slot that runs now; None if all that there are do.
+
+    All do while its own messages can tell of them: it pushes, and no later slot is due. Otherwise they would be missing
+    from the pushes and the report of the slot whose time they came in.
+    """
+    due = key.scheduled_at(zone)
+    days = (key.run_date, key.run_date + timedelta(days=1))
+    later = (SlotKey(day, slot).scheduled_at(zone) for day in days for slot in schedule)
+    return None if pushes and not any(due < each <= now for each in later) else due
+
+
+def missed_slots(
+    day: date, schedule: Sequence[str], begun: Collection[str], now: datetime, zone: tzinfo
+) -> tuple[str, ...]:
+    """Return the slots of a day that were due and never ran."""
+    late = now - SKEW
+    return tuple(slot for slot in schedule if slot not in begun and SlotKey(day, slot).scheduled_at(zone) < late)
 
 
 def days_to_watch(now: datetime, report_slot: str, grace: timedelta, zone: tzinfo) -> list[date]:

@@ -51,7 +51,18 @@ class ReportState(enum.StrEnum):
     """Written by the model."""
     PLAIN = "plain"
     """Compiled without the model, because the model failed."""
+    UNREAD = "unread"
+    """No article could be read, or none analysed, so that nothing is known about the day."""
     FAILED = "failed"
+
+
+class Outcome(enum.StrEnum):
+    """What a day came to."""
+
+    FOUND = "found"
+    NOTHING_FOUND = "nothing_found"
+    UNREAD = "unread"
+    """No article could be read, or none analysed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,20 @@ class SlotRow:
 
 @dataclass(frozen=True, slots=True)
 class DayStats:
-    """Totals of a day: articles, analyses, findings and failures, and the best score (None for none)."""
+    """Totals of a day.
+
+    Attributes:
+        articles: Articles that its slots ingested.
+        analyses: Articles that were analysed.
+        findings: Those whose score reaches the threshold.
+        failures: Articles whose analysis failed.
+        best_score: The best score, None for none.
+        slots_done: Its slots that succeeded.
+        waiting: Articles of the day that still wait for their text or for their analysis.
+        doubtful: Analyses that are marked because the article's text may have influenced them.
+        unread: Its slots that could read no source.
+        missed: Its slots that were due and never ran.
+    """
 
     articles: int
     analyses: int
@@ -133,3 +157,7 @@ class DayStats:
     failures: int
     best_score: int | None
     slots_done: tuple[str, ...]
+    waiting: int = 0
+    doubtful: int = 0
+    unread: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ def finding_rows(found: Sequence[Finding]) -> list[dict[str, Any]]:
             "标题": each.title,
             "公众号": each.mp_name,
             "摘要": each.summary[:200],
-            "不自动推送": "、".join(each.suspicions),
+            "存疑": "、".join(each.suspicions),
         }
         for each in found
     ]

@@ -53,7 +53,7 @@ def given_settings(home: Path, **values: Any) -> DigestSettings:
 
 
 def text_of(number: int, score: int) -> str:
-    return f"<p>第 {number} 篇的正文，讲了一件具体的事。（示例分数 {score}）</p>"
+    return f"<p>第 {number} 篇的正文，讲了一件具体的事。（样值 {score}）</p>"
 
 
 class Stage:

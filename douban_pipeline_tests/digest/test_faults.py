@@ -91,7 +91,15 @@ def test_werss_down_all_day_still_gives_the_report_and_says_so(at: Stage) -> Non
     for slot in ("07:00", "12:00", "14:00", "18:00", "22:00"):
         assert at.run(slot).status is SlotStatus.FAILED
     [report] = at.messages("report")
-    assert report["title"] == "【日报】2026-11-20：今日无投资机会"
+    assert report["title"] == "【日报】2026-11-20：今日没能读取文章，有无机会不知道"
+    assert "没有读到来源的时段 07:00、12:00、14:00、18:00、22:00" in report["body"]
+    assert [row["slot"] for row in at.messages("alert")] == ["07:00", "12:00", "14:00", "18:00", "22:00"]
+    assert all("没有读到任何来源：WeRSS" in row["body"] for row in at.messages("alert"))
+    [row] = at.rows(daily_report)
+    assert (row["state"], row["slots_done"]) == ("unread", [])
+    page = (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").read_text(encoding="utf-8")
+    assert "今日没能读取文章，有无机会不知道" in page
+    assert "没有投资机会" not in page
     assert "07:00：WeRSS：" in report["body"]
     assert "22:00：WeRSS：" in report["body"]
     assert not at.messages("finding")
@@ -106,7 +114,7 @@ def test_the_model_down_all_day_still_gives_a_plain_report(at: Stage) -> None:
         at.clock.at = moment(slot)
         at.publish(number, 70)
         assert at.run(slot).status is SlotStatus.FAILED
-    assert at.run("22:00").messages == 1
+    assert at.run("22:00").messages == 2  # the report, and that nothing could be analysed
     [row] = at.rows(daily_report)
     assert row["state"] == "plain"
     assert "503" in row["reason"] or "闸门" in row["reason"] or "模型调用已停止" in row["reason"]

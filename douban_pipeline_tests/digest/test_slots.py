@@ -19,14 +19,14 @@ from douban_pipeline.demo.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.werss import ACCESS_KEY, GENERATIONS, WeRssStandIn
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.reworking import analyse_again, articles_to_rework
-from douban_pipeline.digest.running import TooEarly
+from douban_pipeline.digest.running import TooEarly, run_slot
 from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.slots import Claim
 from douban_pipeline.digest.store.tables import account, daily_report, opportunity, slot_run
 from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, SlotStatus
 from douban_pipeline.feeds.store.migrations import TREE as FEEDS_TREE
 from douban_pipeline.feeds.store.tables import entry, source
-from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage, text_of
+from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage, text_of
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -46,7 +46,7 @@ def test_every_generation_gives_the_same_articles_and_texts(generation: str, tmp
         assert ended.status is SlotStatus.SUCCESS
         assert len(items) == 5 + 3
         texts = {each["content_text"] for title, each in items.items() if title == "第 100 篇"}
-        assert texts == {"第 100 篇的正文，讲了一件具体的事。（示例分数 80）"}
+        assert texts == {"第 100 篇的正文，讲了一件具体的事。（样值 80）"}
         assert {items[f"第 {number} 篇"]["body_state"] for number in (101, 102)} == {BodyState.PENDING.value}
         assert [each.score for each in ended.findings] == [80]
         assert at.werss.logins == (0 if key else 1)
@@ -73,7 +73,7 @@ def test_a_day_of_five_slots_on_every_engine(any_database_url: str, tmp_path: Pa
             "【日报】2026-11-20：2 条机会（最高分 95）",
         ]
         [report] = at.rows(daily_report)
-        assert (report["state"], report["slots_done"]) == ("good", ["07:00", "12:00", "14:00", "18:00"])
+        assert (report["state"], report["slots_done"]) == ("good", ["07:00", "12:00", "14:00", "18:00", "22:00"])
         assert at.messages("report")[0]["target_url"] == "https://digest.example/daily/2026-11-20"
         assert len(at.server.model.seen) == 3 + 1
         assert {row["wire_model"] for row in at.analyses()} == {"deepseek-flash"}
@@ -88,7 +88,7 @@ def test_a_day_of_five_slots_on_every_engine(any_database_url: str, tmp_path: Pa
 
 def test_a_body_that_comes_late_is_asked_for_again_and_given_up_after_the_window(at: Stage) -> None:
     late = at.publish(1, 70, html=None)
-    at.publish(2, 0, html=None, description="只有简介的文章（示例分数 65）")
+    at.publish(2, 0, html=None, description="只有简介的文章（样值 65）")
     at.publish(3, 0, html=None)
     at.run("07:00")
     assert not at.analyses()
@@ -170,11 +170,12 @@ def test_short_summaries_of_feeds_are_no_doubles(tmp_path: Path) -> None:
 
 
 def test_doubles_by_address_and_by_text_are_analysed_once(at: Stage) -> None:
-    first = at.publish(1, 70)
+    long = f"{text_of(1, 70)}<p>{'这是同一篇转载的报道。' * 20}</p>"
+    first = at.publish(1, 70, html=long)
     at.run("07:00")
     # An upgrade of WeRSS changes ids, not addresses; a reposted text has another address.
     first.published_at = (first.published_at or 0) + 60
-    at.publish(2, 70, html=text_of(1, 70))
+    at.publish(2, 70, html=long)
     at.run("12:00")
     assert len(at.analyses()) == 1
     assert at.items()["第 2 篇"]["analyzed_status"] == AnalysedStatus.DOUBLE
@@ -232,7 +233,7 @@ def test_entries_of_feeds_are_digested_by_their_tables(tmp_path: Path) -> None:
     fields = {"source_id": "rss-1", "kind": "rss", "url": "http://x", "url_hash": "u", "host": "x", "options": {}}
     text = {
         "title": "一条",
-        "summary": "讲了一件事。（示例分数 77）",
+        "summary": "讲了一件事。（样值 77）",
         "link": "https://x/1",
         "guid": "g",
         "guid_hash": "g1",
@@ -272,6 +273,41 @@ def test_feeds_that_were_never_set_up_are_named_and_no_file_is_made(tmp_path: Pa
     with stage(tmp_path, werss_url="", feed_sources=["*"]) as at:
         assert "feeds setup" in at.run("07:00").error
     assert not (tmp_path / "feeds.sqlite").exists()
+
+
+@pytest.mark.parametrize("backfill", [True, False])
+def test_a_slot_of_the_past_leaves_newer_articles_to_the_slots_of_their_time(at: Stage, *, backfill: bool) -> None:
+    at.run("07:00")
+    reads = [row["last_good_at"] for row in at.rows(account)]
+    day = DAY + timedelta(days=1)
+    at.clock.at = moment("14:00", day)
+    at.publish(1, 90, hours_ago=20)  # at 18:00 of the day before
+    at.publish(2, 80, hours_ago=1)
+    ended = run_slot(at.services, key("22:00"), "old", backfill=backfill)
+    assert [each.title for each in ended.findings] == ["第 1 篇"]
+    assert [row["last_good_at"] for row in at.rows(account)] == reads
+    assert not at.messages()
+    assert [each.title for each in at.run("14:00", day=day).findings] == ["第 2 篇"]
+    assert at.messages("finding")[0]["title"] == "【机会提醒】14:00 发现 1 条（最高分 80）"
+
+
+def test_articles_that_wait_are_not_analysed_under_a_slot_of_the_past(at: Stage) -> None:
+    at.clock.at = moment("14:00", DAY + timedelta(days=1))
+    at.publish(1, 80, hours_ago=1)
+    late = at.work("14:00", "now")
+    late.key = key("14:00", DAY + timedelta(days=1))
+    late.begin()
+    late.ingest()
+    ended = run_slot(at.services, key("22:00"), "old", backfill=True)
+    assert (ended.findings, at.analyses()) == ([], [])
+
+
+@pytest.mark.parametrize(("text", "analysed"), [("图片", 2), ("这是一段很长的正文。" * 30, 1)])
+def test_articles_of_the_same_short_phrase_are_no_duplicates(at: Stage, text: str, analysed: int) -> None:
+    for number in (1, 2):
+        at.publish(number, 0, html=f"<p>{text}</p>")
+    at.run("07:00")
+    assert len(at.analyses()) == analysed
 
 
 def test_a_slot_before_its_hour_is_refused_and_a_backfill_pushes_nothing(at: Stage) -> None:

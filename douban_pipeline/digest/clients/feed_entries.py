@@ -53,15 +53,16 @@ def sources(engine: Engine, wanted: Sequence[str]) -> dict[str, str]:
         return {row.source_id: row.title or row.url for row in connection.execute(query)}
 
 
-def entries(engine: Engine, source_id: str, name: str, since: datetime) -> list[FoundArticle]:
-    """Return a source's entries published since a moment, newest first; their summaries are the articles' texts, with
-    the title before a short one."""
-    query = (
-        select(_entry)
-        .where(_entry.c.source_id == source_id, _entry.c.published_at >= int(since.timestamp()))
-        .order_by(_entry.c.published_at.desc())
-        .limit(_MOST)
-    )
+def entries(
+    engine: Engine, source_id: str, name: str, since: datetime, until: datetime | None = None
+) -> list[FoundArticle]:
+    """Return a source's entries published since a moment, and until another if one is given, newest first.
+
+    Their summaries are the articles' texts, with the title before a short one.
+    """
+    within = [_entry.c.source_id == source_id, _entry.c.published_at >= int(since.timestamp())]
+    within += [_entry.c.published_at <= int(until.timestamp())] if until is not None else []
+    query = select(_entry).where(*within).order_by(_entry.c.published_at.desc()).limit(_MOST)
     with reading(engine) as connection:
         rows = connection.execute(query).all()
     return [

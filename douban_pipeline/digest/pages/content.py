@@ -35,7 +35,7 @@ class AnalysisView:
         is_finding: Whether the score reaches the threshold.
         summary: Summary of the article.
         opportunities: Opportunities named in it.
-        suspicions: Reasons why a person should check it, such as instructions to the model in its text.
+        suspicions: Reasons why a person should check it, such as sentences in its text that changed its score.
         truncated: Whether the model was given only a part of the text.
         model: Model that analysed it.
     """
@@ -95,6 +95,9 @@ class DayView:
         report_date: The day.
         made_at: When the view was created.
         failed: Whether the report could not be made; then `causes` says why, and the other data is shown nevertheless.
+        unread: Whether nothing could be read or analysed; then `causes` says why.
+        headline: What the day came to, in a few words.
+        coverage: How much of the day was read and analysed.
         causes: Reasons, one sentence each.
         note: A sentence on how the report was made, for example that the model was not available.
         digest_md: The report as Markdown; links, pictures and HTML in it are shown as text.
@@ -108,6 +111,9 @@ class DayView:
     report_date: date
     made_at: datetime
     failed: bool = False
+    unread: bool = False
+    headline: str = ""
+    coverage: str = ""
     causes: Sequence[str] = ()
     note: str = ""
     digest_md: str = ""
@@ -127,11 +133,11 @@ class DayEntry:
         analyses: Number of analysed articles.
         findings: Titles of the findings by id, best first.
         best_score: The best score of the day; None for none.
-        failed: Whether the report could not be made.
+        problem: Why nothing is known of the day; empty if something is.
     """
 
     report_date: date
     analyses: int
     findings: Mapping[int, str] = field(default_factory=dict)
     best_score: int | None = None
-    failed: bool = False
+    problem: str = ""

@@ -16,7 +16,6 @@ from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.digest.pages.content import AnalysisView, DayEntry, DayView
 
 FAILED = "日报生成失败，请稍后刷新"
-NOTHING = "今日无投资机会"
 SEARCH_SCRIPT = "search.js"
 _WEEKDAYS = "一二三四五六日"
 
@@ -73,7 +72,6 @@ def render_daily(day: DayView, zone: ZoneInfo) -> str:
         digest=formatted(day.digest_md),
         link_of=_safe_link,
         failed=FAILED,
-        nothing=NOTHING,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.digest.answers import AnalysisAnswer
@@ -180,6 +180,16 @@ def articles_of_day(connection: Connection, day: date) -> int:
     """Return how many articles the slots of a day ingested."""
     query = select(func.count()).select_from(content_item).join(slot_run, slot_run.c.run_id == content_item.c.run_id)
     return int(connection.execute(query.where(slot_run.c.run_date == day)).scalar_one())
+
+
+def waiting_of_day(connection: Connection, day: date) -> int:
+    """Return how many articles that the slots of a day ingested wait for their text or for their first analysis."""
+    waits = or_(
+        content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value,
+        content_item.c.analyzed_status == AnalysedStatus.WAITING.value,
+    )
+    query = select(func.count()).select_from(content_item).join(slot_run, slot_run.c.run_id == content_item.c.run_id)
+    return int(connection.execute(query.where(slot_run.c.run_date == day, waits)).scalar_one())
 
 
 def _finding(row: Row[Any]) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.core.database import chunks
@@ -92,7 +92,8 @@ def waiting_bodies(connection: Connection, since: datetime, most: int) -> list[R
 
 def store_body(connection: Connection, content_item_id: int, text: str, now: datetime) -> bool:
     """Store a text; return whether it is new: a duplicate of an earlier article is not analysed."""
-    hashed = content_hash(text)
+    title = select(content_item.c.title).where(content_item.c.content_item_id == content_item_id)
+    hashed = content_hash(connection.execute(title).scalar_one(), text)
     same = select(func.min(content_item.c.content_item_id)).where(
         content_item.c.content_hash == hashed, content_item.c.content_item_id != content_item_id
     )
@@ -138,7 +139,14 @@ def give_up_bodies(connection: Connection, before: datetime, now: datetime) -> i
 
 
 def claim_waiting(
-    connection: Connection, *, most: int, most_failed: int, owner: str, now: datetime, lease: timedelta
+    connection: Connection,
+    *,
+    most: int,
+    most_failed: int,
+    owner: str,
+    now: datetime,
+    lease: timedelta,
+    until: datetime | None = None,
 ) -> list[WaitingArticle]:
     """Claim articles for analysis: those that failed before first, then the newest.
 
@@ -149,8 +157,11 @@ def claim_waiting(
         owner: Owner of the claims.
         now: The current time.
         lease: Duration of the claims.
+        until: Articles published later, or at an unknown time, are left to a later slot; None takes all.
     """
-    readable = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
+    readable: ColumnElement[bool] = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
+    if until is not None:
+        readable = and_(readable, content_item.c.published_at <= until)
     free = or_(
         content_item.c.analyzed_status == AnalysedStatus.WAITING.value,
         and_(

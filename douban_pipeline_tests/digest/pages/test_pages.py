@@ -47,14 +47,24 @@ def test_a_day_says_what_it_found_best_first() -> None:
     assert "<strong>铜</strong>" in page
     assert 'href="../analysis/1.html"' in page
     assert "模型三次没有给出 JSON" in page
-    assert "需留意" in page
-    assert "今日无投资机会" not in page
+    assert "⚠ 存疑" in page
     assert "refresh" not in page
 
 
 def test_a_day_without_findings_says_so() -> None:
-    page = render_daily(day(analyses=[analysis(3, 35)], top=[], digest_md=""), ZONE)
-    assert "今日无投资机会" in page
+    told = {"headline": "已读 1 篇，没有投资机会", "coverage": "收到 1 篇，分析 1 篇，失败 0 篇"}
+    page = render_daily(day(analyses=[analysis(3, 35)], top=[], digest_md="", **told), ZONE)
+    assert all(text in page for text in told.values())
+    assert "分析过的文章都没有达到阈值" in page
+
+
+def test_a_day_that_could_not_be_read_says_why_and_not_that_nothing_was_found() -> None:
+    told = {"unread": True, "headline": "今日没能读取文章，有无机会不知道", "causes": ["07:00：WeRSS 不可用"]}
+    page = render_daily(day(analyses=[], top=[], digest_md="", **told), ZONE)
+    assert told["headline"] in page
+    assert "07:00：WeRSS 不可用" in page
+    assert "没有分析过的文章" in page
+    assert "阈值的" not in page
 
 
 def test_a_day_that_failed_says_so_with_the_causes_and_shows_what_there_is() -> None:
@@ -63,7 +73,7 @@ def test_a_day_that_failed_says_so_with_the_causes_and_shows_what_there_is() -> 
     assert "日报生成失败，请稍后刷新" in page
     assert all(cause in page for cause in causes)
     assert "铜价上行与冶炼加工费（1）" in page
-    assert "今日无投资机会" not in page
+    assert "没有投资机会" not in page
     assert {"http-equiv": "refresh", "content": "300"} in Tags(page).all("meta")
 
 

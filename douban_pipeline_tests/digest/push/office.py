@@ -41,7 +41,7 @@ class Office:
             "slot": "22:00",
             "push_type": push_type,
             "target_url": "https://example.com/daily/2026-11-20",
-            "title": "【日报】2026-11-20：今日无投资机会",
+            "title": "【日报】2026-11-20：今日没有新文章",
             "body": "",
             "channels": channels or self.services.settings.channels,
             "now": self.clock.now(),

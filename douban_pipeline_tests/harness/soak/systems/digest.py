@@ -100,7 +100,7 @@ class DigestLife(SystemLife):
                 ids[each % 3],
                 f"第 {each} 篇",
                 now.timestamp() + each * _ARTICLE_SECONDS,
-                f"<p>第 {each} 篇的正文，写于压力测试。</p><p>（示例分数 {self.rng.randint(0, 100)}）</p>",
+                f"<p>第 {each} 篇的正文，写于压力测试。</p><p>（样值 {self.rng.randint(0, 100)}）</p>",
             )
             for each in range(count)
         ]
