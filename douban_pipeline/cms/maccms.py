@@ -25,6 +25,8 @@ from sqlalchemy import (
     Text,
     cast,
     column,
+    exists,
+    false,
     inspect,
     literal,
     select,
@@ -262,6 +264,14 @@ def _narrow_columns(engine: Engine, table: str) -> frozenset[str]:
 def in_recycle_bin(row: Mapping[Any, Any]) -> bool:
     """Return whether a row of the CMS is in the recycle bin; a row read without that column is not."""
     return bool(row.get("vod_recycle_time"))
+
+
+def recycled_condition(cms: Cms, vod_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that the video with this id is in the recycle bin, found by its key."""
+    if not cms.has_recycle_bin:
+        return false()
+    vod = cms.vod.alias("recycled")
+    return exists().where(vod.c.vod_id == vod_id, vod.c.vod_recycle_time != 0)
 
 
 def live_condition(cms: Cms) -> ColumnElement[bool]:

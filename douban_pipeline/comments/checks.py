@@ -23,6 +23,7 @@ _GUARDS = [
             f"Counters of the {guards.SECTIONS} latest sections match their rows.",
         ),
         lambda services, connection: guards.miscounted(connection),
+        warns=True,
     ),
     Guard(
         "nothing_hidden_is_served",

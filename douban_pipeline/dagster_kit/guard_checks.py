@@ -28,7 +28,9 @@ class Found(Generic[B]):
 
 @dataclass(frozen=True, slots=True)
 class Guard(Generic[B]):
-    """A blocking check of an asset that passes if ``find`` returns no breach that ``concerns`` it.
+    """A check of an asset that passes if ``find`` returns no breach that ``concerns`` it.
+
+    Breaches in the data of others or in evidence stop a run; those in our own bookkeeping are mended, and warn.
 
     Guards with the same ``find`` share its result: it is called once per query of the database.
 
@@ -38,6 +40,7 @@ class Guard(Generic[B]):
         find: Returns all breaches; called with the system's services and a reading connection.
         concerns: Whether a breach returned by ``find`` belongs to this guard.
         warns: Whether a breach only warns, whatever ``find`` says: something is wrong, but not the data.
+        mend: Puts breaches right, called with the system's services and the breaches; then they only warn.
     """
 
     name: str
@@ -45,10 +48,14 @@ class Guard(Generic[B]):
     find: Callable[[Any, Connection], Iterable[B] | Found[B]]
     concerns: Callable[[B], bool] = lambda breach: True
     warns: bool = False
+    mend: Callable[[Any, Sequence[B]], object] | None = None
 
     def of(self, found: Found[B]) -> Found[B]:
         """Return the part of ``found`` that concerns this guard."""
-        return Found([breach for breach in found.breaches if self.concerns(breach)], found.stops and not self.warns)
+        return Found(
+            [breach for breach in found.breaches if self.concerns(breach)],
+            found.stops and not self.warns and self.mend is None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,10 @@ def guard_checks(
             wanted = [guard for guard in guards if guard.name in asked]
             found = {find: _as_found(find(services, connection)) for find in {guard.find for guard in wanted}}
         for guard in wanted:
-            yield _result(asset.key, guard.name, guard.of(found[guard.find]), shown)
+            concerning = guard.of(found[guard.find])
+            if guard.mend is not None and concerning.breaches:
+                guard.mend(services, concerning.breaches)
+            yield _result(asset.key, guard, concerning, shown)
 
     return check
 
@@ -116,13 +126,14 @@ def _as_found(found: Iterable[B] | Found[B]) -> Found[B]:
     return found if isinstance(found, Found) else Found(list(found))
 
 
-def _result(asset: dg.AssetKey, name: str, found: Found[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
+def _result(asset: dg.AssetKey, guard: Guard[B], found: Found[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
     count = len(found.breaches)
+    mended = "，已改正" if guard.mend is not None else ""
     return dg.AssetCheckResult(
         asset_key=asset,
-        check_name=name,
+        check_name=guard.name,
         passed=not count,
         severity=dg.AssetCheckSeverity.ERROR if found.stops else dg.AssetCheckSeverity.WARN,
-        description=f"{count} 处不符合" if count else "",
+        description=f"{count} 处不符合{mended}" if count else "",
         metadata=shown.metadata(found.breaches),
     )

@@ -53,6 +53,7 @@ _ENTRY_GUARDS = [
         "entries_not_doubled",
         described("没有来源的内容重复入库。", "No entry of a source is stored twice."),
         guards.duplicate_entries,
+        warns=True,
     )
 ]
 

@@ -47,6 +47,7 @@ _GRAPH_GUARDS = [
         "graph_agrees_with_store",
         described("抽样的实体在图里与存储一致。", "A sample of entities is in the graph as stored."),
         guards.differing_entities,
+        warns=True,
     ),
 ]
 

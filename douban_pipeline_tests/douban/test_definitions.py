@@ -152,6 +152,7 @@ def test_every_guard_blocks_and_is_unpartitioned(
             "nothing_blanked",
             "locked_untouched",
             "log_agrees_with_cms",
+            "no_change_interrupted",
             "next_sync_in_future",
             "writes_take_hold",
         },

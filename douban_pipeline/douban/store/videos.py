@@ -42,12 +42,14 @@ def changed_since(judged: str, row: Mapping[Any, Any]) -> bool:
     return bool(judged) and judged != fingerprint(row)
 
 
-def note_gone(connection: Connection, tables: OwnTables, vod_id: int) -> None:
-    """Note that a video is no longer in the CMS: it is not due any more, until the sweep sees it again."""
+def note_gone(connection: Connection, tables: OwnTables, vod_id: int, *, recycled: bool = False) -> None:
+    """Note that a video is no longer in the CMS: it is not due any more, until the sweep sees it again.
+
+    One in the recycle bin (``recycled``) keeps its reason: it goes on where it was when it comes back.
+    """
     video = tables.video
-    connection.execute(
-        update(video).where(video.c.vod_id == vod_id).values(douban_next_sync_at=None, douban_review_reason=GONE)
-    )
+    reason = {} if recycled else {"douban_review_reason": GONE}
+    connection.execute(update(video).where(video.c.vod_id == vod_id).values(douban_next_sync_at=None, **reason))
 
 
 def refuse_pending(connection: Connection, tables: OwnTables, vod_id: int, reason: str) -> None:

@@ -119,7 +119,7 @@ def automatic_write_refusal(
         restores: Whether it restores what a lock protects: then the lock must hold, else it must not.
         respect_vod_lock: Whether rows with ``vod_lock = 1`` are left alone.
     """
-    refusal = cms_lock_refusal(row, respect_vod_lock=respect_vod_lock)
+    refusal = unlisted_refusal(row) or cms_lock_refusal(row, respect_vod_lock=respect_vod_lock)
     if refusal is not None or state is None:
         return refusal
     return (
@@ -169,8 +169,8 @@ def changed_since_refusal(
 
 def match_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> Refusal | None:
     """Return why no subject is looked for, None for a video that needs one."""
-    if row is None or state is None:
-        return Refusal.of(Reason.GONE)
+    if (unlisted := unlisted_refusal(row)) is not None or state is None:
+        return unlisted or Refusal.of(Reason.GONE)
     if state["douban_id_locked"]:
         return Refusal.of(Reason.ID_LOCKED)
     if state["douban_review_status"] == ReviewStatus.CONFIRMED and state["vod_douban_id"]:
@@ -180,8 +180,8 @@ def match_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None
 
 def recheck_refusal(row: Mapping[Any, Any] | None, state: Mapping[Any, Any] | None) -> Refusal | None:
     """Return why a link is not judged again, None if it is. A lock is no reason: nothing is written."""
-    if row is None or state is None:
-        return Refusal.of(Reason.GONE)
+    if (unlisted := unlisted_refusal(row)) is not None or state is None:
+        return unlisted or Refusal.of(Reason.GONE)
     if not state["vod_douban_id"]:
         return Refusal.of(Reason.NOT_LINKED)
     return ignored_refusal(state)
@@ -197,8 +197,8 @@ def subject_refusal(
         state: Our state row.
         douban_id: The subject that was fetched; None before.
     """
-    if row is None or state is None:
-        return Refusal.of(Reason.GONE)
+    if (unlisted := unlisted_refusal(row)) is not None or row is None or state is None:
+        return unlisted or Refusal.of(Reason.GONE)
     if state["douban_review_status"] != ReviewStatus.CONFIRMED or not state["vod_douban_id"]:
         return Refusal.of(Reason.NOT_CONFIRMED)
     if row["vod_douban_id"] != state["vod_douban_id"] and not state["douban_id_locked"]:

@@ -115,7 +115,7 @@ def test_who_is_no_longer_ignored_is_to_be_searched(searched: Library) -> None:
     searched.clock.advance(days=2)  # type: ignore[attr-defined]
     searched.set_state(5, douban_next_sync_at=searched.clock.now(), douban_last_sync_at=START)
     services = searched.services
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    due = DueVideos(services)
     due.take(searched.queue("due"), [5], scope=Scope.due, limit=9, run_id="due")
     assert searched.state(5)["douban_review_status"] == "NOT_FOUND"
     assert shown(searched)[5] == "UNCHECKED"

@@ -60,7 +60,7 @@ def due_videos(
         decided = apply_decisions(
             services, session.queue, session.change_log, session.shards, deadline=session.deadline
         )
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    due = DueVideos(services)
     dropped = due.drop_out_of_scope(session.queue)
     missed = revisit_doubted(services)
     if missed:

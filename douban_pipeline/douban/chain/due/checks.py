@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from sqlalchemy import Connection, and_, func, not_, select
+from sqlalchemy import Connection, Select, and_, exists, func, not_, select
 
+from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -13,7 +14,7 @@ from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.store.tasks import OPEN
+from douban_pipeline.douban.store.tasks import OPEN, OUT_OF_SCOPE
 from douban_pipeline.douban.store.videos import Breach
 
 
@@ -47,6 +48,39 @@ def duplicate_tasks(services: Services, connection: Connection) -> Iterator[Brea
         yield Breach(vod_id, f"有 {count} 个未完成的 {task_type} 任务")
 
 
+def drop_excluded(services: Services, breaches: Sequence[Breach]) -> None:
+    """Mend what `excluded_types` finds: skip the open tasks of these videos, so that this run does not take them on."""
+    task = services.tables.task
+    _skip(services, breaches, lambda vod_ids: select(task.c.task_id).where(task.c.vod_id.in_(vod_ids)), OUT_OF_SCOPE)
+
+
+def drop_duplicates(services: Services, breaches: Sequence[Breach]) -> None:
+    """Mend what `duplicate_tasks` finds: skip all open tasks of these videos but the oldest of each type."""
+    task = services.tables.task
+    older = task.alias("older")
+    earlier = exists().where(
+        older.c.vod_id == task.c.vod_id,
+        older.c.task_type == task.c.task_type,
+        older.c.status.in_(OPEN),
+        older.c.task_id < task.c.task_id,
+    )
+    query = select(task.c.task_id).where(earlier)
+    _skip(services, breaches, lambda vod_ids: query.where(task.c.vod_id.in_(vod_ids)), "同类的任务已在队列中")
+
+
+def _skip(
+    services: Services, breaches: Sequence[Breach], of: Callable[[Sequence[int]], Select[tuple[int]]], why: str
+) -> None:
+    task, queue = services.tables.task, services.queue("")
+
+    def skip(connection: Connection) -> None:
+        for vod_ids in chunks([breach.vod_id for breach in breaches]):
+            for task_id in connection.execute(of(vod_ids).where(task.c.status.in_(OPEN))).scalars().all():
+                queue.cancel(connection, task_id, why)
+
+    run_transaction(services.engine, skip)
+
+
 checks = [
     guard_checks(
         due_videos,
@@ -54,15 +88,20 @@ checks = [
             Guard(
                 "no_excluded_type",
                 described(
-                    "没有未完成任务属于排除的分类或已忽略的影片。",
-                    "No open task belongs to an excluded category or an ignored video.",
+                    "没有未完成任务属于排除的分类或已忽略的影片；有则取消。",
+                    "No open task belongs to an excluded category or an ignored video; one that does is dropped.",
                 ),
                 excluded_types,
+                mend=drop_excluded,
             ),
             Guard(
                 "no_duplicate_open_task",
-                described("没有影片有两个同类的未完成任务。", "No video has two open tasks of one type."),
+                described(
+                    "没有影片有两个同类的未完成任务；有则只留最早的。",
+                    "No video has two open tasks of one type; of several the oldest stays.",
+                ),
                 duplicate_tasks,
+                mend=drop_duplicates,
             ),
         ),
         shown=BREACHES,

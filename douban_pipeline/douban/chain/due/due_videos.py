@@ -13,7 +13,6 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Connection,
-    Engine,
     Select,
     Update,
     and_,
@@ -29,13 +28,12 @@ from sqlalchemy import (
     update,
 )
 
-from douban_pipeline.core.clock import Clock
+from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
-from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
-from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import OPEN, OUT_OF_SCOPE, NewTask
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, NO_LONGER_IGNORED, cms_locked, refuse_pending
@@ -81,11 +79,12 @@ class DueReport:
 class DueVideos:
     """The due videos as the state table knows them."""
 
-    def __init__(self, engine: Engine, tables: OwnTables, settings: Settings, clock: Clock) -> None:
-        self.engine = engine
-        self.tables = tables
-        self.settings = settings
-        self.clock = clock
+    def __init__(self, services: Services) -> None:
+        self.engine = services.engine
+        self.tables = services.tables
+        self.settings = services.settings
+        self.clock = services.clock
+        self.cms = services.cms
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
         """Queue up to ``limit`` videos per shard, without duplicates, longest due first.
@@ -96,6 +95,7 @@ class DueVideos:
         self._wake_ignored(shards)
         self._defer_waiting(shards)
         self._defer_locked(shards)
+        self._leave_recycled(shards)
         for shard in sorted(shards):
             videos, left = self._select(shard, scope, limit)
             tasks = [_task_for(video) for video in videos]
@@ -159,6 +159,7 @@ class DueVideos:
                 video.c.douban_review_status != ReviewStatus.IGNORED,
                 ~decision_pending(self.tables),
                 ~self._locked(),
+                ~recycled_condition(self.cms, video.c.vod_id),
                 # A backfill does not try earlier what is to be tried again after a failure.
                 ~exists().where(*self._waits(now)),
             )
@@ -260,6 +261,19 @@ class DueVideos:
         for vod_ids in chunks(locked):
             later = update(video).where(video.c.vod_id.in_(vod_ids), video.c.douban_next_sync_at <= now)
             run_statement(self.engine, later.values(douban_next_sync_at=now + LOCKED_VISIT))
+
+    def _leave_recycled(self, shards: Collection[int]) -> None:
+        """Take due videos off the schedule that are in the recycle bin, until the sweep sees them out of it."""
+        if not self.cms.has_recycle_bin:
+            return
+        video, now = self.tables.video, self.clock.now()
+        due = (video.c.shard.in_(shards), video.c.douban_next_sync_at <= now)
+        query = select(video.c.vod_id).where(*due, recycled_condition(self.cms, video.c.vod_id))
+        with reading(self.engine) as connection:
+            recycled = list(connection.execute(query).scalars())
+        for vod_ids in chunks(recycled):
+            off = update(video).where(video.c.vod_id.in_(vod_ids), video.c.douban_next_sync_at <= now)
+            run_statement(self.engine, off.values(douban_next_sync_at=None))
 
     def _locked(self) -> ColumnElement[bool]:
         return cms_locked(self.tables, self.settings.table_prefix) if self.settings.respect_vod_lock else false()

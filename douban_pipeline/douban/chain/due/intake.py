@@ -273,8 +273,10 @@ class Intake:
         self, connection: Connection, rows: Sequence[RowMapping], now: datetime, plan: FirstVisits | None
     ) -> tuple[list[str], int]:
         """Write the state of videos that are new or changed; return the tier of each new one, and how many changed."""
-        # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between.
+        # Looked at again, our state under lock and the CMS after it: a run may have linked a video in between, and
+        # visited it later than the moment at which this look began.
         states = state_rows(connection, self.tables, [row["vod_id"] for row in rows], lock=True)
+        now = max(now, self.clock.now())
         current = self.cms.rows(connection, list(states)) if states else {}
         moved = [n for n in current if current[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
         chosen = chosen_subjects(connection, self.tables, moved)
@@ -299,6 +301,9 @@ class Intake:
         return tiers, len(changed)
 
     def _change(self, row: RowMapping, state: RowMapping, now: datetime, chosen: int | None = None) -> dict[str, Any]:
+        visited = state["douban_last_sync_at"]
+        if visited is not None and now <= visited:
+            now = visited + timedelta(seconds=1)  # a visit is never before the last one, whatever the clocks say
         return _difference(row, state, now, self.tiers.next_visit_of(row, now), chosen)
 
 

@@ -82,8 +82,8 @@ def skip_task(services: Services, queue: TaskQueue, task: Task, row: RowMapping 
     def close(connection: Connection) -> None:
         if not queue.finish(connection, task.task_id, TaskStatus.SKIP, refusal.sentence):
             return
-        if row is None:
-            note_gone(connection, services.tables, task.vod_id)
+        if row is None or refusal.reason is Reason.RECYCLED:
+            note_gone(connection, services.tables, task.vod_id, recycled=row is not None)
         elif refusal.reason is not Reason.LINKED_ALREADY:
             connection.execute(
                 update(video)

@@ -38,17 +38,28 @@ checks = [
             Guard(
                 "log_agrees_with_cms",
                 described(
-                    "每个自动写入的 ID 在变更日志里都有已写入的记录，中断的运行没有留下写了一半的变更。",
-                    "Every automatic id has an applied row in the log, and no interrupted run left a partial change.",
+                    "每个自动写入的 ID 在变更日志里都有已写入的记录。",
+                    "Every automatic id has an applied row in the log.",
                 ),
                 guards.log_disagrees,
             ),
             Guard(
+                "no_change_interrupted",
+                described(
+                    "没有运行中断后留下未核对的变更；留下的由下一次写入核对。",
+                    "No interrupted run left a change that is not settled; the next run that writes settles it.",
+                ),
+                guards.interrupted,
+                warns=True,
+            ),
+            Guard(
                 "next_sync_in_future",
                 described(
-                    "处理过的影片都排好了下次检查的时间。", "Every processed video has its next visit scheduled."
+                    "处理过的影片都排好了下次检查的时间；没有排好的会改正。",
+                    "Every processed video has its next visit scheduled; one that has not gets it.",
                 ),
                 guards.visit_not_ahead,
+                mend=guards.put_visits_ahead,
             ),
             Guard(
                 "writes_take_hold",

@@ -96,14 +96,17 @@ class SyncClosing:
             return None
         return sync_result(item, item.state["vod_douban_id"], "review", reason=reason)
 
-    def skip(self, task: Task, reason: str, *, gone: bool = False) -> SyncResult | None:
-        """Close a task whose video is gone or not to be written; ``gone`` notes that the CMS has no such row."""
+    def skip(self, task: Task, reason: str, *, gone: bool = False, recycled: bool = False) -> SyncResult | None:
+        """Close a task whose video is gone or not to be written.
+
+        ``gone`` notes that the CMS has no such row, ``recycled`` that it is in the recycle bin.
+        """
 
         def close(connection: Connection) -> bool:
             if not self.queue.finish(connection, task.task_id, TaskStatus.SKIP, reason):
                 return False
-            if gone:
-                note_gone(connection, self.services.tables, task.vod_id)
+            if gone or recycled:
+                note_gone(connection, self.services.tables, task.vod_id, recycled=recycled)
             if task.task_type is TaskType.MATCH_DOUBAN_ID:
                 refuse_pending(connection, self.services.tables, task.vod_id, reason)
             return True

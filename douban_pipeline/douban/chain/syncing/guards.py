@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, String, and_, func, or_, select, true, type_coerce
+from sqlalchemy import Connection, String, and_, bindparam, func, or_, select, true, type_coerce, update
 
-from douban_pipeline.core.database import chunks
+from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.chain.syncing.fields import is_empty
 from douban_pipeline.douban.services import Services
@@ -21,6 +21,8 @@ from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
 _MANY, _SHARE = 10, 0.2
 """From how many videos on, and from what share of those written, differences are more than single edits."""
+
+_MAY_HAVE_WRITTEN = (ChangeState.APPLIED, ChangeState.PREPARED)
 
 WINDOW = timedelta(hours=24)
 """How far back writes are looked at: far enough for every run to be seen by the next ones, near enough to be cheap."""
@@ -61,22 +63,26 @@ def locked_touched(services: Services, connection: Connection) -> Iterator[Breac
             yield Breach(row["vod_id"], f"变更 {row['change_id']} 改写了已锁定的简介")
 
 
-def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
-    """Find writes that the log does not account for.
-
-    - a change that is still `prepared` although its run is gone;
-    - an automatic id without an applied change that wrote it.
-    """
-    log, video = services.tables.log, services.tables.video
+def interrupted(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find changes that are still `prepared` although their run is gone: the next run that writes settles them."""
+    log = services.tables.log
     prepared = select(log.c.change_id, log.c.vod_id, log.c.owner).where(log.c.state == ChangeState.PREPARED)
     for row in connection.execute(prepared):
         if is_dead(row.owner):
-            yield Breach(row.vod_id, f"变更 {row.change_id} 停在 prepared，而其运行已结束")
+            yield Breach(row.vod_id, f"变更 {row.change_id} 停在 prepared，而其运行已结束；下一次写入会核对它")
+
+
+def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find automatic ids without an applied change that wrote them.
+
+    One of which a change waits to be settled is not among them: see `interrupted`.
+    """
+    log, video = services.tables.log, services.tables.video
     since = services.clock.now() - WINDOW
     wrote_id = type_coerce(log.c.new_values, String).contains('"vod_douban_id":')
     unlogged = (
         select(video.c.vod_id, video.c.vod_douban_id)
-        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state == ChangeState.APPLIED, wrote_id))
+        .outerjoin(log, and_(log.c.vod_id == video.c.vod_id, log.c.state.in_(_MAY_HAVE_WRITTEN), wrote_id))
         .where(video.c.douban_last_sync_at >= since, video.c.douban_id_source.in_(BY_MATCH), log.c.change_id.is_(None))
     )
     for row in connection.execute(unlogged):
@@ -136,6 +142,20 @@ def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Brea
     )
     for vod_id in connection.execute(query).scalars():
         yield Breach(vod_id, "下次同步时间不在未来")
+
+
+def put_visits_ahead(services: Services, breaches: Sequence[Breach]) -> None:
+    """Mend what `visit_not_ahead` finds: such a video is due, and was due after its last visit, not before it."""
+    video = services.tables.video
+    columns = (video.c.vod_id, video.c.douban_last_sync_at)
+    for vod_ids in chunks([breach.vod_id for breach in breaches]):
+        with reading(services.engine) as connection:
+            rows = connection.execute(select(*columns).where(video.c.vod_id.in_(vod_ids))).tuples().all()
+        after = [{"key": vod_id, "visit": last + timedelta(seconds=1)} for vod_id, last in rows if last is not None]
+        behind = and_(video.c.vod_id == bindparam("key"), video.c.douban_next_sync_at <= video.c.douban_last_sync_at)
+        if after:
+            ahead = update(video).where(behind).values(douban_next_sync_at=bindparam("visit"))
+            run_statement(services.engine, ahead, after)
 
 
 def changes_of_run(tables: OwnTables, connection: Connection, run_id: str) -> dict[str, int]:

@@ -125,6 +125,9 @@ class FieldWriter:
                 assert refusal is not None
                 yield self.closing.skip(task, refusal.sentence, gone=row is None)
                 continue
+            if refusal is not None and refusal.reason is Reason.RECYCLED:
+                yield self.closing.skip(task, refusal.sentence, recycled=True)
+                continue
             verdict = verdicts.get(task.payload.get("verdict_id", 0))
             choice = choices.get(task.vod_id)
             chosen = choice.douban_id if choice else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, and_, case, or_, select, true
 
+from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
@@ -53,7 +54,7 @@ def video_rows(
         table=video,
         joined=video.join(vod, vod.c.vod_id == video.c.vod_id),
         cms=vod,
-        conditions=conditions,
+        conditions=[*conditions, ~recycled_condition(services.cms, video.c.vod_id)],
         sorts={**sorts, "updated": video.c.vod_time, "hits": vod.c.vod_hits, "id": video.c.vod_id},
         time=time,
         category=video.c.type_id,

@@ -7,7 +7,7 @@ from douban_pipeline.douban.chain.due.shard_work import ShardWork
 
 
 def due_of(library):
-    return DueVideos(library.engine, library.tables, library.settings, library.clock)
+    return DueVideos(library.services)
 
 
 def work_of(library):

@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.pacing import PLAN_TIERS
+from douban_pipeline_tests.douban.chain.due.taking import taken
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import build_library, days_ago, unix, video
@@ -308,6 +309,26 @@ def test_a_binned_video_is_not_visited_and_a_restored_one_is_due(library):
     library.set_cms(7, vod_recycle_time=0)
     assert library.intake.sweep(0, 1).changed == 1
     assert wait(library, 7) == timedelta(0)
+
+
+def test_a_visit_is_never_written_before_the_last_one(library):
+    # A run of another machine, whose clock is ahead, or one that ended since this look began.
+    last = library.clock.now() + timedelta(minutes=3)
+    library.set_state(7, douban_last_sync_at=last, douban_next_sync_at=last + timedelta(days=1))
+    library.set_cms(7, vod_name="改过的片名")
+    library.intake.sweep(0, 1)
+    assert library.state(7)["douban_next_sync_at"] > last
+
+
+def test_a_binned_video_is_neither_selected_nor_asked_for_before_a_sweep(library):
+    later(library, days=11)
+    library.set_cms(7, vod_recycle_time=unix(library.clock.now()))
+    library.set_state(7, douban_next_sync_at=library.clock.now())
+    assert taken(library) == []
+    assert library.state(7)["douban_next_sync_at"] is None
+    library.set_cms(7, vod_recycle_time=0)
+    library.intake.sweep(0, 1)
+    assert taken(library) == [7]
 
 
 def test_a_restored_video_that_is_ignored_for_a_while_wakes_when_that_is_over(library):

@@ -43,12 +43,12 @@ def test_a_verdict_that_comes_after_a_decision_settles_nothing(doubtful, monkeyp
     doubtful.clock.advance(days=40)
     decided = []
 
-    def decide_before_judging(*given):
+    def decide_before_judging(*given, **more):
         if not decided:
             decide(doubtful.library, 4, action, douban_id)
             apply_elsewhere(doubtful, 4)
             decided.append(current_state(doubtful, 4))
-        return real(*given)
+        return real(*given, **more)
 
     real = verdicts.judge_found
     monkeypatch.setattr(verdicts, "judge_found", decide_before_judging)

@@ -51,7 +51,7 @@ def due(world: World) -> list[Figure]:
 
 def _take(services: Services) -> tuple[Samples, int]:
     samples, taken = Samples(), 0
-    due = DueVideos(services.engine, services.tables, services.settings, services.clock)
+    due = DueVideos(services)
     queue = services.queue(RUN)
     for shard in range(SHARDS):
         with samples.one():
