@@ -139,7 +139,7 @@ def test_every_guard_blocks_and_is_unpartitioned(
         names.setdefault(asset, set()).add(name)
     assert names == {
         "due_rechecks": {"rechecked_links_hold"},
-        "due_videos": {"no_excluded_type", "no_duplicate_open_task"},
+        "due_videos": {"no_excluded_type", "no_duplicate_open_task", "no_ids_cleared_in_bulk"},
         "scored_matches": {
             "no_confirmed_with_hard_reject",
             "confirmed_reach_thresholds",

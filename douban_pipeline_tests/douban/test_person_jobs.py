@@ -31,6 +31,7 @@ def test_these_are_the_jobs_for_people() -> None:
         *("record_decisions", "record_batch_decisions", "import_decisions", "revert_changes", "video_history"),
         *("redo_intros", "set_gate", "lift_brakes", "rescore_library", "reparse_archive", "prune_archive"),
         *("queue_matches", "settle_duplicates", "recheck_links", "revisit_not_found"),
+        "settle_cleared_ids",
     }
 
 

@@ -80,12 +80,14 @@ REMATCH_ASKED = "审核员要求重新匹配"
 
 CLEARED_BY_PERSON = "豆瓣 ID 已由审核员清除"
 CLEARED_IN_CMS = "豆瓣 ID 在 CMS 中被清空"
+CLEARED_WITH_ALL = "CMS 中保存了写入之前打开的表单，写入的内容都被改回：重新匹配"
+CLEARED_IN_BULK = "大量豆瓣 ID 在 CMS 中一并被清空：等待回答（settle_cleared_ids）"
 NO_LONGER_IGNORED = "忽略期已过"
 SEARCH_DOUBTED = "此前搜索的空结果不可信，重新查找"
 """A search that found nothing is known to have found nothing at all."""
 
 OPENED_AGAIN = frozenset(
-    {"", GONE, REMATCH_ASKED, CLEARED_BY_PERSON, CLEARED_IN_CMS, NO_LONGER_IGNORED, SEARCH_DOUBTED}
+    {"", GONE, REMATCH_ASKED, CLEARED_BY_PERSON, CLEARED_IN_CMS, CLEARED_WITH_ALL, NO_LONGER_IGNORED, SEARCH_DOUBTED}
 )
 """Reasons of videos without a subject that are no outcome of a search: it is still to come."""
 

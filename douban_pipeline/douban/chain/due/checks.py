@@ -10,6 +10,7 @@ from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
+from douban_pipeline.douban.chain.due.cleared_ids import held_in_bulk
 from douban_pipeline.douban.chain.due.conditions import in_scope
 from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.douban.services import Services
@@ -102,6 +103,15 @@ checks = [
                 ),
                 duplicate_tasks,
                 mend=drop_duplicates,
+            ),
+            Guard(
+                "no_ids_cleared_in_bulk",
+                described(
+                    "没有一批豆瓣 ID 在 CMS 中一并被清空而等待回答（`settle_cleared_ids`）。",
+                    "No ids that were cleared in the CMS in bulk wait for an answer (`settle_cleared_ids`).",
+                ),
+                held_in_bulk,
+                warns=True,
             ),
         ),
         shown=BREACHES,

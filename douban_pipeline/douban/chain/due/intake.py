@@ -20,13 +20,14 @@ from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, run_transaction
+from douban_pipeline.douban.chain.due.cleared_ids import cleared_states
 from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers, updated_at
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import BY_PEOPLE, IdSource, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
-from douban_pipeline.douban.store.videos import CLEARED_IN_CMS, GONE, fingerprint, state_rows
+from douban_pipeline.douban.store.videos import CLEARED_IN_BULK, CLEARED_IN_CMS, GONE, fingerprint, state_rows
 from douban_pipeline.matching.text import simplify
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ class Intake:
         current = self.cms.rows(connection, list(states)) if states else {}
         moved = [n for n in current if current[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
         chosen = chosen_subjects(connection, self.tables, moved)
+        cleared = cleared_states(connection, self.tables, current, states, chosen, now)
         new: list[dict[str, Any]] = []
         changed: list[dict[str, Any]] = []
         tiers: list[str] = []
@@ -291,6 +293,7 @@ class Intake:
             elif row["vod_id"] in current:
                 choice = chosen.get(row["vod_id"])
                 difference = self._change(current[row["vod_id"]], state, now, choice)
+                difference |= cleared.get(row["vod_id"], {})
                 if difference:
                     before = {name: state[name] for name in _UPDATED}
                     changed.append(before | difference | {"key": row["vod_id"]})
@@ -352,6 +355,8 @@ def _difference(
     ):
         if state[name] != value:
             changes[name] = value
+    if state["douban_review_reason"] == CLEARED_IN_BULK and not row["vod_douban_id"]:
+        return changes  # nothing is linked or looked for until the operator has answered
     due = state["douban_next_sync_at"]
     ignored = state["douban_review_status"] == ReviewStatus.IGNORED
     if in_recycle_bin(row):
@@ -359,7 +364,10 @@ def _difference(
     if due is None:
         back = state["douban_ignore_until"] if ignored else now
         changes |= {"douban_next_sync_at": back} if back is not None else {}
-    if row["vod_douban_id"] != state["vod_douban_id"] and not ignored:
+    if state["douban_review_reason"] == CLEARED_IN_BULK and row["vod_douban_id"] == state["vod_douban_id"]:
+        reason = "豆瓣 ID 在 CMS 中已恢复"
+        changes |= {"douban_review_status": ReviewStatus.CONFIRMED, "douban_review_reason": reason}
+    elif row["vod_douban_id"] != state["vod_douban_id"] and not ignored:
         changes |= _id_changed(row["vod_douban_id"], state, chosen, now)
     elif not ignored and due is not None:
         undecided = state["douban_review_status"] in (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)

@@ -7,14 +7,17 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
+from douban_pipeline.douban.chain.due.cleared_ids import Answer, settle
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
-from douban_pipeline.douban.resources import tags_of
+from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.resources import PERSON_TAGS, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import migrations
 
@@ -205,4 +208,55 @@ def sweep_library() -> None:
     sweep()
 
 
-jobs = [initialise_library, take_in_changes, sweep_library]
+class ClearedConfig(LaunchpadConfig):
+    """What is said of ids that were cleared in bulk."""
+
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded.")
+    dry_run: bool = Field(True, description="true 只统计 · true: only count them; false: apply the answer.")
+    answer: Answer = Field(
+        Answer.rematch,
+        description="`rematch` 清空是误操作，重新匹配；`rule_out` 原来的关联是错的，不再关联那些条目 · "
+        "rematch: the ids were cleared by mistake; rule_out: the links were wrong.",
+    )
+
+
+def settle_cleared(context: dg.OpExecutionContext, config: ClearedConfig, services: dg.ResourceParam[Services]) -> None:
+    """Answer for ids that were cleared in the CMS in bulk."""
+    services.ready()
+    if not config.reviewer.strip():
+        raise ProblemsError(["reviewer 为空：请填写你的名字"])
+    count = settle(services, config.answer, config.reviewer.strip()[:64], dry_run=config.dry_run)
+    context.log.info(f"{count} videos {'wait for an answer' if config.dry_run else 'are free again'}")
+    context.add_output_metadata({"dry_run": config.dry_run, "videos": count, "answer": config.answer.name})
+
+
+_SETTLE = """\
+回答一并被清空的豆瓣 ID · Answer for ids that were cleared in the CMS in bulk
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+批量操作或恢复 CMS 的备份可能一次清空许多 ID。
+回答之前，这些影片不匹配、不关联、不写入。ID 若在 CMS 中恢复，不必回答，关联自动恢复。
+
+A batch operation or a restored backup of the CMS may clear many ids. Until it is answered, these videos are neither
+matched nor linked nor written. If the CMS gets its ids back, the links are there again without an answer.
+"""
+
+settle_cleared_ids = person_job(
+    settle_cleared,
+    name="settle_cleared_ids",
+    manual=_SETTLE,
+    examples={
+        "误操作": {"reviewer": "小王", "dry_run": False, "answer": "rematch"},
+        "关联是错的": {"reviewer": "小王", "dry_run": False, "answer": "rule_out"},
+    },
+    nothing_done="未作回答",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+jobs = [initialise_library, take_in_changes, sweep_library, settle_cleared_ids]

@@ -217,7 +217,7 @@ def test_a_moved_category_is_noticed(library):
     [
         (7, 26752088, "CONFIRMED", "cms", "豆瓣 ID 在 CMS 中被修改"),
         (8, 26752088, "CONFIRMED", "cms", "豆瓣 ID 在 CMS 中被修改"),
-        (8, 0, "NOT_FOUND", "", "豆瓣 ID 在 CMS 中被清空"),
+        (8, 0, "REVIEW", "", "豆瓣 ID 1292052 在 CMS 后台被清空：不再自动关联它，请另选条目，或确认没有条目"),
     ],
 )
 def test_an_id_that_somebody_wrote_into_the_cms_is_taken_over(library, vod_id, written, status, source, reason):
