@@ -11,7 +11,7 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -241,23 +241,25 @@ class SiteVocabulary:
         }
 
     def area_for(self, douban_regions: Sequence[str]) -> str | None:
-        """Return the site's word for the first region, or None if the row should not be changed.
+        """Return the site's word for the first region that has one, or None if the row should not be changed.
 
-        An exact word is preferred, then the narrowest group word that covers the region (港台, 欧美), then 其它.
-        None if the first region is unknown or has no word on this site.
+        For each region an exact word is preferred, then the narrowest group word that covers it (港台, 欧美). 其它 is
+        never written: it would hide what is known, and visitors who filter by a country would not find the video.
         """
-        wanted = _first(_REGION_LEXICON, douban_regions)
-        if wanted is None or wanted in REGION_GROUPS or wanted in ("海外", ANY):
-            return None
-        words = [word for word in self.areas if len(word) <= AREA_WIDTH]
-        by_code = _single(_REGION_LEXICON, words)
-        groups = [(len(members), name) for name, members in REGION_GROUPS.items() if wanted in members]
-        names = [wanted, *(name for _, name in sorted(groups))]
-        names += [] if wanted in GREATER_CHINA else ["海外"]
-        return next((by_code[name] for name in names if name in by_code), _other(words))
+        by_code = _single(_REGION_LEXICON, [word for word in self.areas if len(word) <= AREA_WIDTH])
+        for wanted in _codes(_REGION_LEXICON, douban_regions):
+            if wanted in REGION_GROUPS or wanted in ("海外", ANY):
+                continue
+            groups = [(len(members), name) for name, members in REGION_GROUPS.items() if wanted in members]
+            names = [wanted, *(name for _, name in sorted(groups))]
+            names += [] if wanted in GREATER_CHINA else ["海外"]
+            found = next((by_code[name] for name in names if name in by_code), None)
+            if found is not None:
+                return found
+        return None
 
     def language_for(self, douban_languages: Sequence[str]) -> str | None:
-        """Return the site's word for the first language, like :meth:`area_for`.
+        """Return the site's word for the first language, else 其它; None if it is unknown or there is no such word.
 
         A site with only 国语 uses it for unspecified Chinese; one with only 中文 uses it for every kind of Chinese.
         """
@@ -273,10 +275,22 @@ class SiteVocabulary:
 
 def _first(lexicon: _Lexicon, words: Sequence[str]) -> str | None:
     """Return the code of the first word; None if that word is unknown, even if later ones are known."""
-    for piece in (piece for word in words for piece in _SEPARATORS.split(_fold(word)) if piece.strip()):
+    for piece in _pieces(words):
         codes, unread = lexicon.read([piece])
         return codes[0] if codes and not unread else None
     return None
+
+
+def _codes(lexicon: _Lexicon, words: Sequence[str]) -> Iterator[str]:
+    """Yield the code of each known word, in order."""
+    for piece in _pieces(words):
+        codes, unread = lexicon.read([piece])
+        if codes and not unread:
+            yield codes[0]
+
+
+def _pieces(words: Sequence[str]) -> Iterator[str]:
+    return (piece for word in words for piece in _SEPARATORS.split(_fold(word)) if piece.strip())
 
 
 def _single(lexicon: _Lexicon, words: Iterable[str]) -> dict[str, str]:

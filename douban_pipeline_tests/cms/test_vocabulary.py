@@ -242,9 +242,10 @@ def test_genre_words(words: list[str], genres: str) -> None:
         (None, ["中国香港", "中国大陆"], "香港"),
         (None, ["美国 / 英国"], "美国"),
         (None, ["美国／英国"], "美国"),
-        (None, ["意大利", "法国"], "其它"),
-        (None, ["苏联"], "其它"),
-        (None, ["戛纳电影节", "法国"], None),
+        (None, ["意大利", "法国"], "法国"),
+        (None, ["马耳他", "美国"], "美国"),
+        (None, ["苏联"], None),
+        (None, ["戛纳电影节", "法国"], "法国"),
         (None, ["其它"], None),
         (None, ["欧美"], None),
         (None, [], None),
@@ -253,17 +254,19 @@ def test_genre_words(words: list[str], genres: str) -> None:
         ("内地,大陆", ["中国大陆"], "内地"),
         ("中国,美国", ["中国大陆"], "中国"),
         ("大陆,美国", ["意大利"], None),
-        ("大陆,美国,其他", ["意大利"], "其他"),
+        ("大陆,美国,其他", ["意大利"], None),
+        ("大陆,美国,其他", ["意大利", "西班牙", "美国"], "美国"),
+        ("大陆,欧美,美国", ["意大利", "美国"], "欧美"),
         ("大陆,港台,日韩,欧美,其它", ["中国香港"], "港台"),
         ("大陆,港台,日韩,欧美,其它", ["韩国"], "日韩"),
         ("大陆,港台,日韩,欧美,其它", ["法国"], "欧美"),
-        ("大陆,港台,日韩,欧美,其它", ["泰国"], "其它"),
+        ("大陆,港台,日韩,欧美,其它", ["泰国"], None),
         ("欧美,欧洲,其它", ["法国"], "欧洲"),
         ("大陆,海外", ["泰国"], "海外"),
         ("大陆,海外", ["中国香港"], None),
         ("大陆,德国", ["西德"], "德国"),
         ("中國大陸,美國", ["美国"], "美國"),
-        ("美国和一切说英语的国家以及其它许多别的地方,其它", ["美国"], "其它"),
+        ("美国和一切说英语的国家以及其它许多别的地方,其它", ["美国"], None),
     ],
 )
 def test_the_area_written_is_one_of_the_sites_own_words(
@@ -300,8 +303,9 @@ def test_the_language_written_is_one_of_the_sites_own_words(
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(frozenset().union(*REGION_GROUPS.values()))))
-def test_every_region_has_a_word_on_a_site_that_lists_others(code: str) -> None:
-    assert SiteVocabulary().area_for([code]) in DEFAULT_AREAS
+def test_every_region_has_a_word_on_a_site_that_lists_it(code: str) -> None:
+    assert SiteVocabulary().area_for([code]) in {*DEFAULT_AREAS, None}
+    assert SiteVocabulary(areas=("大陆", "港台", "澳门", "海外")).area_for([code]) is not None
 
 
 def _extend(**fields: object) -> str:

@@ -26,6 +26,7 @@ from douban_pipeline.douban.undo.revert_request import (
     waiting_decisions,
     withdraw,
 )
+from douban_pipeline.douban.writes.changes import WRONG_LINK
 from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, TooManyError, revert
 
 MOST_EVENTS = 300
@@ -67,6 +68,11 @@ class RevertConfig(LaunchpadConfig):
         description="从此时起写入的 · Written from this time: 2026-11-20 08:00 in SITE_TIMEZONE, or ISO with offset.",
     )
     until: str = Field("", description="此时之前写入的 · Written before this time (exclusive); same format.")
+    wrong_links: bool = Field(
+        False,
+        description="true：撤销的关联是错的，计入自动关联的精度 · "
+        "true: the reverted links were wrong; they count in the precision of automatic links.",
+    )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     max_changes: int = Field(
         10_000, description="多于此数则不撤销 · If more changes than this are selected, nothing is reverted."
@@ -77,7 +83,8 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     """Revert the selected changes, or show what would happen."""
     services.ready()
     given = config.model_dump()
-    request = RevertRequest(**{name: value for name, value in given.items() if name != "override_cms_lock"})
+    own = ("override_cms_lock", "wrong_links")
+    request = RevertRequest(**{name: value for name, value in given.items() if name not in own})
     selection = selection_of(services, request)
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
@@ -85,6 +92,7 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     # What a killed run left half way is settled first, or this would take it for somebody else's doing.
     change_log.reconcile()
     operator, reason = request.operator.strip(), request.reason.strip()
+    reason = f"{WRONG_LINK}{reason}" if config.wrong_links else reason
     try:
         results = revert(
             change_log,

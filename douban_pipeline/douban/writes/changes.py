@@ -20,6 +20,9 @@ REVERT = "revert"
 SYNC = "sync"
 """Action of a change that wrote fields from the subject that the video is linked to."""
 
+WRONG_LINK = "关联错误："
+"""Begins the reason of a revert that says that the link was wrong; any other says nothing about it."""
+
 RESTORE = "restore"
 """Action of a change that restores what a lock protects, after somebody changed it in the CMS."""
 

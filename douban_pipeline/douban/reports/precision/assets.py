@@ -48,9 +48,10 @@ def automatic_precision(
     `lately` is a one-line summary of the links of the last 30 days: how many were checked, how many were wrong, and
     in which strata.
     A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
-    overrules it; the newest counts. Strata overlap, so a link that one brake holds back does not count against the
-    others. A stratum whose lower bound is below `DOUBAN_PIPELINE_PRECISION_TARGET` gets a brake: nothing in it is
-    confirmed without a person until the job `lift_brakes` lifts the brake. Rules that people overrule most are too
+    that says that the link was wrong (`wrong_links`) overrules it; the newest counts. Strata overlap, so a link that
+    one brake holds back does not count against the others. A stratum whose lower bound is below
+    `DOUBAN_PIPELINE_PRECISION_TARGET` gets a brake: nothing in it is confirmed without a person until the job
+    `lift_brakes` lifts the brake. Rules that people overrule most are too
     strict. `to_check` is a random sample of links that nobody has checked yet; the config beside it is for the job
     `record_decisions`. Writes nothing to the CMS.
     """

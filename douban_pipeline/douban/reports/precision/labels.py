@@ -20,7 +20,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.changes import PIPELINE, decode
+from douban_pipeline.douban.writes.changes import PIPELINE, WRONG_LINK, decode
 
 _LABELLING = LINKING | {DecisionAction.clear_id, DecisionAction.lock_id}
 _IN_FORCE = (DecisionState.PENDING, DecisionState.APPLIED)
@@ -36,7 +36,7 @@ class ActKind(enum.StrEnum):
     KEPT = "kept"
     """It is the current one, which was locked."""
     TAKEN_BACK = "taken_back"
-    """It is not this subject, whose automatic link was reverted."""
+    """It is not this subject, whose automatic link was reverted as wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,8 @@ def acts_of_people(connection: Connection, tables: OwnTables) -> dict[int, list[
         select(log.c.vod_id, log.c.applied_at, log.c.operator, log.c.old_values)
         .join(change, change.c.change_id == log.c.reverts_change_id)
         .where(log.c.state == ChangeState.APPLIED, log.c.operator != PIPELINE, change.c.operator == PIPELINE)
+        # Runs and batches are undone for many reasons, most of which say nothing about their links.
+        .where(log.c.reason.startswith(WRONG_LINK, autoescape=True))
         .order_by(log.c.change_id)
     )
     for vod_id, at, operator, values in connection.execute(reverted):

@@ -84,7 +84,8 @@ def found(library):
 
 
 def revert(shelf, change_id, **columns):
-    given = {"old": {"vod_douban_id": LINKED}, "new": {"vod_douban_id": 0}, "operator": "小李", "action": "revert"}
+    said = {"operator": "小李", "reason": "关联错误：不是同一部"}
+    given = {"old": {"vod_douban_id": LINKED}, "new": {"vod_douban_id": 0}, "action": "revert", **said}
     return shelf.changed(4, reverts_change_id=change_id, **{**given, **columns})
 
 
@@ -137,6 +138,12 @@ def test_a_person_s_revert_overrules_until_it_is_itself_taken_back(library, shel
     assert (label.right, label.person) == (False, "小李")
     library.execute(f"UPDATE mac_douban_log SET state = 'reverted' WHERE change_id = {undo}")
     revert(shelf, undo, old={"vod_douban_id": 0}, new={"vod_douban_id": LINKED})
+    assert found(library)[0] == []
+
+
+def test_a_revert_that_does_not_say_that_the_link_is_wrong_is_no_label(library, shelf):
+    change = shelf.changed(4, old={"vod_douban_id": 0}, new={"vod_douban_id": LINKED})
+    revert(shelf, change, reason="整批撤销：换了分类")
     assert found(library)[0] == []
 
 
