@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal, undo_refusal
-from douban_pipeline.comments.store.events import EventInput, append, comments_of_requests
+from douban_pipeline.comments.store.events import EventInput, append, of_requests
 from douban_pipeline.comments.store.tables import comment, content, moderation
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
 from douban_pipeline.core.database import chunks
@@ -106,7 +106,7 @@ def refuse_repeated(
     A batch requests a change of a comment once, whether or not it was undone since, and undoes it once.
     """
     keys = {_key(_requests(batch, undo), each.comment_id): each.comment_id for each in planned}
-    repeated = comments_of_requests(connection, keys.keys()).keys()
+    repeated = of_requests(connection, keys.keys()).keys()
     known = {keys[key] for key in repeated}
     refusal = f"批次「{batch}」已{'撤销过' if undo else '处理过'}这条评论"
     refusal += "" if undo else "；要再处理请换一个批次名"

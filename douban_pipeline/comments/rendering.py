@@ -11,6 +11,7 @@ from douban_pipeline.comments.types import BIGGEST_ID
 _PIECE = re.compile(
     r"\[em:(?P<emoji>\d{1,3})\]|(?P<link>https?://[^\s<>\"'，。！？、；：）】]+)|@(?P<name>[\w\-]{1,30})(?::(?P<id>\d{1,19}))?"
 )
+_AUTHORITY = re.compile(r"[\w.\-]+(?::\d{1,5})?|\[[0-9a-fA-F:.]+\](?::\d{1,5})?")
 _TRAILING = ".,!?;:)]"
 
 
@@ -48,8 +49,14 @@ def pieces(text: str) -> list[dict[str, Any]]:
 
 
 def _host(link: str) -> str:
+    """Return the host that a browser opens; empty where it may be another than the one that people read.
+
+    Browsers take ``\\`` for ``/``, so that what stands before it is the host, and what stands before ``@`` is none.
+    """
     try:
-        return urlsplit(link).hostname or ""
+        parts = urlsplit(link)
+        plain = _AUTHORITY.fullmatch(parts.netloc) is not None and "\\" not in link
+        return parts.hostname or "" if plain else ""
     except ValueError:
         return ""
 

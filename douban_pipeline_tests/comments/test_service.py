@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.comments import names
 from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.store.tables import section
@@ -302,6 +303,20 @@ def test_a_request_that_is_sent_twice_counts_once(place):
     assert place.page(film)["section"]["count"] == 1
 
 
+def test_a_key_that_was_used_for_another_request_swallows_nothing(place):
+    film, other, headers = place.section(), place.section(), {"Idempotency-Key": "k2"}
+
+    def publish(section, content):
+        return place.call("POST", f"/sections/1/{section}/comments", 2, json={"content": content}, headers=headers)
+
+    assert [publish(film, "一次").status_code for _ in range(2)] == [202, 202]
+    for answer in (publish(film, "另一条"), publish(other, "一次")):
+        assert answer.status_code == 409
+        assert "Idempotency-Key" in answer.json()["detail"]
+    place.work()
+    assert place.page(film)["section"]["count"] == 1
+
+
 def test_an_unchanged_page_is_not_sent_again(place):
     film = place.section()
     place.publish(2, film, "根")
@@ -384,3 +399,55 @@ def test_texts_become_pieces_and_nothing_becomes_html():
     assert pieces("<b>@a</b> http:// x") == [{"text": "<b>"}, {"at": "a", "user": None}, {"text": "</b> http:// x"}]
     assert pieces("看(https://a.example/b).")[1] == {"link": "https://a.example/b", "host": "a.example"}
     assert mentions("@甲:3 @乙:4 @甲:3 @丙") == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        r"https://evil.example\@movie.douban.com/subject/1",
+        r"https://evil.example\\movie.douban.com/",
+        "https://movie.douban.com@evil.example/",
+        "https://user:word@evil.example/",
+        "https://evil.example%5c@movie.douban.com/",
+    ],
+)
+def test_a_link_whose_host_could_be_misread_stays_text(link):
+    assert all("link" not in piece for piece in pieces(f"看 {link} 吧"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "管理员",
+        "管 理 员",
+        "超级管理員",
+        "ＡＤＭＩＮ",
+        "аdmin",
+        "Adm1n",
+        "a.d.m.i.n",
+        "adm\u200bin",
+        "官方客服",
+        "Moderator",
+        "root",
+    ],
+)
+def test_names_that_look_like_the_staff_are_reserved(name):
+    assert names.is_reserved(names.cleaned(name))
+
+
+def test_a_guest_may_not_be_called_what_the_staff_is(tmp_path):
+    with served(tmp_path, guests=True) as place:
+        refused = place.call("POST", "/sections/1/1/comments", json={"content": "你好", "name": "管理员"})
+        assert refused.status_code == 400
+        assert "只给本站工作人员使用" in refused.json()["detail"]
+        taken = place.call("POST", "/sections/1/1/comments", json={"content": "你好", "name": " 小\u202e明 "})
+        assert taken.json()["author"]["name"] == "小明"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("小明", "小明"), ("  小\u202e明\x00 ", "小明"), ("Ann\tLee", "Ann Lee"), ("Adam", "Adam"), ("\u200b", "")],
+)
+def test_names_are_cleaned_and_common_ones_are_free(name, shown):
+    assert names.cleaned(name) == shown
+    assert not names.is_reserved(shown)

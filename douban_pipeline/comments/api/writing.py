@@ -13,6 +13,7 @@ from fastapi import Request
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from douban_pipeline.comments import names
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.problems import Problem
@@ -27,6 +28,8 @@ from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 
 _KEY = "idempotency-key"
+_OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"
+_OF_THE_VISITOR = frozenset({"ip", "level", "name"})
 
 May = Callable[[Actor, int, int], Actor]
 """Returns the actor with the required rank, given the section's owner and the comment's author; raises a `Problem`."""
@@ -73,6 +76,9 @@ class Writing:
             Problem: The comment is refused.
         """
         content = clean(content)
+        name = actor.name or names.cleaned(name)
+        if actor.is_guest and actor.rank < Rank.OPERATOR and names.is_reserved(name):
+            raise Problem(400, "这个名称只给本站工作人员使用，请换一个")
         settings = self._context.settings
         if not content:
             raise Problem(400, "内容为空")
@@ -86,7 +92,7 @@ class Writing:
             raise Problem(429, "发布过于频繁，请稍后再试", {"Retry-After": "60"})
         payload = {
             "content": content,
-            "name": actor.name or name,
+            "name": name,
             "level": actor.level,
             "ip": address_of(request),
             "mentions": mentions(content),
@@ -198,17 +204,24 @@ class Writing:
             given.append(EventInput(place.section_id, each.kind, actor, each.key, number, each.payload))
         events.append(connection, given, now)
         # A repeated request returns the comment id of the first one.
-        named = [each.key for each in wanted if each.named]
-        before = events.comments_of_requests(connection, named) if named else {}
-        return [
-            before.get(each.key, outcome) if isinstance(outcome, int) else outcome
-            for each, outcome in zip(wanted, outcomes, strict=True)
-        ]
+        named = {each.request_key: each for each in given}
+        before = events.of_requests(connection, [each.key for each in wanted if each.named and each.key in named])
+        for place_of, each in enumerate(wanted):
+            if isinstance(outcomes[place_of], int) and each.key in before:
+                first = before[each.key]
+                same = first.section_id == named[each.key].section_id and _same(first.payload, each.payload)
+                outcomes[place_of] = first.comment_id if same else Problem(409, _OTHER_REQUEST)
+        return outcomes
 
     def note_shown(self, seen: Mapping[int, int]) -> None:
         """Add to the impression counts of comments."""
         now = self._services.clock.now()
         run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
+
+
+def _same(first: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Return whether two requests say the same; who asked and from where may differ."""
+    return all(first.get(name) == again.get(name) for name in {*first, *again} - _OF_THE_VISITOR)
 
 
 def _counted_as(request: Request, actor: Actor) -> str:

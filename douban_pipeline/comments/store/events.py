@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, Row, RowMapping, select, update
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import Actor, EventKind, EventState, shard_of
@@ -84,11 +84,12 @@ def finish(connection: Connection, events: Sequence[int]) -> None:
         )
 
 
-def comments_of_requests(connection: Connection, keys: Collection[str]) -> dict[str, int]:
-    """Return the comment of each request, by request key; unknown keys are missing."""
-    query = select(tables.event.c.request_key, tables.event.c.comment_id)
+def of_requests(connection: Connection, keys: Collection[str]) -> dict[str, Row[Any]]:
+    """Return section, comment and payload of each request's event, by request key; unknown keys are missing."""
+    columns = ("request_key", "section_id", "comment_id", "payload")
+    query = select(*(tables.event.c[name] for name in columns))
     return {
-        row.request_key: row.comment_id
+        row.request_key: row
         for part in chunks(sorted(keys))
         for row in connection.execute(query.where(tables.event.c.request_key.in_(part)))
     }
