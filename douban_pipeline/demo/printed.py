@@ -75,7 +75,6 @@ PRINTED: Mapping[str, tuple[str, str]] = {
     "new": ("新文章", "new"),
     "analysed": ("已分析", "analysed"),
     "findings": ("机会", "findings"),
-    "held back": ("未推送", "held back"),
     "best": ("最高分", "best"),
     "taken": ("两个机器人收到 {count} 条消息：{titles}", "{count} messages taken by two robots: {titles}"),
     "digest": ("{day} 的 {slots} 个时段，推送 {messages} 条消息", "{slots} slots of {day}, {messages} messages pushed"),

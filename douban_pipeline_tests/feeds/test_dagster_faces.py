@@ -147,7 +147,7 @@ def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -
     result = run(at, instance, "poll_feeds")
     assert outcome(result) == dict.fromkeys(outcome(result), False) | {"entries_not_doubled": False}
     assert len(outcome(result)) == 5
-    assert not result.success  # doubled entries are an error; the others only warn
+    assert result.success  # they all only warn: the data of others are in order
     assert "早该抓取" in metadata(result, "feed_polls")["alerts"]
 
 

@@ -32,7 +32,7 @@ from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import DECISION, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline.douban.writes.changes import WriteOutcome
+from douban_pipeline.douban.writes.changes import BY_CMS, WriteOutcome
 from douban_pipeline.douban.writes.intro_changes import INTRO, strayed_intros
 from douban_pipeline.douban.writes.refusals import Reason, Refusal, cms_lock_refusal, subject_refusal
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
@@ -42,7 +42,6 @@ ARCHIVE_AGE = timedelta(days=30)
 
 _MOST_NOTE = 200
 
-BY_CMS = "cms"
 """Operator of reverts that follow from an id that was changed in the CMS itself."""
 
 _CHUNK = 5

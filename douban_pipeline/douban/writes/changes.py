@@ -14,6 +14,9 @@ from douban_pipeline.douban.store.states import ChangeState
 PIPELINE = "pipeline"
 """The operator of everything automatic."""
 
+BY_CMS = "cms"
+"""The operator of what follows from a change in the CMS itself."""
+
 REVERT = "revert"
 """Action of a change that reverts another one."""
 

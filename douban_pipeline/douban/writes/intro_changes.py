@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, exists, select, true, update
+from sqlalchemy import Connection, and_, exists, or_, select, true, update
 
-from douban_pipeline.douban.store.states import ChangeState, IntroState, ReviewStatus
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, IntroState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import decode
 
@@ -124,16 +124,26 @@ def locked_by_writing(connection: Connection, tables: OwnTables, vod_ids: Collec
 def strayed_intros(connection: Connection, tables: OwnTables, shards: Collection[int]) -> list[CurrentIntro]:
     """Return the current intros of ``shards`` whose video has another subject by now, or none, the oldest first.
 
-    An intro whose link is in review is not included, nor one whose lock a person removed.
+    An intro whose link is in review is not included, unless the link was cleared since, nor one whose lock a person
+    removed.
     """
-    intro, video = tables.intro, tables.video
+    intro, video, log = tables.intro, tables.video, tables.log
+    cleared = exists().where(
+        log.c.vod_id == video.c.vod_id,
+        log.c.action == DecisionAction.clear_id,
+        log.c.state == ChangeState.APPLIED,
+        log.c.change_id > intro.c.change_id,
+    )
     query = (
         select(intro.c.change_id, intro.c.vod_id, intro.c.douban_id)
         .join(video, video.c.vod_id == intro.c.vod_id)
         .where(
             video.c.shard.in_(shards),
             video.c.intro_locked == true(),
-            video.c.douban_review_status.in_([ReviewStatus.CONFIRMED, ReviewStatus.NOT_FOUND]),
+            or_(
+                video.c.douban_review_status.in_([ReviewStatus.CONFIRMED, ReviewStatus.NOT_FOUND]),
+                and_(video.c.douban_review_status == ReviewStatus.REVIEW, video.c.vod_douban_id == 0, cleared),
+            ),
             intro.c.state == IntroState.WRITTEN,
             intro.c.douban_id != video.c.vod_douban_id,
         )

@@ -21,8 +21,9 @@ from douban_pipeline.douban.store.shown_status import (
     status_counts,
 )
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.store.videos import CLEARED_WITH_ALL
 from douban_pipeline_tests.harness.fixtures.clocks import START
-from douban_pipeline_tests.harness.fixtures.library import Library, unix, video
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 SEARCHED: Mapping[str, Any] = {
     "douban_review_status": "NOT_FOUND",
@@ -104,10 +105,7 @@ def test_what_a_person_opened_again_is_unchecked_until_it_is_searched(
 
 
 def test_an_id_that_the_site_cleared_says_nothing_of_a_search(searched: Library) -> None:
-    searched.set_cms(4, vod_douban_id=0, vod_time=unix(START + timedelta(minutes=1)))
-    searched.clock.advance(minutes=2)  # type: ignore[attr-defined]
-    searched.intake.changes()
-    assert searched.state(4)["douban_review_status"] == "NOT_FOUND"
+    searched.set_state(4, douban_review_status="NOT_FOUND", douban_review_reason=CLEARED_WITH_ALL, vod_douban_id=0)
     assert shown(searched)[4] == "UNCHECKED"
 
 

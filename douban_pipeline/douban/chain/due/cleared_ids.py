@@ -21,10 +21,8 @@ from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, Decision
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import CLEARED_IN_BULK, CLEARED_IN_CMS, CLEARED_WITH_ALL, Breach
-from douban_pipeline.douban.writes.changes import decode, encode
+from douban_pipeline.douban.writes.changes import BY_CMS, decode, encode
 
-OPERATOR = "CMS"
-"""The operator of what was done in the CMS itself."""
 MANY = 50
 """From how many ids on, cleared within `TOGETHER`, a program is assumed to have cleared them."""
 TOGETHER = timedelta(days=1)
@@ -121,7 +119,7 @@ def many(connection: Connection, tables: OwnTables, cleared: int, now: datetime)
     """Return whether so many ids were cleared lately, ``cleared`` of them now, that a program must have done it."""
     log, video = tables.log, tables.video
     lately = select(func.count()).where(
-        log.c.applied_at >= now - TOGETHER, log.c.operator == OPERATOR, log.c.action == DecisionAction.clear_id
+        log.c.applied_at >= now - TOGETHER, log.c.operator == BY_CMS, log.c.action == DecisionAction.clear_id
     )
     held = select(func.count()).where(*_held(tables))
     known = connection.execute(lately).scalar_one() + connection.execute(held.select_from(video)).scalar_one()
@@ -154,7 +152,7 @@ def rule_out(
     tables: OwnTables,
     states: Sequence[RowMapping],
     now: datetime,
-    operator: str = OPERATOR,
+    operator: str = BY_CMS,
 ) -> None:
     """Log that these videos' ids were cleared, so that automation never links them to the same subjects again."""
     rows = [

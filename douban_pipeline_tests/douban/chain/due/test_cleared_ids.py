@@ -39,7 +39,7 @@ def test_an_id_that_was_cleared_alone_is_ruled_out_and_reviewed(library):
     assert "1000003 在 CMS 后台被清空：不再自动关联它" in state["douban_review_reason"]
     assert ruled_out(library, 3) == [1_000_003]
     [change] = library.log()
-    assert (change["operator"], change["action"], change["state"]) == ("CMS", "clear_id", "applied")
+    assert (change["operator"], change["action"], change["state"]) == ("cms", "clear_id", "applied")
     assert library.intake.sweep(0, 1).changed == 0
     assert len(library.log()) == 1
 
