@@ -64,6 +64,19 @@ class JsonText(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
+class LenientJson(JsonText):
+    """JSON of which one damaged row must not stop the others: what is no JSON reads as ``None``."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """Decode; NULL and damaged text are ``None``."""
+        try:
+            return super().process_result_value(value, dialect)
+        except ValueError:
+            return None
+
+
 class OneDecimal(TypeDecorator[Decimal]):
     """The CMS's ``decimal(3,1)``: a `Decimal` with one decimal place on every engine."""
 

@@ -23,6 +23,12 @@ _POLL_GUARDS = [
         warns=True,
     ),
     Guard(
+        "every_source_planned",
+        described("每个启用的来源都有抓取时间。", "Every active source has a time at which it is polled."),
+        guards.never_polled,
+        warns=True,
+    ),
+    Guard(
         "hosts_within_limits",
         described("没有主机每分钟被请求的次数超过上限。", "No host got more requests per minute than allowed."),
         guards.over_limit,

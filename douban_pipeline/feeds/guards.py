@@ -12,7 +12,7 @@ from douban_pipeline.feeds.failures import OTHER, UNAUTHORISED
 from douban_pipeline.feeds.scheduler import hit_rate
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entries, polls
-from douban_pipeline.feeds.store.tables import poll, source, stats
+from douban_pipeline.feeds.store.tables import NEVER_DUE, poll, source, stats
 from douban_pipeline.feeds.types import PollOutcome, SourceState
 
 _DAY, _HOUR = 86_400, 3_600
@@ -51,6 +51,19 @@ def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBre
     for row in connection.execute(query):
         hours = (now - max(row.last_check_at or 0, row.next_due_at or 0)) / _HOUR
         yield FeedBreach(row.host, row.title or row.url, f"已等待 {min(hours, 9999):.1f} 小时没有抓取")
+
+
+def never_polled(_services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
+    """Yield active sources that nobody will poll, because they have no time at which they are due."""
+    query = (
+        select(source.c.host, source.c.url, source.c.title)
+        .join_from(source, stats, source.c.source_id == stats.c.source_id, isouter=True)
+        .where(source.c.state == SourceState.ACTIVE.value)
+        .where(or_(stats.c.source_id.is_(None), stats.c.next_due_at.is_(None), stats.c.next_due_at >= NEVER_DUE))
+        .limit(_MOST)
+    )
+    for row in connection.execute(query):
+        yield FeedBreach(row.host, row.title or row.url, "没有抓取时间，不会被抓取")
 
 
 def over_limit(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
-from douban_pipeline.feeds.failures import GONE, FeedRefused, canonical_message, canonical_of_status
+from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, canonical_of_status
 from douban_pipeline.feeds.planning import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.scheduler import update_source_stats
 from douban_pipeline.feeds.services import FeedsServices
@@ -30,6 +30,9 @@ from douban_pipeline.feeds.types import FetchedFeed, PollOutcome, PollRecord, So
 logger = logging.getLogger(__name__)
 
 _DEFERRED_AT_MOST = 3600
+_SET_ASIDE = 86_400
+"""How long a source whose row is damaged is set aside before it is looked at again."""
+_DAMAGED = "来源的选项（options）不是 JSON，已搁置：请在 follow_sources 中重新写入"
 _DELAY_AT_MOST = 7 * 86_400
 """An entry older than this when first seen was published before the source was followed."""
 
@@ -134,6 +137,9 @@ class Poller:
             # Statistics without a source belong to a source that was never added here; it cannot be polled.
             strange = [each for each in ids if each not in known or known[each].state is not SourceState.ACTIVE]
             stats.release(connection, strange, token, None if only else stats.NEVER_DUE)
+            # One damaged row stops no other: it is looked at again in a day, and people are told of it.
+            damaged = sources.damaged_sources(connection, [each for each in strange if each not in known])
+            stats.set_aside(connection, damaged, _DAMAGED, OTHER, now + _SET_ASIDE)
             return [known[each] for each in ids if each not in strange]
 
         return run_transaction(self._services.engine, claim)

@@ -64,6 +64,7 @@ def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.
     assert metadata(polled, "feed_entries")["entries"] == 12 + 3
     assert outcome(polled) == {
         "no_source_starved": True,
+        "every_source_planned": True,
         "hosts_within_limits": True,
         "errors_explained": False,
         "hit_rate_in_range": True,
@@ -145,8 +146,8 @@ def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -
     limited = at.services.settings.model_copy(update={"requests_per_minute": 100})
     object.__setattr__(at.services, "settings", limited)
     result = run(at, instance, "poll_feeds")
-    assert outcome(result) == dict.fromkeys(outcome(result), False) | {"entries_not_doubled": False}
-    assert len(outcome(result)) == 5
+    assert outcome(result) == dict.fromkeys(outcome(result), False) | {"every_source_planned": True}
+    assert len(outcome(result)) == 6
     assert result.success  # they all only warn: the data of others are in order
     assert "早该抓取" in metadata(result, "feed_polls")["alerts"]
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, select, text, update
 
 from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
 from douban_pipeline.feeds import following, guards
@@ -294,6 +294,48 @@ def test_the_budget_profile_says_why_and_costs_what_it_should(tmp_path: Path) ->
         why = rows[0]["why"]
         assert why["expected"] > 0
         assert 0 < why["share"] < 1.5
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE source_stats SET why = '{not json'", "UPDATE source_stats SET fail_count = NULL, check_count = NULL"],
+)
+def test_a_damaged_row_stops_no_other_and_is_mended(tmp_path: Path, damage: str) -> None:
+    with stage(tmp_path, {"one": Channel("rss", [60]), "two": Channel("rss", [60])}) as at:
+        one, two = at.follow("one", "two")
+        with at.services.engine.begin() as connection:
+            connection.execute(text(f"{damage} WHERE source_id = :of"), {"of": one})
+        at.poll()
+        assert [len(at.polls(each)) for each in (one, two)] == [1, 1]
+        assert at.stats(one)["check_count"] == 1
+
+
+def test_a_source_that_cannot_be_read_is_set_aside_and_told_of(tmp_path: Path) -> None:
+    with stage(tmp_path, {"one": Channel("rss", [60]), "two": Channel("rss", [60])}) as at:
+        one, two = at.follow("one", "two")
+        with at.services.engine.begin() as connection:
+            connection.execute(text("UPDATE feed_source SET options = '{not json' WHERE source_id = :of"), {"of": one})
+        at.poll()
+        assert [len(at.polls(each)) for each in (one, two)] == [0, 1]
+        with at.services.engine.connect() as connection:
+            [told] = guards.unexplained(at.services, connection)
+        assert "不是 JSON" in told.what
+        # Once it is put right, it goes on by itself.
+        with at.services.engine.begin() as connection:
+            connection.execute(text("UPDATE feed_source SET options = '{}'"))
+        at.clock.sleep(2 * 86_400)
+        at.poll()
+        assert len(at.polls(one)) == 1
+
+
+def test_a_source_without_a_time_is_found(tmp_path: Path) -> None:
+    with stage(tmp_path, {"one": Channel("rss", [60])}) as at:
+        [one] = at.follow("one")
+        with at.services.engine.begin() as connection:
+            assert list(guards.never_polled(at.services, connection)) == []
+            connection.execute(text("UPDATE source_stats SET next_due_at = NULL WHERE source_id = :of"), {"of": one})
+            [told] = guards.never_polled(at.services, connection)
+        assert "不会被抓取" in told.what
 
 
 def test_answers_are_archived_and_clocks_may_be_other_than_the_machine_s(tmp_path: Path) -> None:

@@ -188,6 +188,17 @@ def test_a_clock_that_was_set_back_is_mended(sqlite: Engine) -> None:
     assert rows["well"].next_due_at == START + HOUR
 
 
+def test_a_row_without_times_or_counters_is_due_at_once(sqlite: Engine) -> None:
+    empty = dict.fromkeys(("next_due_at", "backoff_until", "last_check_at", "fail_count", "check_count", "hit_count"))
+    given(sqlite, {"source_id": "a", **empty}, {"source_id": "well", "next_due_at": START + HOUR})
+    with sqlite.begin() as connection:
+        assert store.correct_clock(connection, START, 300) == 1
+        assert [row["source_id"] for row in scheduler.get_due_sources(connection, START)] == ["a"]
+        store.count_check(connection, "a", "rss", hit=False, failed=True, now=START)
+        [row] = connection.execute(select(stats).where(stats.c.source_id == "a"))
+    assert (row.fail_count, row.check_count, row.hit_count) == (1, 1, 0)
+
+
 def test_an_accrual_schedule_looks_more_often_in_usual_hours() -> None:
     # 08:00 and 20:00 in Asia/Shanghai, of a source that publishes about 20:00.
     morning = START - START % DAY + DAY

@@ -92,11 +92,21 @@ def set_state(connection: Connection, source_id: str, state: SourceState, reason
 
 
 def read_sources(connection: Connection, source_ids: Sequence[str]) -> dict[str, Source]:
-    """Return the existing ones of ``source_ids``."""
+    """Return the existing ones of ``source_ids``, except damaged rows."""
     found: dict[str, Source] = {}
     for some in chunks(list(source_ids)):
         rows = connection.execute(select(source).where(source.c.source_id.in_(some)))
-        found.update({row.source_id: source_of(row) for row in rows})
+        found.update({row.source_id: source_of(row) for row in rows if row.options is not None})
+    return found
+
+
+def damaged_sources(connection: Connection, source_ids: Sequence[str]) -> list[str]:
+    """Return those of ``source_ids`` whose rows exist and cannot be read."""
+    columns = (source.c.source_id, source.c.options)
+    found: list[str] = []
+    for some in chunks(list(source_ids)):
+        rows = connection.execute(select(*columns).where(source.c.source_id.in_(some)))
+        found += [row.source_id for row in rows if row.options is None]
     return found
 
 

@@ -206,13 +206,25 @@ def release(connection: Connection, source_ids: Sequence[str], token: str, due_a
         connection.execute(update(stats).where(*where).values(**values))
 
 
+def set_aside(connection: Connection, source_ids: Sequence[str], error: str, kind: str, due_at: int) -> None:
+    """Note why sources that cannot be read are not polled until ``due_at``, as often as a person is told of."""
+    values = {"last_error": error, "error_kind": kind, "fail_count": 3, "next_due_at": due_at}
+    for some in chunks(list(source_ids), _BATCH):
+        free = {"lease_token": "", "lease_until": 0}
+        connection.execute(update(stats).where(stats.c.source_id.in_(some)).values(**values, **free))
+
+
 def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
-    """Correct rows written while the clock was ahead of ``now`` by more than any wait; return how many.
+    """Correct rows written while the clock was ahead of ``now`` by more than any wait, or without a value that every
+    row has; return how many.
 
     Polls and back-offs are at most a day ahead (a longer `Retry-After` is not honoured), leases at most their length.
     """
     latest = now + DAY + 60
+    wanted = (stats.c.next_due_at, stats.c.backoff_until, stats.c.last_check_at, stats.c.last_article_at)
+    counters = (stats.c.fail_count, stats.c.check_count, stats.c.hit_count)
     ahead = or_(
+        *(column.is_(None) for column in (*wanted, *counters)),
         and_(stats.c.next_due_at > latest + 6 * DAY, stats.c.next_due_at < NEVER_DUE),
         stats.c.backoff_until > latest,
         stats.c.lease_until > now + max(lease_seconds, 3600),
@@ -223,10 +235,12 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
         .where(ahead)
         .values(
             next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
-            backoff_until=case((stats.c.backoff_until > latest, 0), else_=stats.c.backoff_until),
+            backoff_until=case((stats.c.backoff_until > latest, 0), else_=func.coalesce(stats.c.backoff_until, 0)),
             lease_token="",
             lease_until=0,
-            last_check_at=case((stats.c.last_check_at > now, now), else_=stats.c.last_check_at),
+            last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),
+            last_article_at=func.coalesce(stats.c.last_article_at, 0),
+            **{column.name: func.coalesce(column, 0) for column in counters},
         )
     )
     return changed.rowcount

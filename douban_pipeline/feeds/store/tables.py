@@ -23,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import JsonText
+from douban_pipeline.core.column_types import JsonText, LenientJson
 from douban_pipeline.core.columns import ZERO, count, key, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
@@ -46,7 +46,8 @@ source = Table(
     Column("url_hash", String(64), nullable=False),
     Column("host", String(255), nullable=False),
     words("title", 300),
-    Column("options", JsonText, nullable=False),
+    # None when read: the row is damaged, and the source is set aside.
+    Column("options", LenientJson, nullable=False),
     Column("manual_cadence", String(2), nullable=False, server_default=text("'P2'")),
     Column("state", String(16), nullable=False, server_default=text("'active'")),
     words("state_reason", 500),
@@ -83,7 +84,7 @@ stats = Table(
     count("known_count"),
     Column("mean_gap", Double),
     words("error_kind", 100),
-    Column("why", JsonText),
+    Column("why", LenientJson),
     words("lease_token", 64),
     _moment("lease_until", nullable=False, server_default=ZERO),
     Index("idx_source_stats_next_due", "next_due_at"),
