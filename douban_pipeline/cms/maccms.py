@@ -105,6 +105,8 @@ class Category:
 
 
 SCREENSHOTS = "vod_pic_screenshot"
+_TABLE_DENIED = 1142
+"""MySQL's error of an account that may not use a table, whether the table exists or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,19 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
                 _prefix_remedy(engine),
             ) from error
         except OperationalError as error:
+            if error.orig is not None and error.orig.args[:1] == (_TABLE_DENIED,):
+                raise DatabaseError(
+                    said(
+                        f"账户无权读取 {shown} 的表 {name}，查找时 DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r}",
+                        f"the account may not read the table {name} in {shown}, where "
+                        f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
+                    ),
+                    said(
+                        "请核对 DOUBAN_PIPELINE_TABLE_PREFIX；前缀无误，则用 `douban-pipeline grants` 给账户授权",
+                        "check DOUBAN_PIPELINE_TABLE_PREFIX; if it is right, grant the account what "
+                        "`douban-pipeline grants` prints",
+                    ),
+                ) from error
             raise DatabaseError(
                 said(
                     f"连接不上 CMS 的数据库 {shown}（{error.orig}）",

@@ -1,8 +1,9 @@
 """Loads recorded answers into the store as if TMDB had just sent them.
 
 A file holds one exchange per line: JSON with ``path``, ``query``, ``status``, ``body``, optionally ``method``,
-``recorded``. It may be compressed with gzip, xz or bzip2. Later lines count as later answers, whatever day they were
-recorded on.
+``recorded``. It may be compressed with gzip, xz or bzip2. The newer answer wins, whatever the order of files and
+lines: one was given when it was ``recorded``, else when its file was last changed; of one moment the later line is
+newer.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,12 @@ def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Itera
     """
     batch: list[Exchange] = []
     for path in paths:
+        written = _changed_at(path)
         for number, line in read_lines(path):
             if not line.strip():
                 continue
             place = f"{path.name}:{number}"
-            exchange = _read(place, line, clock)
+            exchange = _read(place, line, written + timedelta(microseconds=number), clock.now())
             if isinstance(exchange, Loaded):
                 yield from _store(store, batch)
                 batch = []
@@ -144,7 +146,14 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise ProblemsError([f"{path} cannot be read to its end: {what_is_wrong(error)}"]) from error
 
 
-def _read(place: str, line: bytes, clock: Clock) -> Exchange | Loaded:
+def _changed_at(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError as error:
+        raise ProblemsError([f"{path} cannot be read: {error.strerror}"]) from error
+
+
+def _read(place: str, line: bytes, written: datetime, now: datetime) -> Exchange | Loaded:
     try:
         item = json.loads(line)
         if not isinstance(item, dict) or not isinstance(item.get("path"), str):
@@ -156,18 +165,16 @@ def _read(place: str, line: bytes, clock: Clock) -> Exchange | Loaded:
         request = request_of(item["path"], item.get("query"))
     except (ValueError, TypeError, RecursionError) as error:
         return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
-    return Exchange(
-        place, request, status, body, _moment(item.get("recorded"), clock), read_answer(request, status, body)
-    )
+    moment = min(now, _moment(item.get("recorded"), written))
+    return Exchange(place, request, status, body, moment, read_answer(request, status, body))
 
 
-def _moment(recorded: object, clock: Clock) -> datetime:
-    now = clock.now()
+def _moment(recorded: object, written: datetime) -> datetime:
     try:
-        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else now
+        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else written
     except ValueError:
-        return now
-    return min(now, found if found.tzinfo else found.replace(tzinfo=UTC))
+        return written
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:
@@ -185,8 +192,13 @@ def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:
 def _write(writer: EntityWriter, batch: Sequence[Exchange]) -> list[Loaded]:
     found: list[Loaded] = []
     waiting: list[tuple[Exchange, Answer]] = []
-    for exchange in batch:
+    # Equal moments keep the order of their lines.
+    for exchange in sorted(batch, key=lambda each: each.fetched_at):
         reading = exchange.reading
+        language = None if reading.meaning is Meaning.GONE else exchange.request.language
+        if reading.key is not None and writer.knows_newer(reading.key, language, exchange.fetched_at):
+            found.append(_loaded(exchange, entity=reading.key, note="older than what is stored"))
+            continue
         if reading.meaning is Meaning.ENTITY and reading.entity is not None:
             raw = exchange.body
             if not is_full(reading.entity, raw):

@@ -98,6 +98,28 @@ def test_a_wrong_prefix_names_the_setting_and_hides_the_password(database_url):
     assert url.database in message
 
 
+@pytest.mark.mariadb
+def test_an_account_that_may_not_read_the_table_is_not_told_that_the_server_is_away(mariadb_url, tmp_path):
+    owner = open_engine(mariadb_url)
+    user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
+    with owner.begin() as connection:
+        for statement in mysql_ddl("mac_"):
+            connection.exec_driver_sql(statement)
+        connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
+        connection.exec_driver_sql("GRANT SELECT ON mac_vod TO %s@'%%'", (user,))
+    account = open_engine(owner.url.set(username=user, password="p").render_as_string(hide_password=False))
+    try:
+        with pytest.raises(DatabaseError) as caught:
+            inspect_cms(account, "wrong_")
+    finally:
+        account.dispose()
+        with owner.begin() as connection:
+            connection.exec_driver_sql("DROP USER %s@'%%'", (user,))
+        owner.dispose()
+    assert "may not read the table wrong_vod" in str(caught.value)
+    assert "cannot be reached" not in str(caught.value)
+
+
 def test_a_table_of_some_other_program_is_not_taken_for_the_cms(sqlite_url):
     engine = open_engine(sqlite_url)
     with engine.begin() as connection:

@@ -144,6 +144,34 @@ def test_the_same_film_at_other_dates(store: PostgresTmdbStore, tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize("order", [("old", "new"), ("new", "old")])
+def test_the_newer_recording_wins_in_any_order_and_twice_changes_nothing(
+    store: PostgresTmdbStore, tmp_path: Path, order: tuple[str, str]
+):
+    films = {"old": ("Old", "2026-08-01T00:00:00+00:00"), "new": ("New", "2026-08-02T00:00:00+00:00")}
+    paths = [
+        write(tmp_path / name, exchange("movie/1", movie(1, title=title), language="zh-CN") | {"recorded": recorded_at})
+        for name, (title, recorded_at) in films.items()
+    ]
+    by_name = {path.name: path for path in paths}
+    for name in order:
+        loaded(store, by_name[name])
+    with store.transaction() as connection:
+        assert connection.execute("SELECT raw->>'title' FROM tmdb.movies WHERE tmdb_id = 1").fetchone() == ("New",)
+    again = [each for name in order for each in loaded(store, by_name[name])]
+    assert {each.change for each in again} == {None, "unchanged"}
+    assert [each.note for each in again if each.change is None] == ["older than what is stored"]
+
+
+def test_lines_without_a_date_are_as_old_as_their_file(store: PostgresTmdbStore, tmp_path: Path):
+    films = [exchange("movie/1", movie(1, title=title), language="zh-CN") for title in ("A", "B")]
+    path = write(tmp_path / "films.jsonl", *films, exchange("movie/1", {"success": False, "status_code": 34}, 404))
+    assert [each.change for each in loaded(store, path)] == ["new", "changed in the graph", "gone"]
+    path = write(tmp_path / "films.jsonl", *films)
+    assert [each.change for each in loaded(store, path)][-1] in ("new", "changed in the graph")
+    assert {each.change for each in loaded(store, path)} == {None, "unchanged"}
+
+
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 

@@ -100,6 +100,12 @@ class EntityWriter:
         self._write_round(prepared, waiting, found)
         return [each for each in found if each is not None]
 
+    def knows_newer(self, key: EntityKey, language: str | None, fetched_at: datetime) -> bool:
+        """Return whether the stored answer about an entity was given later, in a language or (None) in any."""
+        query = TABLES[key.type].newer
+        given = {"tmdb_id": key.tmdb_id, "language": language, "fetched_at": fetched_at}
+        return self.connection.execute(query, given).fetchone() is not None
+
     def _write_round(
         self, prepared: Sequence[_Prepared], waiting: dict[EntityKey, int], found: list[Stored | None]
     ) -> None:

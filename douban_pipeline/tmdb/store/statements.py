@@ -77,6 +77,16 @@ class EntityTable:
         )
 
     @cached_property
+    def newer(self) -> sql.Composed:
+        """Find a full row that was fetched later, in a language or (NULL) in any."""
+        return self._fill(
+            """
+            SELECT 1 FROM {table} WHERE tmdb_id = %(tmdb_id)s AND data_state = 'full' AND fetched_at > %(fetched_at)s
+              AND (%(language)s::text IS NULL OR raw_language = %(language)s)
+            """
+        )
+
+    @cached_property
     def touch(self) -> sql.Composed:
         """Mark unchanged full rows as seen again, and queue those whose credits are contested: of two answers the
         newer one counts; returns the ids of those that were unchanged."""
