@@ -25,6 +25,7 @@ _HIDDEN_END = {
     "script": re.compile(r"</script\s*>", re.IGNORECASE),
     "style": re.compile(r"</style\s*>", re.IGNORECASE),
 }
+_CUT_ESCAPE = re.compile(r"&[#A-Za-z0-9]*$")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _BREAK = re.compile(r"<(?:br|hr)\s*/?>|</?(?:p|div|li|ul|ol|tr|h[1-6]|blockquote)\b[^<>]*>", re.IGNORECASE)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -315,6 +316,15 @@ def blurb(text: str, width: int = 100, column: int = 255) -> str:
         column: Maximum length of the column in characters, after escaping.
     """
     return _fit(one_line(content_text(text))[:width].rstrip(), column)
+
+
+def is_beginning(stored_blurb: str | None, content: str | None) -> bool:
+    """Return whether a ``vod_blurb`` is how a ``vod_content`` begins, whoever cut it; an empty one is.
+
+    The CMS cuts at any character and drops line breaks; themes and people add an ellipsis.
+    """
+    shown, whole = ("".join(content_text(text).split()) for text in (_CUT_ESCAPE.sub("", stored_blurb or ""), content))
+    return whole.startswith(shown.rstrip("….。"))
 
 
 def picture_address(stored: str, site: str) -> str:

@@ -153,6 +153,7 @@ DRIFT_KINDS: Mapping[str, str] = {
     "locked": "锁定的值被改",
     "id": "豆瓣 ID 被改",
     "put_back": "被改回写入之前的值",
+    "apart": "简介仍是写入的，显示的摘要却不是它的开头",
     "edited": "之后的普通改动",
 }
 """Kinds of differences by severity; see `drift.DriftKind`."""
@@ -161,6 +162,8 @@ DRIFT_LOOKS: Mapping[str, str] = {
     "stale_form": "过期的后台表单",
     "saved": "CMS 保存或采集更新",
     "program": "其他程序直接改库或批量编辑",
+    "annotated": "采纳的 AI 标注、批量编辑或其他程序直接改库",
+    "unknown": "不详（写入时可能已是这样）",
 }
 """Likely causes of a changed value; see `drift.DriftCause`."""
 

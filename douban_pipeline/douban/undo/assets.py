@@ -81,7 +81,7 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
             "by_whom": dg.MetadataValue.md(tally.looks_table()),
             "differences": dg.MetadataValue.md(tally.findings_table(SERIOUS, settings.zone, location)),
             "later_edits": dg.MetadataValue.md(
-                tally.findings_table([DriftKind.EDITED], settings.zone, location, most=30)
+                tally.findings_table([DriftKind.APART, DriftKind.EDITED], settings.zone, location, most=30)
             ),
         },
     )

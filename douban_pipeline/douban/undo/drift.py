@@ -1,7 +1,8 @@
 """Where the CMS no longer holds what was written: which column, what was written and when, and the likely author.
 
 Locked values are compared with what was locked, whenever that was; what was written into other columns is followed
-for `WINDOW`. Videos are looked at in pieces, by index.
+for `WINDOW`. Videos are looked at in pieces, by index. A synopsis that was written, and stands, is also compared with
+the blurb beside it: that is what the CMS's own template shows.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, select, true
 
 from douban_pipeline.cms.maccms import in_recycle_bin
-from douban_pipeline.cms.values import readable
+from douban_pipeline.cms.values import is_beginning, readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, DecisionState
+from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.undo.last_writes import (
     LastWrite,
     LastWrites,
@@ -38,6 +39,11 @@ WINDOW = timedelta(days=30)
 
 _CHUNK = 500
 _ID = "vod_douban_id"
+_SYNOPSIS, _BLURB = "vod_content", "vod_blurb"
+ANNOTATED = frozenset({"vod_tag", _BLURB})
+"""What the CMS's own AI annotations write of our columns when a person adopts them, without touching `vod_time`."""
+_PUTS_BACK = frozenset({REVERT, RESTORE, DecisionAction.lock_intro})
+"""Actions whose synopsis may be the site's own."""
 
 
 class DriftCause(enum.StrEnum):
@@ -49,6 +55,10 @@ class DriftCause(enum.StrEnum):
     """The CMS saved or collected the row since."""
     PROGRAM = "program"
     """`vod_time` is older: another program wrote the table itself, or the CMS's batch edit did."""
+    ANNOTATED = "annotated"
+    """The same, in a column that adopted AI annotations write as well."""
+    UNKNOWN = "unknown"
+    """The value was never ours; it may be older than our write."""
 
 
 class DriftKind(enum.StrEnum):
@@ -60,6 +70,8 @@ class DriftKind(enum.StrEnum):
     """The id of a video."""
     PUT_BACK = "put_back"
     """The value from before our write is in the CMS again: the work is lost."""
+    APART = "apart"
+    """The synopsis is as written, and the blurb, which the CMS's template shows, is not its beginning."""
     EDITED = "edited"
     """An ordinary later edit."""
 
@@ -79,6 +91,8 @@ class Drift:
         douban_id: The subject that our state has the video linked to.
         held: Why a locked value is not to be restored, empty if it may be.
         state: Our state row.
+        apart: Of a blurb: whether the synopsis beside it is as written, and does not begin like this. If the blurb was
+            never written, the synopsis is what was.
     """
 
     vod_id: int
@@ -92,6 +106,7 @@ class Drift:
     at: datetime | None
     held: str
     state: Mapping[Any, Any]
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +195,7 @@ class _Piece:
 
     def look(self) -> DriftBatch:
         suspects: dict[int, set[str]] = {}
+        apart: list[Drift] = []
         unsure = 0
         for vod_id, state in self.states.items():
             row, last = self.rows[vod_id], self.writes.get(vod_id, LastWrites())
@@ -194,8 +210,10 @@ class _Piece:
                 different -= {_ID}
             if different:
                 suspects[vod_id] = different
+            if _BLURB not in different | last.unsure and self._apart(vod_id):
+                apart.append(self._blurb_of_others(vod_id, last.by_column[_SYNOPSIS]))
         if not suspects:
-            return DriftBatch(len(self.rows), unsure, ())
+            return DriftBatch(len(self.rows), unsure, tuple(apart))
         writes = full_writes(self.connection, self.services.tables, suspects, self.first)
         waiting = self._decisions_wait(suspects)
         found = [
@@ -204,7 +222,23 @@ class _Piece:
             for column in sorted(columns)
             if (drift := self._drift(vod_id, column, writes[vod_id].by_column.get(column), vod_id in waiting))
         ]
-        return DriftBatch(len(self.rows), unsure, tuple(found))
+        return DriftBatch(len(self.rows), unsure, tuple(sorted([*found, *apart], key=lambda drift: drift.vod_id)))
+
+    def _apart(self, vod_id: int) -> bool:
+        """Return whether the synopsis is as we wrote it, and the blurb is not its beginning."""
+        row, last = self.rows[vod_id], self.writes.get(vod_id, LastWrites())
+        text = last.by_column.get(_SYNOPSIS)
+        if text is None or text.action in _PUTS_BACK or _SYNOPSIS in last.unsure or row[_SYNOPSIS] != text.value:
+            return False
+        blurb = last.by_column.get(_BLURB)
+        if blurb is not None and blurb.change_id >= text.change_id and row[_BLURB] == blurb.value:
+            return False  # as it was written, which is the beginning as far as its column can hold it
+        return not is_beginning(row[_BLURB], text.value)
+
+    def _blurb_of_others(self, vod_id: int, text: LastWrite) -> Drift:
+        row, state = self.rows[vod_id], self.states[vod_id]
+        kind, looks, title = DriftKind.APART, DriftCause.UNKNOWN, readable(row["vod_name"])
+        return Drift(vod_id, title, _BLURB, kind, looks, text.value, row[_BLURB], text, text.at, "", state, True)
 
     def _decisions_wait(self, vod_ids: Collection[int]) -> set[int]:
         decision = self.services.tables.decision
@@ -236,8 +270,11 @@ class _Piece:
             return None
         lost = current in earlier
         saved = at is not None and row["vod_time"] > at.timestamp()
-        looks = DriftCause.PROGRAM if not saved else (DriftCause.STALE_FORM if lost else DriftCause.SAVED)
-        kind = DriftKind.EDITED
+        looks = DriftCause.STALE_FORM if lost else DriftCause.SAVED
+        if not saved:
+            looks = DriftCause.ANNOTATED if column in ANNOTATED and not lost else DriftCause.PROGRAM
+        apart = column == _BLURB and self._apart(vod_id)
+        kind = DriftKind.APART if apart else DriftKind.EDITED
         if lock:
             kind = DriftKind.LOCKED
         elif column == _ID:
@@ -245,7 +282,7 @@ class _Piece:
         elif lost:
             kind = DriftKind.PUT_BACK
         title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
-        return Drift(vod_id, title, column, kind, looks, written, current, author, at, held, state)
+        return Drift(vod_id, title, column, kind, looks, written, current, author, at, held, state, apart)
 
     def _held(
         self,

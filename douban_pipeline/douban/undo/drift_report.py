@@ -99,7 +99,7 @@ def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, 
         "影片": drift.vod_id,
         "片名": drift.title,
         "列": drift.column,
-        "类别": DRIFT_KINDS[drift.kind],
+        "类别": "；".join(DRIFT_KINDS[kind] for kind in dict.fromkeys(_kinds(drift))),
         "写入或锁定的值": _value(drift, drift.written, zone),
         "现值": _value(drift, drift.current, zone),
         "写入": f"变更 {change.change_id} {word_for(OPERATORS, change.operator)} {word_for(CHANGES, change.action)}"
@@ -107,9 +107,16 @@ def _row(drift: Drift, became: str, zone: ZoneInfo, location: str) -> dict[str, 
         else "",
         "时间": local_time(drift.at, zone),
         "看来是": DRIFT_LOOKS[drift.looks],
-        "处理": became or (f"不恢复：{drift.held}" if drift.held else ""),
+        "处理": became or (f"不恢复：{drift.held}" if drift.held else _ADVICE.get(drift.kind, "")),
         "": Markdown(" · ".join(link for link in _links(drift, location) if link)),
     }
+
+
+_ADVICE = {DriftKind.APART: "摘要若应与简介一致，在 CMS 后台清空摘要并保存，CMS 会取简介的开头"}
+
+
+def _kinds(drift: Drift) -> Iterable[DriftKind]:
+    return (drift.kind, DriftKind.APART) if drift.apart else (drift.kind,)
 
 
 def _value(drift: Drift, value: Any, zone: ZoneInfo) -> str:
@@ -136,6 +143,6 @@ def _links(drift: Drift, location: str) -> list[Markdown]:
     elif drift.column in SYNOPSIS_COLUMNS and drift.kind is DriftKind.LOCKED:
         ways.append(decide("锁定现值", DecisionAction.lock_intro))
         ways.append(decide("解锁简介", DecisionAction.unlock_intro))
-    elif drift.state["vod_douban_id"]:
+    elif drift.state["vod_douban_id"] and drift.kind is not DriftKind.APART:
         ways.append(decide("立即同步", DecisionAction.sync_now))
     return ways

@@ -75,6 +75,27 @@ def test_ordinary_later_edits_are_listed_and_fail_nothing(scenario):
         assert reported in row
 
 
+def test_a_synopsis_and_the_blurb_beside_it_are_said_together(stage):
+    scenario = stage([row_of(WHALE, 5, vod_content="")], FILMS, **ALONE)
+    assert scenario.play().success
+    content, blurb = scenario.cms(5, "vod_content", "vod_blurb")
+    assert content.startswith(blurb)
+    scenario.library.set_cms(5, vod_blurb="机器写的摘要")
+    report = Report(scenario)
+    assert report.check.passed
+    assert (report.metadata["apart"], report.metadata["edited"]) == (1, 0)
+    told = report.plain("later_edits")
+    for reported in (
+        "简介仍是写入的，显示的摘要却不是它的开头",
+        "机器写的摘要",
+        blurb[:10],
+        "采纳的 AI 标注",
+        "清空摘要并保存",
+    ):
+        assert reported in told
+    assert "立即同步" not in told, "a sync fills only what is empty"
+
+
 def test_what_is_serious_warns_and_says_what_can_be_done(scenario):
     save(scenario, 4, vod_douban_id=0)
     save(scenario, 5, vod_writer="", vod_douban_id=90_000_107)

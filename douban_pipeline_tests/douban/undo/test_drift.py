@@ -96,6 +96,64 @@ def test_who_it_looks_like(library, change, kind, looks):
     assert (drift.at, drift.held) == (at, "")
 
 
+class TestAnnotations:
+    """What the CMS's AI annotations write when they are adopted: tags and blurb, and no `vod_time`."""
+
+    TEXT = "老人与少年沿河而下。他们相依为命。"
+
+    @pytest.mark.parametrize("state", [{}, {"intro_locked": True}])
+    def test_a_blurb_of_others_over_ours_is_said_with_the_synopsis(self, library, state):
+        write(library, state=state, vod_content=self.TEXT, vod_blurb=self.TEXT[:10], vod_tag="河流,少年")
+        assert reported(library) == []
+        library.set_cms(7, vod_blurb="机器写的摘要", vod_tag="机器")
+        blurb, tag = found(library)
+        assert blurb.kind is (DriftKind.LOCKED if state else DriftKind.APART)
+        assert (blurb.column, blurb.looks, blurb.apart) == ("vod_blurb", DriftCause.ANNOTATED, True)
+        assert (blurb.written, blurb.current) == (self.TEXT[:10], "机器写的摘要")
+        assert (tag.column, tag.kind, tag.looks) == ("vod_tag", DriftKind.EDITED, DriftCause.ANNOTATED)
+        library.set_cms(7, vod_content="站长写的", vod_blurb="站长写的")
+        assert not any(drift.apart for drift in found(library)), "the synopsis is not ours any more"
+
+    def test_a_blurb_that_was_never_ours_is_said_with_the_synopsis_that_is(self, library):
+        library.set_cms(7, vod_blurb="机器写的摘要")
+        change_id = write(library, vod_content=self.TEXT)
+        [drift] = found(library)
+        assert (drift.column, drift.kind, drift.looks) == ("vod_blurb", DriftKind.APART, DriftCause.UNKNOWN)
+        assert (drift.written, drift.current, drift.change.change_id) == (self.TEXT, "机器写的摘要", change_id)
+
+    @pytest.mark.parametrize(
+        "blurb",
+        [
+            "",
+            "老人与少年沿河而下。",
+            "老人与少年沿河而下。 他们相依…",
+            "<p>老人与少年",
+            "老人与少年沿河而下。他们&nbsp;相依",
+        ],
+    )
+    def test_a_beginning_is_one_whoever_cut_it(self, library, blurb):
+        write(library, vod_content="<p>老人与少年沿河而下。</p><p>他们相依为命。</p>")
+        library.set_cms(7, vod_blurb=blurb)
+        assert reported(library) == []
+
+    def test_a_synopsis_that_was_put_back_or_locked_is_the_sites_own(self, library):
+        library.set_cms(8, vod_blurb="别的摘要")
+        lock_intro(library, 8)
+        library.set_cms(7, vod_blurb="别的摘要")
+        change_id = write(library, vod_content=self.TEXT)
+        undo = Change(
+            7,
+            "revert",
+            {"vod_content": self.TEXT},
+            {"vod_content": "旧简介"},
+            operator="王",
+            reverts_change_id=change_id,
+        )
+        [outcome] = library.change_log("undo").write([undo])
+        assert outcome.state is ChangeState.APPLIED
+        assert reported(library) == []
+
+
 def test_an_older_form_restores_the_value_before_an_earlier_write(library):
     write(library, vod_year="1994")
     write(library, vod_year="1995")

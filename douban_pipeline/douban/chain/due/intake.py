@@ -1,7 +1,8 @@
 """Taking the CMS's videos into our state table, and noticing how they change.
 
 New and changed rows are found by `vod_id` above the last seen and by `vod_time`; a rolling sweep over all ids
-catches what neither shows (batch edits do not bump `vod_time`, and a source may hand in a time of long ago).
+catches what neither shows (batch edits and adopted AI annotations do not bump `vod_time`, and a source may hand in a
+time of long ago).
 """
 
 from __future__ import annotations
@@ -371,7 +372,8 @@ def _difference(
         changes |= _id_changed(row["vod_douban_id"], state, chosen, now)
     elif not ignored and due is not None:
         undecided = state["douban_review_status"] in (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
-        if "fingerprint" in changes and undecided:
+        if ("fingerprint" in changes and undecided) or "type_id" in changes:
+            # A linked video whose category was moved, too: what kind of work it is may contradict its subject.
             changes["douban_next_sync_at"] = now
         elif "vod_time" in changes and visit < due:
             changes["douban_next_sync_at"] = visit

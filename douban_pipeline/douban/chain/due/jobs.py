@@ -201,10 +201,15 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     config=dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=0, parts=1)}),
     owners=owners(),
     tags=INTAKE_TAGS,
-    description=described("找出 `vod_time` 看不出的变化：批量编辑、删除、手工写入的 ID。定时作业每小时查一部分。"),
+    description=described(
+        "找出 `vod_time` 看不出的变化：批量编辑、采纳的 AI 标注、删除、手工写入的 ID。定时作业每小时查一部分。"
+    ),
 )
 def sweep_library() -> None:
-    """Find changes that `vod_time` does not show: batch edits, deletions, ids set by hand. One slice per hour."""
+    """Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand.
+
+    One slice per hour.
+    """
     sweep()
 
 

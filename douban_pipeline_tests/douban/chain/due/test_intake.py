@@ -207,9 +207,11 @@ def test_an_edit_of_anything_else_makes_nobody_due(library):
 
 def test_a_moved_category_is_noticed(library):
     later(library, days=1)
-    library.set_cms(7, type_id=24)
+    for vod_id in (7, 8):
+        library.set_cms(vod_id, type_id=24)
     library.intake.sweep(0, 1)
-    assert library.state(7)["type_id"] == 24
+    assert [library.state(vod_id)["type_id"] for vod_id in (7, 8)] == [24, 24]
+    assert [wait(library, vod_id) for vod_id in (7, 8)] == [timedelta(0)] * 2, "a linked one is checked, too"
 
 
 @pytest.mark.parametrize(
