@@ -254,6 +254,12 @@ def _read(answer: HttpExchange) -> dict[str, Any]:
     # 50001 with 201 means an unknown account; with 406 it is any error of its own, also about an article that exists.
     if code == _NO_ARTICLE or (code == _NO_ACCOUNT and answer.status < 400):
         raise NotFound(SOURCE, f"WeRSS does not know it (code {code})")
+    if isinstance(detail, str) and answer.status in (404, 405):
+        raise SourceUnavailable(
+            SOURCE,
+            f"HTTP {answer.status} ({detail[:60]}): the path of the API is wrong (the setting WERSS_PREFIX)",
+            retryable=False,
+        )
     if detail is not None:
         raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an error (code {code})", retryable=False)
     if "data" not in found:

@@ -14,6 +14,8 @@ from sqlalchemy import Table
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import SourceWall
+from douban_pipeline.core.gate_memory import MemoryGate
+from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import LanguageModel, ObjectForm
 from douban_pipeline.core.messages.alerts import alert_channel
 from douban_pipeline.core.messages.channels import read_channels
@@ -109,7 +111,29 @@ class DigestServices(Platform):
         settings = self.settings
         if not settings.werss_url:
             raise SourceWall(WERSS, "没有设置 DOUBAN_PIPELINE_DIGEST_WERSS_URL")
-        fetcher = self.fetcher(WERSS, seconds=settings.werss_timeout_seconds, attempts=2, rules=WERSS_RULES)
+        return self._werss(self.fetcher(WERSS, seconds=settings.werss_timeout_seconds, attempts=2, rules=WERSS_RULES))
+
+    def log_in_to_werss(self) -> int:
+        """Log in at a person's word, without the stored token and refusals, and return how many accounts are followed.
+
+        What earlier attempts came to is no matter now: the gate is not asked, and opened again if WeRSS answers.
+
+        Raises:
+            SourceError: WeRSS refuses the login, or does not answer.
+        """
+        settings = self.settings
+        self.werss_sessions.forget()
+        own = MemoryGate(self.clock)
+        own.configure(WERSS, requests_per_minute=60, concurrency=1)
+        seconds = settings.werss_timeout_seconds
+        fetcher = Fetcher(WERSS, own, self.archive, self.clock, timeout=seconds, deadline=seconds, rules=WERSS_RULES)
+        with fetcher:
+            found = len(self._werss(fetcher).accounts())
+        self.gate.close(WERSS, by="digest login")
+        return found
+
+    def _werss(self, fetcher: Fetcher) -> WeRss:
+        settings = self.settings
         access = settings.werss_access_key.get_secret_value()
         login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
         return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, self.werss_sessions)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
@@ -144,11 +144,16 @@ def write_rubric() -> None:
 
 
 def log_in() -> None:
-    """Delete the stored token and refused logins of WeRSS, and log in once."""
+    """Delete the stored token and refused logins of WeRSS, log in once now, and open its gate."""
     with _opened() as services:
-        services.werss_sessions.forget()
-        accounts = services.werss.accounts()
-    count = len(accounts)
+        if not services.settings.werss_url:
+            raise ProblemsError(
+                [said("没有设置 WeRSS 的地址", f"{services.settings.variable('werss_url')} is not set")]
+            )
+        try:
+            count = services.log_in_to_werss()
+        except SourceError as error:
+            raise ProblemsError([said(f"没有登录：{error.reason}", f"not logged in: {error.reason}")]) from error
     console.print(said(f"已登录；WeRSS 关注了 {count} 个公众号", f"logged in; WeRSS follows {count} accounts"))
 
 

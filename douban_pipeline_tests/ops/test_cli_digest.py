@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.demo.answers import json_answer
 from douban_pipeline.demo.digest_server import DigestServer
 from douban_pipeline.demo.werss import Article, WeRssStandIn
+from douban_pipeline.digest.services import open_services
+from douban_pipeline.digest.settings import load_settings
 from douban_pipeline.ops.cli import app
 
 Call = Callable[..., Result]
@@ -45,3 +50,27 @@ def test_a_slot_is_run_listed_and_explained(call: Call, tmp_path: Path) -> None:
     assert "follows 1 accounts" in call("login").output
     assert call("run", "2999-01-01|07:00").exit_code != 0
     assert call("run", "2026-01-01|07:07").exit_code != 0
+
+
+def test_a_person_s_login_asks_now_and_opens_the_gate(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOUBAN_PIPELINE_DIGEST_WERSS_PASSWORD", "wrong")
+    for _ in range(2):
+        refused = call("login")
+        assert isinstance(refused.exception, ProblemsError)  # printed as a sentence
+        assert "not logged in" in str(refused.exception)
+    call("run")
+    services = open_services(load_settings())
+    services.gate.open("werss", services.now() + timedelta(hours=1), "连续失败")
+    services.close()
+    checked = CliRunner().invoke(app, ["check", "--system", "digest", "--no-dagster"], env={"COLUMNS": "300"}).output
+    assert "gate werss" in checked
+    assert "run digest login" in checked
+    monkeypatch.setenv("DOUBAN_PIPELINE_DIGEST_WERSS_PASSWORD", "demo")
+    assert "follows 1 accounts" in call("login").output
+    checked = CliRunner().invoke(app, ["check", "--system", "digest", "--no-dagster"], env={"COLUMNS": "300"}).output
+    assert "gate werss" not in checked
+
+
+def test_a_wrong_prefix_is_named_at_the_login(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WeRssStandIn, "answer", lambda *_: json_answer({"detail": "Method Not Allowed"}, 405))
+    assert "WERSS_PREFIX" in str(call("login").exception)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, inspect, select
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.store.migrations import TREE
-from douban_pipeline.digest.store.tables import slot_run
+from douban_pipeline.digest.store.tables import gate, slot_run
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached
@@ -23,8 +26,23 @@ def _pool_limits() -> Mapping[str, int]:
     return POOL_LIMITS
 
 
-def _checks(settings: DigestSettings, _engine: Engine) -> Iterator[CheckResult]:
-    """Check that there are sources, an API key for the model, and channels for messages."""
+def _closed_gates(engine: Engine) -> Iterator[CheckResult]:
+    """Yield the sources that take no calls at present, and why."""
+    with reading(engine) as connection:
+        if not inspect(connection).has_table(gate.name):
+            return
+        found = connection.execute(
+            select(gate.c.source, gate.c.reason).where(gate.c.state != GateState.CLOSED.value)
+        ).all()
+    for source, reason in found:
+        remedy = said("密码改好后运行 digest login", "run digest login once the password is right")
+        message = said(f"闸门关闭，暂不请求：{reason}", f"its gate takes no calls: {reason}")
+        yield CheckResult(f"gate {source}", "warn", message, remedy if source == WERSS else "")
+
+
+def _checks(settings: DigestSettings, engine: Engine) -> Iterator[CheckResult]:
+    """Check that there are sources, an API key for the model, channels for messages, and gates that take calls."""
+    yield from _closed_gates(engine)
     if settings.werss_url:
         yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():
