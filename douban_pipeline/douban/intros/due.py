@@ -9,6 +9,7 @@ from functools import partial
 
 from sqlalchemy import ColumnElement, exists, or_, select
 
+from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.services import Services
@@ -37,9 +38,9 @@ class DueIntros:
     def find(self, shard: int, *, limit: int) -> list[DueIntro]:
         """Return up to ``limit`` due videos of a shard, the last synced first, so that this run's come first.
 
-        A video is due if it has a confirmed subject, was synced at least once, its intro is not locked, its category
-        is in scope, it was not tried for `Settings.intro_interval_days`, and it has neither a pending decision nor an
-        open task for an intro.
+        A video is due if it has a confirmed subject, was synced at least once, its intro is not locked, its category is
+        in scope, it is not in the recycle bin, it was not tried for `Settings.intro_interval_days`, and it has neither
+        a pending decision nor an open task for an intro.
         """
         video = self.tables.video
         query = (
@@ -56,6 +57,7 @@ class DueIntros:
                 *self._not_tried_lately(),
                 ~decision_pending(self.tables),
                 ~self._queued(),
+                ~recycled_condition(self.services.cms, video.c.vod_id),
             )
             .order_by(video.c.douban_last_sync_at.desc(), video.c.vod_id)
             .limit(limit)

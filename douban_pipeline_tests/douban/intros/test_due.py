@@ -11,6 +11,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline_tests.douban.intros.room import KEY, Room, linked
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
 DAY = timedelta(days=1)
@@ -54,6 +55,14 @@ def test_whose_turn_it_is(shared_library, state, due):
     library = shared_library.renewed(excluded_type_ids={24})
     library.add_states({"vod_id": 1, **READY, **state})
     assert found(library) == ([1] if due else [])
+
+
+def test_a_video_in_the_recycle_bin_has_no_turn_until_it_comes_back(library):
+    library.add(video(1, vod_recycle_time=5))
+    library.add_states({"vod_id": 1, **READY})
+    assert found(library) == []
+    library.set_cms(1, vod_recycle_time=0)
+    assert found(library) == [1]
 
 
 def test_a_pending_decision_comes_first(library):

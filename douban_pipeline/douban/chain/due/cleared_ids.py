@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
-from douban_pipeline.cms.maccms import in_recycle_bin
+from douban_pipeline.cms.maccms import Cms, in_recycle_bin, live_condition
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, DecisionAction, ReviewStatus
@@ -41,6 +41,7 @@ class Answer(enum.Enum):
 def cleared_states(
     connection: Connection,
     tables: OwnTables,
+    cms: Cms,
     rows: Mapping[int, RowMapping],
     states: Mapping[int, RowMapping],
     chosen: Collection[int],
@@ -51,6 +52,7 @@ def cleared_states(
     Args:
         connection: A transaction.
         tables: Our tables.
+        cms: The CMS's tables.
         rows: Rows of the CMS, by id.
         states: Our state rows of the same videos.
         chosen: Videos whose subject a person chose: they go to review in any case.
@@ -70,7 +72,7 @@ def cleared_states(
         return {}
     stale = stale_forms(connection, tables, gone, states)
     alone = [states[vod_id] for vod_id in gone if vod_id not in stale]
-    bulk = many(connection, tables, len(alone), now)
+    bulk = bool(alone) and many(connection, tables, cms, stale, now)
     if not bulk:
         rule_out(connection, tables, alone, now)
     return {vod_id: after_clearing(states[vod_id], stale=vod_id in stale, bulk=bulk, now=now) for vod_id in gone}
@@ -115,15 +117,31 @@ def stale_forms(
     return found
 
 
-def many(connection: Connection, tables: OwnTables, cleared: int, now: datetime) -> bool:
-    """Return whether so many ids were cleared lately, ``cleared`` of them now, that a program must have done it."""
+def many(connection: Connection, tables: OwnTables, cms: Cms, stale: Collection[int], now: datetime) -> bool:
+    """Return whether so many ids were cleared lately that a program must have done it; ``stale`` are not counted.
+
+    Those that nobody has noticed yet count as well: the sweep sees the library in slices, and the first of them is to
+    be held back like the last.
+    """
     log, video = tables.log, tables.video
     lately = select(func.count()).where(
         log.c.applied_at >= now - TOGETHER, log.c.operator == BY_CMS, log.c.action == DecisionAction.clear_id
     )
-    held = select(func.count()).where(*_held(tables))
-    known = connection.execute(lately).scalar_one() + connection.execute(held.select_from(video)).scalar_one()
-    return known + cleared >= MANY
+    said = connection.execute(lately).scalar_one()
+    empty = (
+        select(video.c.vod_id)
+        .join(cms.vod, cms.vod.c.vod_id == video.c.vod_id)
+        .where(
+            video.c.vod_douban_id > 0,
+            cms.vod.c.vod_douban_id == 0,
+            live_condition(cms),
+            video.c.douban_id_locked.is_(False),
+            video.c.douban_id_source.not_in(BY_PEOPLE),
+            video.c.douban_review_status != ReviewStatus.IGNORED,
+        )
+        .limit(MANY + len(stale))
+    )
+    return said + len(set(connection.execute(empty).scalars()) - set(stale)) >= MANY
 
 
 def after_clearing(state: RowMapping, *, stale: bool, bulk: bool, now: datetime) -> dict[str, Any]:

@@ -282,7 +282,7 @@ class Intake:
         current = self.cms.rows(connection, list(states)) if states else {}
         moved = [n for n in current if current[n]["vod_douban_id"] != states[n]["vod_douban_id"]]
         chosen = chosen_subjects(connection, self.tables, moved)
-        cleared = cleared_states(connection, self.tables, current, states, chosen, now)
+        cleared = cleared_states(connection, self.tables, self.cms, current, states, chosen, now)
         new: list[dict[str, Any]] = []
         changed: list[dict[str, Any]] = []
         tiers: list[str] = []

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, func, select
 
+from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
@@ -167,6 +168,7 @@ def _due(
             video.c.douban_next_sync_at.is_not(None),
             *in_scope(services.tables, services.settings),
             ~decision_pending(services.tables),
+            ~recycled_condition(services.cms, video.c.vod_id),
             *([~cms_locked(services.tables, prefix)] if services.settings.respect_vod_lock else []),
         )
         .order_by(video.c.vod_id)

@@ -63,6 +63,15 @@ def test_many_at_once_are_one_question_and_nothing_is_looked_for(library):
     assert f"共 {MANY} 部" in found[0].what
 
 
+def test_many_are_one_question_in_whatever_slices_they_are_seen(library):
+    library.execute(sa.update(library.services.cms.vod).values(vod_douban_id=0))
+    for part in range(24):
+        library.intake.sweep(part, 24)
+    with reading(library.engine) as connection:
+        assert [breach.vod_id for breach in held_in_bulk(library.services, connection)] == [*IDS]
+    assert library.log() == []
+
+
 def test_ids_that_are_back_are_links_again(library):
     clear(library, *range(1, MANY + 1))
     library.set_cms(1, vod_douban_id=1_000_001)

@@ -120,15 +120,18 @@ def test_what_would_not_be_confirmed_goes_to_review_with_both_verdicts(confirmed
     assert f"现有关联当时 {first['score']:.1f}，现在" in pressing_table(queue, {}, confirmed.services.location)
 
 
-@pytest.mark.parametrize("why", ["locked", "ignored", "decided", "gone"])
+@pytest.mark.parametrize("why", ["locked", "ignored", "decided", "gone", "recycled"])
 def test_what_is_not_automations_to_question_is_left_alone(confirmed, why):
     values = {
         "locked": {"douban_id_locked": True},
         "ignored": {"douban_review_status": "IGNORED"},
         "gone": {"douban_next_sync_at": None},
         "decided": {},
+        "recycled": {},
     }[why]
-    if values:
+    if why == "recycled":
+        confirmed.library.set_cms(4, vod_recycle_time=5)
+    elif values:
         confirmed.library.set_state(4, **values)
     else:
         confirmed.library.execute(
