@@ -16,8 +16,9 @@ from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.syncing import drain
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
-from douban_pipeline_tests.tmdb.given import answer, cast, movie
+from douban_pipeline_tests.tmdb.given import NOW, answer, cast, movie
 
 pytestmark = pytest.mark.postgres
 
@@ -37,7 +38,8 @@ def services(
         "graph_password": SecretStr(graph_address.password),
         "graph_database": graph_address.database,
     }
-    opened = open_services(TmdbSettings(_env_file=None, **given))
+    # Its answers are as old as `given` makes them: a guard looks at those of the last days alone.
+    opened = open_services(TmdbSettings(_env_file=None, **given), FakeClock(NOW))
     for role in (BEFORE, ROLE):
         put(opened.store, movie(1, cast(5, "a", role)), movie(2, cast(6, "b", "不变")))
         drain(opened.store, target)
