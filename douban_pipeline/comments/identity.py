@@ -6,7 +6,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import ipaddress
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,6 +16,7 @@ from sqlalchemy import Connection, column, select
 from sqlalchemy import table as sql_table
 
 from douban_pipeline.comments.types import BIGGEST_ID, BIGGEST_LEVEL, Actor
+from douban_pipeline.core.guesses import household
 
 _LEEWAY_SECONDS = 60
 
@@ -25,19 +25,24 @@ class TokenError(ValueError):
     """A token is invalid or has expired; the message says why."""
 
 
+class UnsignedError(TokenError):
+    """A token was not signed by the site; it may be a guess."""
+
+
 def read_token(token: str, secret: str, now: datetime) -> Actor:
     """Return the user of a token: ``sub`` is the user's id; ``name`` and ``level`` are optional.
 
     Raises:
-        TokenError: The signature or its algorithm (not HS256) is wrong, it is not valid now, or it names no user.
+        UnsignedError: It is no token, or its signature or algorithm (not HS256) is wrong.
+        TokenError: It is not valid now, or it names no user.
     """
     parts = token.split(".")
     if len(parts) != 3 or not secret:
-        raise TokenError("不是令牌")
+        raise UnsignedError("不是令牌")
     header, claims = (_decoded(part) for part in parts[:2])
     expected = hmac.new(secret.encode(), f"{parts[0]}.{parts[1]}".encode(), hashlib.sha256).digest()
     if header.get("alg") != "HS256" or not hmac.compare_digest(_bytes(parts[2]), expected):
-        raise TokenError("签名不正确")
+        raise UnsignedError("签名不正确")
     moment = now.timestamp()
     if not isinstance(claims.get("exp"), int | float) or claims["exp"] + _LEEWAY_SECONDS < moment:
         raise TokenError("令牌已过期")
@@ -65,16 +70,16 @@ def _bytes(part: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except (binascii.Error, ValueError) as error:
-        raise TokenError("不是令牌") from error
+        raise UnsignedError("不是令牌") from error
 
 
 def _decoded(part: str) -> dict[str, Any]:
     try:
         found = json.loads(_bytes(part))
     except (ValueError, RecursionError) as error:
-        raise TokenError("不是令牌") from error
+        raise UnsignedError("不是令牌") from error
     if not isinstance(found, dict):
-        raise TokenError("不是令牌")
+        raise UnsignedError("不是令牌")
     return found
 
 
@@ -85,13 +90,7 @@ def guest(address: str, agent: str) -> Actor:
 
 def guests_at(address: str) -> Actor:
     """Return all guests at an address as one, whatever browsers they name; of IPv6 at a network of one household."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:  # a socket has none
-        return _guest(address)
-    if isinstance(found, ipaddress.IPv4Address):
-        return _guest(str(found))
-    return _guest(str(found.ipv4_mapped or ipaddress.ip_network((int(found), 64), strict=False)))
+    return _guest(household(address))
 
 
 def _guest(identifier: str) -> Actor:

@@ -1,10 +1,10 @@
-"""The tables that every system's platform uses: the archive of answers and the gates of sources."""
+"""Tables that several systems have: the archive of answers, the gates of sources, the counts of the service."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Index, Integer, MetaData, String, Table, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, UniqueConstraint
 
 from douban_pipeline.core.column_types import JsonText, LongBlob
 from douban_pipeline.core.columns import count, key, link, moment, words
@@ -65,5 +65,18 @@ def gate_table(metadata: MetaData, name: str) -> Table:
         # Calls admitted, succeeded and failed, and tokens: per minute for an hour, and for today.
         Column("usage", JsonText, quote=True),
         moment("updated_at", nullable=False),
+        **MYSQL_OPTIONS,
+    )
+
+
+def counter_table(metadata: MetaData, name: str) -> Table:
+    """Return the table of the service's counts, see `core.counters`: one row per name, which is kept as a hash."""
+    return Table(
+        name,
+        metadata,
+        Column("name", String(64), primary_key=True),
+        Column("number", BigInteger, nullable=False),
+        moment("ends_at", nullable=False),
+        Index(f"ix_{name}_ends", "ends_at"),
         **MYSQL_OPTIONS,
     )

@@ -1,16 +1,23 @@
-"""Authentication: the token, cookies signed with it, and a limit on guesses. No I/O."""
+"""Authentication: the token, and cookies signed with it. No I/O."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-import threading
-from collections import deque
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 _SHORT = timedelta(hours=12)
 """How long a login is valid in a browser without "remember me"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login: its random name, which is in its cookie, and how many seconds it has left."""
+
+    name: str
+    seconds: float
 
 
 class Keeper:
@@ -37,44 +44,15 @@ class Keeper:
         content = f"{int((now + lasts).timestamp())}.{secrets.token_hex(16)}"
         return f"{content}.{self._sign(content)}", int(lasts.total_seconds()) if remember else None
 
-    def accepts(self, cookie: str, now: datetime) -> bool:
-        """Return whether a cookie was issued by us and has not expired."""
+    def login_of(self, cookie: str, now: datetime) -> Login | None:
+        """Return the login that a cookie of ours holds; None if we did not issue it, or if it has expired."""
         content, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
-            return False
-        ends = content.partition(".")[0]
-        return ends.isdecimal() and now.timestamp() < int(ends)
+            return None
+        ends, _, name = content.partition(".")
+        if not ends.isdecimal() or now.timestamp() >= int(ends):
+            return None
+        return Login(name, int(ends) - now.timestamp())
 
     def _sign(self, content: str) -> str:
         return hmac.new(self._key, content.encode(), hashlib.sha256).hexdigest()
-
-
-class GuessLimit:
-    """Limits wrong tokens within a period: per address, and over all addresses.
-
-    Kept in memory: a restart resets it, but costs an attacker more than it gains.
-    """
-
-    def __init__(self, *, each: int = 5, all_together: int = 100, within: timedelta = timedelta(minutes=15)) -> None:
-        self._each, self._all, self._within = each, all_together, within
-        self._wrong: deque[tuple[datetime, str]] = deque()
-        self._lock = threading.Lock()
-
-    def wait(self, address: str, now: datetime) -> int:
-        """Return how many seconds ``address`` must wait before another attempt; 0 for none."""
-        with self._lock:
-            while self._wrong and self._wrong[0][0] <= now - self._within:
-                self._wrong.popleft()
-            own = [moment for moment, whose in self._wrong if whose == address]
-            if len(own) >= self._each:
-                oldest = own[-self._each]
-            elif len(self._wrong) >= self._all:
-                oldest = self._wrong[0][0]
-            else:
-                return 0
-        return max(1, int((oldest + self._within - now).total_seconds()) + 1)
-
-    def count(self, address: str, now: datetime) -> None:
-        """Record a wrong token."""
-        with self._lock:
-            self._wrong.append((now, address))

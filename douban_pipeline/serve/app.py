@@ -14,9 +14,11 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.counters import Counters, CountersUnavailableError
+from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.ui.templates import render
-from douban_pipeline.serve.access import GuessLimit, Keeper
+from douban_pipeline.serve.access import Keeper, Login
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
@@ -40,15 +42,20 @@ HEADERS = {
 """Headers of every answer that does not set them itself."""
 
 
-def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | None = None) -> FastAPI:
+def create_app(
+    settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | None = None, guard: GuessGuard | None = None
+) -> FastAPI:
     """Return the application.
 
     Args:
         settings: The service's settings.
         mounts: The systems to serve.
         clock: Source of the current time; the system's clock by default.
+        guard: The guard against guessing, closed together with the application; by default one of this process alone.
     """
-    door = _Door(settings, mounts, clock or SystemClock())
+    clock = clock or SystemClock()
+    guard = guard or GuessGuard(Counters(clock))
+    door = _Door(settings, mounts, clock, guard)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -56,6 +63,7 @@ def create_app(settings: ServeSettings, mounts: Sequence[Mount], clock: Clock | 
         for mount in mounts:
             if mount.close is not None:
                 await asyncio.to_thread(mount.close)
+        guard.counters.close()
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_middleware(_Doorway, door=door)
@@ -93,13 +101,13 @@ class _Doorway:
                     headers.setdefault("Strict-Transport-Security", "max-age=31536000")
             await send(message)
 
-        await (self._door.refusal(request) or self._app)(scope, receive, send_with_headers)
+        await (await self._door.refusal(request) or self._app)(scope, receive, send_with_headers)
 
 
 class _Door:
-    def __init__(self, settings: ServeSettings, mounts: Sequence[Mount], clock: Clock) -> None:
+    def __init__(self, settings: ServeSettings, mounts: Sequence[Mount], clock: Clock, guard: GuessGuard) -> None:
         self._keeper = Keeper(settings.token.get_secret_value(), timedelta(days=settings.remember_me_days))
-        self._limit = GuessLimit()
+        self._guard = guard
         self._mounts = mounts
         self._public = tuple(path for mount in mounts for path in mount.public)
         self._clock = clock
@@ -110,7 +118,7 @@ class _Door:
         """Return the user given by the reverse proxy's header, if a setting names one; other headers are ignored."""
         return unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
 
-    def refusal(self, request: Request) -> Response | None:
+    async def refusal(self, request: Request) -> Response | None:
         """Return the answer to an unauthorised request, None for an authorised one."""
         # Not that of request.url, which older releases of Starlette read from a header of the client's, the host.
         path = request.scope["path"]
@@ -119,30 +127,38 @@ class _Door:
             return _plain("只接受以本机地址（127.0.0.1 或 localhost）访问；要从别处访问，请设置 SERVE_TOKEN", 421)
         if any(path == public or path.startswith(f"{public.rstrip('/')}/") for public in self._public):
             return None
-        bearer = self._has_bearer(request)
+        try:
+            bearer = await self._has_bearer(request)
+        except TooManyGuessesError as refused:
+            return _plain(_too_often(refused), 429, {"Retry-After": str(refused.seconds)})
         if request.method not in _SAFE and not bearer and not _same_origin(request) and not _is_program(request):
             return _plain("请求来自别的网站，已拒绝", 403)
-        if not self._keeper.asks or path in _OPEN or bearer or self._has_cookie(request):
+        if not self._keeper.asks or path in _OPEN or bearer or await self._login(request):
             return None
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             target = f"{path}?{request.url.query}" if request.url.query else path
             return RedirectResponse(f"/login?next={quote(target, safe='')}", 303)
         return _plain("需要登录", 401, {"WWW-Authenticate": "Bearer"})
 
-    def _has_bearer(self, request: Request) -> bool:
+    async def _has_bearer(self, request: Request) -> bool:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         if not self._keeper.asks or kind.lower() != "bearer":
             return False
-        address, now = _address(request), self._clock.now()
-        if self._limit.wait(address, now):
-            return False
-        if self._keeper.knows(given.strip()):
-            return True
-        self._limit.count(address, now)
-        return False
+        return await self._is_right(request, given.strip())
 
-    def _has_cookie(self, request: Request) -> bool:
-        return self._keeper.accepts(request.cookies.get(COOKIE, ""), self._clock.now())
+    async def _is_right(self, request: Request, token: str) -> bool:
+        """Return whether a token is right; raises `TooManyGuessesError` without comparing it."""
+        return (
+            await self._guard.compare(_address(request), token, lambda given: self._keeper.knows(given) or None) is True
+        )
+
+    async def _login(self, request: Request) -> Login | None:
+        """Return the login of a request's cookie; None without one, or if it has expired or was ended."""
+        login = self._keeper.login_of(request.cookies.get(COOKIE, ""), self._clock.now())
+        if login is None:
+            return None
+        [ended] = await self._guard.counters.read(_ended(login))
+        return None if ended.number else login
 
     def health(self) -> JSONResponse:
         """Report whether the service and its systems work; unauthenticated, so it gives no details."""
@@ -150,10 +166,10 @@ class _Door:
         systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in self._mounts}
         return JSONResponse({"status": "ill" if ill else "ok", "systems": systems}, 503 if ill else 200)
 
-    def show_login(self, request: Request) -> Response:
+    async def show_login(self, request: Request) -> Response:
         """Show the form."""
         target = _inside(request.query_params.get("next", "/"))
-        if not self._keeper.asks or self._has_cookie(request):
+        if not self._keeper.asks or await self._login(request):
             return RedirectResponse(target, 303)
         return self._form(target)
 
@@ -163,23 +179,28 @@ class _Door:
         if form is None:
             return _plain("表单过大或无法读取", 400)
         target = _inside(form.get("next", "/"))
-        address, now = _address(request), self._clock.now()
-        wait = self._limit.wait(address, now)
-        if wait:
-            minutes = -(-wait // 60)
-            return self._form(target, f"尝试次数过多，请 {minutes} 分钟后再试", 429, {"Retry-After": str(wait)})
-        if not self._keeper.knows(form.get("token", "").strip()):
-            self._limit.count(address, now)
+        try:
+            right = await self._is_right(request, form.get("token", "").strip())
+        except TooManyGuessesError as refused:
+            return self._form(target, _too_often(refused), 429, {"Retry-After": str(refused.seconds)})
+        if not right:
             return self._form(target, "令牌不正确", 403)
-        value, kept = self._keeper.issue(now, remember=form.get("remember") == "yes")
+        value, kept = self._keeper.issue(self._clock.now(), remember=form.get("remember") == "yes")
         response = RedirectResponse(target, 303)
         secure = request.url.scheme == "https"
         # Lax, not Strict: a user who follows a link in a message stays logged in.
         response.set_cookie(COOKIE, value, max_age=kept, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
-    def log_out(self) -> Response:
-        """Delete the cookie in the browser."""
+    async def log_out(self, request: Request) -> Response:
+        """End the login in all processes, whoever kept its cookie, and delete the cookie in the browser."""
+        login = await self._login(request)
+        if login is not None:
+            try:
+                await self._guard.counters.add({_ended(login): login.seconds}, must_share=True)
+            except CountersUnavailableError:
+                text = "没有退出：数据库暂时无法写入，请稍后再退出一次"
+                return _plain(text, 503, {"Retry-After": "30"})
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
         return response
@@ -200,6 +221,15 @@ class _Door:
             days=self._days,
         )
         return HTMLResponse(page, status, headers)
+
+
+def _too_often(refused: TooManyGuessesError) -> str:
+    return f"尝试次数过多，请 {-(-refused.seconds // 60)} 分钟后再试"
+
+
+def _ended(login: Login) -> str:
+    """Return the name of the count that says that a login was ended."""
+    return f"ended:{login.name}"
 
 
 def _same_origin(request: Request) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fastapi import APIRouter
 
-from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.digest.api import digest_router, messages_router
 from douban_pipeline.digest.settings import load_settings as load_digest
 from douban_pipeline.douban.api import reports_router
@@ -52,12 +52,12 @@ def _reports() -> Path:
     return load_digest().home.absolute() / "reports"
 
 
-def digest_mount() -> Mount:
+def digest_mount(_guard: GuessGuard) -> Mount:
     """The digest's pages: ``/digest/``, ``/digest/daily/DATE`` and ``/digest/analysis/ID``."""
     return Mount("digest", digest_router(_reports()), prefix="/digest")
 
 
-def review_mount() -> Mount:
+def review_mount(_guard: GuessGuard) -> Mount:
     """The review sheet below ``/review/``; the library is not accessed before the page is opened."""
     settings = load_douban()
     services = open_services(settings)
@@ -65,12 +65,12 @@ def review_mount() -> Mount:
     return Mount("review", router, prefix="/review")
 
 
-def messages_mount() -> Mount:
+def messages_mount(_guard: GuessGuard) -> Mount:
     """The addresses used in the digest's messages: ``/daily/DATE`` and ``/analysis/ID``."""
     return Mount("messages", messages_router("/digest"))
 
 
-def front_mount() -> Mount:
+def front_mount(_guard: GuessGuard) -> Mount:
     """The front page ``/``, and the reports beside it."""
     router = reports_router(
         _reports(), instead={"review_queue.html": "/review/"}, ui_url=load_douban().ui_url.rstrip("/")
@@ -78,7 +78,7 @@ def front_mount() -> Mount:
     return Mount("reports", router)
 
 
-def comments_mount() -> Mount | None:
+def comments_mount(guard: GuessGuard) -> Mount | None:
     """The comments' API below ``/comments`` and pages below ``/demo``, if ``DOUBAN_PIPELINE_SYSTEMS`` names them.
 
     Raises:
@@ -91,11 +91,11 @@ def comments_mount() -> Mount | None:
     from douban_pipeline.comments.services import open_services as open_comments
     from douban_pipeline.comments.settings import load_settings as load_comments
 
-    router, context = comments_router(open_comments(load_comments(), "service").ready())
+    router, context = comments_router(open_comments(load_comments(), "service").ready(), guard)
     return Mount("comments", router, public=PUBLIC, problem=context.problem)
 
 
-def tmdb_mount() -> Mount | None:
+def tmdb_mount(guard: GuessGuard) -> Mount | None:
     """Questions about films: ``/tmdb/…`` and ``/metrics``; None if no TMDB key is set.
 
     Raises:
@@ -112,7 +112,7 @@ def tmdb_mount() -> Mount | None:
     with ExitStack() as stack:
         store = service_store(settings)
         service = stack.enter_context(open_service(settings, store))
-        limit = RateLimit(settings.questions_per_minute, SystemClock())
+        limit = RateLimit(settings.questions_per_minute, guard.counters)
         router = tmdb_router(
             service, service.client, store, service.spool, limit, deadline=settings.answer_deadline_seconds
         )
@@ -120,7 +120,7 @@ def tmdb_mount() -> Mount | None:
     raise AssertionError("unreachable")
 
 
-MOUNTS: Sequence[Callable[[], Mount | None]] = (
+MOUNTS: Sequence[Callable[[GuessGuard], Mount | None]] = (
     digest_mount,
     review_mount,
     comments_mount,
@@ -129,6 +129,8 @@ MOUNTS: Sequence[Callable[[], Mount | None]] = (
     front_mount,
 )
 """A function for every system that may have something to serve; it returns None if there is nothing.
+
+Each gets the guard against guessing, whose counters all processes share, for tokens and limits of its own.
 
 The front page's is last, because it accepts any name at the root.
 """

@@ -9,9 +9,11 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import MOUNTS, Mount
 from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
+from douban_pipeline.serve.sharing import open_guard
 
 _BACKLOG = 128
 _HEALTH_SECONDS = 30
@@ -35,11 +37,12 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 def application() -> FastAPI:
     """Return the service configured by the environment; called in each worker process."""
-    return create_app(load_settings(), _mounts())
+    guard = open_guard()
+    return create_app(load_settings(), _mounts(guard), guard=guard)
 
 
-def _mounts() -> list[Mount]:
-    return [found for mount in MOUNTS if (found := mount()) is not None]
+def _mounts(guard: GuessGuard) -> list[Mount]:
+    return [found for mount in MOUNTS if (found := mount(guard)) is not None]
 
 
 def serve(settings: ServeSettings, listener: socket.socket) -> None:
@@ -47,9 +50,10 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
 
     Several processes accept requests from the same listener; one that dies is restarted.
     """
-    several, mounts = settings.processes > 1, _mounts()
+    several, guard = settings.processes > 1, open_guard()
+    mounts = _mounts(guard)
     config = uvicorn.Config(
-        f"{__name__}:{application.__name__}" if several else create_app(settings, mounts),
+        f"{__name__}:{application.__name__}" if several else create_app(settings, mounts, guard=guard),
         factory=several,
         workers=settings.processes,
         log_level="warning",
@@ -66,4 +70,5 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
         for mount in mounts:  # problems are reported here once, not by every process
             if mount.close is not None:
                 mount.close()
+        guard.counters.close()
         Multiprocess(config, [listener]).run()

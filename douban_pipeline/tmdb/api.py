@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,8 +14,9 @@ from psycopg import Error as PostgresError
 from psycopg_pool import PoolTimeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.errors import NotFound, SourceError
+from douban_pipeline.core.guesses import household
 from douban_pipeline.tmdb.cleaning import id_of
 from douban_pipeline.tmdb.enrichment.asking import Client
 from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION
@@ -34,7 +33,6 @@ MOST_BYTES = 16_384
 """Maximum size of a request's body."""
 STORE_SECONDS = 0.5
 """Time limit of a film's lookup in PostgreSQL before TMDB is requested."""
-_MOST_ADDRESSES = 10_000
 
 
 class Choice(BaseModel):
@@ -62,30 +60,21 @@ class Question(BaseModel):
 
 
 class RateLimit:
-    """Rate limit of questions per client address: one token bucket each. Thread-safe.
+    """Rate limit of questions per client address, in all processes together.
 
     Args:
-        per_minute: Questions per minute, also the burst size.
-        clock: Source of the current time.
+        per_minute: Questions within a minute of the first one.
+        counters: The shared counts.
     """
 
-    def __init__(self, per_minute: int, clock: Clock) -> None:
-        self._most = float(per_minute)
-        self._clock = clock
-        self._buckets: dict[str, tuple[float, datetime]] = {}
-        self._lock = threading.Lock()
+    def __init__(self, per_minute: int, counters: Counters) -> None:
+        self._most = per_minute
+        self._counters = counters
 
-    def wait(self, address: str) -> float:
-        """Count a question and return 0, or return the seconds until it is allowed."""
-        now = self._clock.now()
-        with self._lock:
-            left, since = self._buckets.pop(address, (self._most, now))
-            passed = max(0.0, (now - since).total_seconds())  # the clock may have been set back
-            left = min(self._most, left + passed * self._most / 60)
-            while len(self._buckets) >= _MOST_ADDRESSES:  # the address with the oldest question
-                self._buckets.pop(next(iter(self._buckets)))
-            self._buckets[address] = (left - 1 if left >= 1 else left, now)
-        return 0.0 if left >= 1 else (1 - left) * 60 / self._most
+    async def wait(self, address: str) -> int:
+        """Count a question and return 0, or return the seconds until another is allowed."""
+        [count] = await self._counters.add({f"tmdb question:{household(address)}": 60})
+        return 0 if count.number <= self._most else count.wait(self._counters.clock.now())
 
 
 def tmdb_router(
@@ -139,7 +128,7 @@ class _Api:
 
     async def enrich(self, request: Request) -> Response:
         """Answer a question."""
-        self._refuse_too_often(request)
+        await self._refuse_too_often(request)
         question = await _read(request)
         choice = question.choice
         result = await self._service.enrich_query(
@@ -158,7 +147,7 @@ class _Api:
 
     async def movie(self, tmdb_id: str, request: Request) -> Response:
         """Return a film from the store, or from TMDB if the store does not have it or does not answer."""
-        self._refuse_too_often(request)
+        await self._refuse_too_often(request)
         key = id_of(int(tmdb_id)) if tmdb_id.isascii() and tmdb_id.isdecimal() and len(tmdb_id) < 11 else None
         if key is None:
             raise HTTPException(404, "没有这样的编号")
@@ -229,10 +218,10 @@ class _Api:
             gauges["spool_unusable"] = 1
         return self._service.metrics.text(**gauges)
 
-    def _refuse_too_often(self, request: Request) -> None:
-        wait = self._limit.wait(request.client.host if request.client is not None else "")
+    async def _refuse_too_often(self, request: Request) -> None:
+        wait = await self._limit.wait(request.client.host if request.client is not None else "")
         if wait:
-            raise HTTPException(429, "提问过于频繁，请稍后再试", {"Retry-After": str(int(wait) + 1)})
+            raise HTTPException(429, "提问过于频繁，请稍后再试", {"Retry-After": str(wait)})
 
 
 async def _read(request: Request) -> Question:

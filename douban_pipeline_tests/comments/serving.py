@@ -25,6 +25,7 @@ from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
@@ -91,8 +92,8 @@ class Served:
 
 
 @contextmanager
-def served(home: Path, **values: Any) -> Iterator[Served]:
-    """Yield the service with settings of a test's own."""
+def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterator[Served]:
+    """Yield the service with settings, and counts shared by processes, of a test's own."""
     given = {
         "home": home,
         "token_secret": SECRET,
@@ -106,7 +107,7 @@ def served(home: Path, **values: Any) -> Iterator[Served]:
     }
     clock = FakeClock()
     services = open_services(CommentsSettings(_env_file=None, **given), "service", clock).ready()
-    router, context = comments_router(services)
+    router, context = comments_router(services, guard)
     # A crowded machine takes its time; what limits are for is tested where they are the subject.
     patient = {name: replace(each, seconds=100.0) for name, each in DEPENDENCIES.items()}
     context.dependencies = Dependencies(patient)

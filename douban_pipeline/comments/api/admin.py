@@ -87,7 +87,7 @@ def admin_router(context: Context) -> APIRouter:
         before: Number = 0,
     ) -> Response:
         """Return comments of any status, newest first; with status 1, those waiting for review."""
-        context.operator(request)
+        await context.operator(request)
         asked = SearchRequest(text.strip(), user, section, status, before)
         found = await in_database(lambda connection: searching.search_comments(connection, asked, _PAGE))
         body = {
@@ -99,7 +99,7 @@ def admin_router(context: Context) -> APIRouter:
     @router.get("/comments/{comment_id}")
     async def comment(request: Request, comment_id: CommentId) -> Response:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
-        context.operator(request)
+        await context.operator(request)
         found = await in_database(lambda connection: _explained(connection, comment_id))
         if found is None:
             raise Problem(404, "评论不存在")
@@ -108,7 +108,7 @@ def admin_router(context: Context) -> APIRouter:
     @router.post("/moderate")
     async def moderate(request: Request, body: Decision) -> Response:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
-        actor = context.operator(request)
+        actor = await context.operator(request)
         ids = [int(number) for number in body.ids]
         views = await in_database(lambda connection: get_comments(connection, ids))
         outcome = {str(number): _refusal(views.get(number), body.status, actor) for number in ids}
@@ -133,7 +133,7 @@ def admin_router(context: Context) -> APIRouter:
     @router.post("/undo")
     async def undo(request: Request, body: Undo) -> Response:
         """Undo the last decision on comments, or on all comments of a batch."""
-        actor = context.operator(request)
+        actor = await context.operator(request)
 
         def find(connection: Connection) -> dict[int, int]:
             ids = [int(number) for number in body.ids]
@@ -151,7 +151,7 @@ def admin_router(context: Context) -> APIRouter:
     @router.get("/state")
     async def state(request: Request) -> Response:
         """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
-        context.operator(request)
+        await context.operator(request)
         oldest = await in_database(events.oldest_pending)
         waits = (context.services.clock.now() - oldest).total_seconds() if oldest is not None else 0
         body = {

@@ -27,16 +27,19 @@ from douban_pipeline.comments.caching.hot import HotKeys
 from douban_pipeline.comments.caching.lists import open_lists
 from douban_pipeline.comments.caching.remembered import Remembered
 from douban_pipeline.comments.depending import Dependencies
-from douban_pipeline.comments.identity import CmsUsers, TokenError, guest, read_token
+from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
 from douban_pipeline.comments.sites import Site, Sites
 from douban_pipeline.comments.types import Actor, Rank
+from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine, reading
+from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 
 _Result = TypeVar("_Result")
 _THREADS = 32
+_ASK = {"WWW-Authenticate": "Bearer"}
 _LOCAL_MOST = 2000
 """Maximum number of local copies of pages."""
 _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
@@ -62,10 +65,12 @@ class Context:
 
     Args:
         services: The comment system; nothing connects before the first request.
+        guard: The guard against guessing; by default one of this process alone.
     """
 
-    def __init__(self, services: CommentsServices) -> None:
+    def __init__(self, services: CommentsServices, guard: GuessGuard | None = None) -> None:
         self.services, self.settings = services, services.settings
+        self._guard = guard or GuessGuard(Counters(services.clock))
         self.dependencies = Dependencies()
         self.flights: Flights[SharedPage] = Flights()
         self.hot = HotKeys(self.settings.hot_per_second)
@@ -77,7 +82,6 @@ class Context:
         """Number of shared pages that this process read itself."""
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
-        self._counts: dict[str, tuple[int, int]] = {}
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
@@ -142,20 +146,18 @@ class Context:
         Raises:
             Problem: The token is not valid.
         """
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        secret = self.settings.token_secret.get_secret_value()
-        if kind.lower() == "bearer" and given:
-            if (person := self._person(given.strip())) is not None:
-                return person
-            try:
-                return read_token(given.strip(), secret, self.services.clock.now())
-            except TokenError as error:
-                raise Problem(401, str(error), {"WWW-Authenticate": "Bearer"}) from None
+        if token := _bearer(request):
+            found = await self._known(request, token)
+            if isinstance(found, Actor):
+                return found
+            raise Problem(401, "这个密钥只用于服务端接口" if found else "令牌不正确", _ASK)
         if self.settings.cms_login and request.cookies.get("user_check") and _same_site(request):
             cookies = dict(request.cookies)
-            found = await self.dependencies.call("identity", lambda: self.in_thread(lambda: self._logged_in(cookies)))
-            if found is not None:
-                return found
+            logged_in = await self.dependencies.call(
+                "identity", lambda: self.in_thread(lambda: self._logged_in(cookies))
+            )
+            if logged_in is not None:
+                return logged_in
         if self.settings.guests:
             return guest(address_of(request), request.headers.get("user-agent", ""))
         return None
@@ -172,8 +174,36 @@ class Context:
         """
         found = await self.visitor(request)
         if found is None:
-            raise Problem(401, "请先登录", {"WWW-Authenticate": "Bearer"})
+            raise Problem(401, "请先登录", _ASK)
         return found
+
+    async def _known(self, request: Request, token: str) -> Actor | str | None:
+        """Return whose a token is: a visitor, an operator or auditor, or the name of a server; None if nobody's.
+
+        Raises:
+            Problem: It is a visitor's but not valid now, or its sender has guessed too often.
+        """
+        try:
+            return read_token(token, self.settings.token_secret.get_secret_value(), self.services.clock.now())
+        except UnsignedError:
+            pass  # not a visitor's
+        except TokenError as error:
+            raise Problem(401, str(error), _ASK) from None
+
+        def find(given: str) -> Actor | str | None:
+            return self._person(given) or self._server(given)
+
+        try:
+            return await self._guard.compare(address_of(request), token, find)
+        except TooManyGuessesError as refused:
+            minutes = -(-refused.seconds // 60)
+            wait = {"Retry-After": str(refused.seconds)}
+            raise Problem(429, f"错误的令牌过多，请 {minutes} 分钟后再试", wait) from None
+
+    def _server(self, token: str) -> str | None:
+        """Return the name of the server that a key identifies; None if it is no server's."""
+        names = [name for name, (key, _) in self._keys.items() if hmac.compare_digest(token.encode(), key.encode())]
+        return names[0] if names else None
 
     def _person(self, token: str) -> Actor | None:
         """Return the operator or auditor that a token identifies; None if it is neither's."""
@@ -186,16 +216,15 @@ class Context:
                 return Actor(name, name="管理员", rank=rank)
         return None
 
-    def operator(self, request: Request) -> Actor:
+    async def operator(self, request: Request) -> Actor:
         """Return the operator or auditor who sends the request; ``X-Operator`` gives the person's name for the log.
 
         Raises:
-            Problem: The token is neither an operator's nor an auditor's.
+            Problem: The token is neither an operator's nor an auditor's, or its sender has guessed too often.
         """
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        found = self._person(given.strip()) if kind.lower() == "bearer" else None
-        if found is None:
-            raise Problem(401, "需要管理令牌", {"WWW-Authenticate": "Bearer"})
+        found = await self._known(request, token) if (token := _bearer(request)) else None
+        if not isinstance(found, Actor) or found.rank < Rank.OPERATOR:
+            raise Problem(401, "需要管理令牌", _ASK)
         name = "".join(letter for letter in request.headers.get("x-operator", "") if letter.isalnum())[:30]
         return Actor(f"{found.key}:{name}" if name else found.key, name=name, rank=found.rank)
 
@@ -203,28 +232,24 @@ class Context:
         """Return the name of the server that sends the request, if it is within its quota.
 
         Raises:
-            Problem: Its key is unknown, or its quota used up.
+            Problem: Its key is unknown, or its quota used up, or its sender has guessed too often.
         """
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        for name, (key, quota) in self._keys.items():
-            if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), key.encode()):
-                if await self.counted(f"server:{name}", 60) > quota:
-                    raise Problem(429, "本分钟的配额已用完", {"Retry-After": "60"})
-                return name
-        raise Problem(401, "需要服务端密钥", {"WWW-Authenticate": "Bearer"})
+        name = await self._known(request, token) if (token := _bearer(request)) else None
+        if not isinstance(name, str):
+            raise Problem(401, "需要服务端密钥", _ASK)
+        if await self.counted(f"server:{name}", 60) > self._keys[name][1]:
+            raise Problem(429, "本分钟的配额已用完", {"Retry-After": "60"})
+        return name
 
     async def counted(self, key: str, seconds: int) -> int:
-        """Increment a counter of a fixed window of ``seconds``, shared by all processes if there is a Redis."""
+        """Increment a counter that ends after ``seconds``, shared by all processes: by Redis, else by the database."""
         moment = int(time.time() // seconds)
         if self.services.lists is not None:
             shared = await self._counting.run((f"count:{key}:{moment}", seconds))
             if shared is not None:
                 return shared
-        at, number = self._counts.get(key, (moment, 0))
-        if len(self._counts) > 100_000:
-            self._counts = {}
-        self._counts[key] = (moment, number + 1 if at == moment else 1)
-        return self._counts[key][1]
+        [count] = await self._guard.counters.add({f"comments {key}": seconds})
+        return count.number
 
     async def _count(self, keys: Sequence[tuple[str, int]]) -> Sequence[int | Exception | None]:
         lists = self.services.lists
@@ -266,6 +291,12 @@ def _open_sites(services: CommentsServices) -> Sites:
     first = settings.read_site or next(iter(named))
     sites.sort(key=lambda site: site.name != first)
     return Sites(sites, services.clock, timedelta(seconds=settings.max_lag_seconds))
+
+
+def _bearer(request: Request) -> str:
+    """Return the bearer token of a request; empty without one."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 def address_of(request: Request) -> str:

@@ -18,14 +18,15 @@ from douban_pipeline.comments.api.notices import notices_router
 from douban_pipeline.comments.api.servers import server_router
 from douban_pipeline.comments.api.view import view_router
 from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.core.guesses import GuessGuard
 
 PUBLIC = ("/comments/", "/demo")
 """Prefixes of paths for which the system authenticates visitors itself."""
 
 
-def comments_router(services: CommentsServices) -> tuple[APIRouter, Context]:
-    """Return the router and its context."""
-    context = Context(services)
+def comments_router(services: CommentsServices, guard: GuessGuard | None = None) -> tuple[APIRouter, Context]:
+    """Return the router and its context; see `Context`."""
+    context = Context(services, guard)
     router = APIRouter()
     for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
         router.include_router(part, prefix="/comments")

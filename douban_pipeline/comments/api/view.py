@@ -26,6 +26,7 @@ from douban_pipeline.comments.types import (
     SectionStatus,
     SectionType,
 )
+from douban_pipeline.core.guesses import household
 
 _Size = Annotated[int, Query(ge=1, le=50)]
 _Cursor = Annotated[str | None, Query(max_length=40)]
@@ -198,7 +199,7 @@ def view_router(context: Context) -> APIRouter:
     @router.put("/comments/{comment_id}/promote", status_code=202)
     async def promote(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as an advertisement, or remove the mark; for operators only."""
-        actor = context.operator(request)
+        actor = await context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
     @router.patch("/sections/{kind}/{object_id}", status_code=202)
@@ -216,7 +217,7 @@ def view_router(context: Context) -> APIRouter:
     @router.post("/impressions", status_code=202)
     async def impressions(request: Request, body: Shown) -> Response:
         """Record which comments were displayed; used for the order by heat only."""
-        if await context.counted(f"shown:{address_of(request)}", 60) <= 60:
+        if await context.counted(f"shown:{household(address_of(request))}", 60) <= 60:
             seen = {int(number): 1 for number in body.ids}
             await context.dependencies.try_call(
                 "impressions", lambda: context.in_thread(partial(writing.note_shown, seen)), []

@@ -26,6 +26,7 @@ from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
 from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
+from douban_pipeline.core.guesses import household
 
 _KEY = "idempotency-key"
 _OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"
@@ -229,7 +230,7 @@ def _counted_as(request: Request, actor: Actor) -> str:
 
     A guest who changes the name of the browser is another guest, but not at another address.
     """
-    return f"guests:{address_of(request)}" if actor.is_guest else actor.key
+    return f"guests:{household(address_of(request))}" if actor.is_guest else actor.key
 
 
 def _request_key(request: Request, actor: Actor, what: str) -> str:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from douban_pipeline.core.column_types import JsonText, UtcDateTime
 from douban_pipeline.core.columns import big, count, key, link, moment, words
-from douban_pipeline.core.platform_tables import gate_table, snapshot_table
+from douban_pipeline.core.platform_tables import counter_table, gate_table, snapshot_table
 from douban_pipeline.douban.store.intro_tables import intro_tables
 from douban_pipeline.douban.store.review_tables import review_tables
 from douban_pipeline.douban.store.table_maker import TableMaker
@@ -62,6 +62,7 @@ class OwnTables:
     claim: Table
     poster: Table
     subject: Table
+    counter: Table
 
 
 @cache
@@ -218,6 +219,7 @@ def own_tables(prefix: str) -> OwnTables:
         Column("title", String(TITLE_LENGTH), nullable=False),
         moment("changed_at", nullable=False),
     )
+    counter = counter_table(metadata, name("counter"))
     return OwnTables(
         metadata,
         video,
@@ -237,4 +239,5 @@ def own_tables(prefix: str) -> OwnTables:
         review.claim,
         poster,
         subject,
+        counter,
     )
