@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.console import console
-from douban_pipeline.serve.settings import load_settings
+from douban_pipeline.serve.settings import PREFIX, load_settings
 
 
 def serve(host: str | None, port: int | None, processes: int | None = None) -> None:
@@ -34,4 +35,10 @@ def serve(host: str | None, port: int | None, processes: int | None = None) -> N
     url = f"http://{shown}:{number}/"
     line = said(f"服务于 {url} {by}，{guarded}；Ctrl-C 停止", f"serving at {url}{by} {guarded}; Ctrl-C stops")
     console.print(line, highlight=False, soft_wrap=True)
+    if os.environ.get("FORWARDED_ALLOW_IPS") and not settings.proxies:
+        ignored = said(
+            f"FORWARDED_ALLOW_IPS 不起作用：代理的地址请写在 {PREFIX}PROXIES",
+            f"FORWARDED_ALLOW_IPS has no effect: name proxies in {PREFIX}PROXIES",
+        )
+        console.print(ignored, highlight=False, soft_wrap=True)
     run(settings, listener)

@@ -19,6 +19,8 @@ from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.serve.access import Keeper, Login
+from douban_pipeline.serve.bodies import BodyLimit
+from douban_pipeline.serve.forwarding import Forwarding
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
@@ -66,7 +68,9 @@ def create_app(
         guard.counters.close()
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.add_middleware(BodyLimit)
     app.add_middleware(_Doorway, door=door)
+    app.add_middleware(Forwarding, proxies=settings.proxy_networks, user_header=settings.user_header)
     app.get("/healthz")(door.health)
     app.get("/login")(door.show_login)
     app.post("/login")(door.log_in)
@@ -115,7 +119,7 @@ class _Door:
         self._user_header = settings.user_header
 
     def user(self, request: Request) -> str:
-        """Return the user given by the reverse proxy's header, if a setting names one; other headers are ignored."""
+        """Return the user given by a named proxy's header, if a setting names one; other headers are ignored."""
         return unquote(request.headers.get(self._user_header, "")).strip() if self._user_header else ""
 
     async def refusal(self, request: Request) -> Response | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -11,6 +12,7 @@ from uvicorn.supervisors import Multiprocess
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.serve.app import create_app
+from douban_pipeline.serve.connections import TimedConfig
 from douban_pipeline.serve.mounts import MOUNTS, Mount
 from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
 from douban_pipeline.serve.sharing import open_guard
@@ -45,6 +47,23 @@ def _mounts(guard: GuessGuard) -> list[Mount]:
     return [found for mount in MOUNTS if (found := mount(guard)) is not None]
 
 
+def configure(app: FastAPI | str, **options: Any) -> TimedConfig:
+    """Return the configuration of a server of the application, or of the one that a function of this name returns.
+
+    Args:
+        app: The application, or the name of the function.
+        options: Further options, of `TimedConfig`.
+    """
+    return TimedConfig(
+        app,
+        factory=isinstance(app, str),
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # they are read by `serve.forwarding`
+        **options,
+    )
+
+
 def serve(settings: ServeSettings, listener: socket.socket) -> None:
     """Serve all systems on ``listener`` until a signal stops it; requests in progress are completed.
 
@@ -52,13 +71,10 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
     """
     several, guard = settings.processes > 1, open_guard()
     mounts = _mounts(guard)
-    config = uvicorn.Config(
+    config = configure(
         f"{__name__}:{application.__name__}" if several else create_app(settings, mounts, guard=guard),
-        factory=several,
         workers=settings.processes,
         log_level="warning",
-        access_log=False,
-        server_header=False,
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=_HEALTH_SECONDS,
         lifespan="on",

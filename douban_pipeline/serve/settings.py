@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,9 @@ PREFIX = f"{BASE_PREFIX}SERVE_"
 LEAST_TOKEN = 16
 
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
 class ServeSettings(SystemSettings):
     """Settings of the service itself; each system's pages are configured by its own settings."""
 
@@ -24,6 +28,10 @@ class ServeSettings(SystemSettings):
         "token": said(
             f"至少 {LEAST_TOKEN} 个字符，例如 `openssl rand -hex 24` 的输出",
             f"at least {LEAST_TOKEN} characters, such as the output of `openssl rand -hex 24`",
+        ),
+        "proxies": said(
+            "IP 地址或网段，以逗号分隔，例如 127.0.0.1,10.0.0.0/8",
+            "IP addresses or networks, separated by commas, such as 127.0.0.1,10.0.0.0/8",
         ),
     }
 
@@ -42,6 +50,10 @@ class ServeSettings(SystemSettings):
         pattern=r"^[A-Za-z0-9-]*$",
         description="Header with the user authenticated by the reverse proxy; empty trusts none.",
     )
+    proxies: str = Field(
+        "",
+        description="Addresses or networks of the proxies whose X-Forwarded-For and user are believed; empty: none.",
+    )
 
     @field_validator("token")
     @classmethod
@@ -51,6 +63,12 @@ class ServeSettings(SystemSettings):
             raise ValueError(said("太短", "too short"))
         return value
 
+    @field_validator("proxies")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        _networks(value)
+        return value
+
     @model_validator(mode="after")
     def _guarded(self) -> Self:
         if not self.listens_on_loopback and not self.token.get_secret_value():
@@ -58,12 +76,28 @@ class ServeSettings(SystemSettings):
                 f"监听本机以外的地址需要 {PREFIX}TOKEN", f"an address other than loopback needs {PREFIX}TOKEN"
             )
             raise self.mistake("host", self.host, needed)
+        if self.user_header and not self.proxies.strip():
+            needed = said(
+                f"需要 {PREFIX}PROXIES 写明由哪个代理给出，例如 127.0.0.1",
+                f"{PREFIX}PROXIES must name the proxy that sends it, such as 127.0.0.1",
+            )
+            raise self.mistake("user_header", self.user_header, needed)
         return self
+
+    @property
+    def proxy_networks(self) -> list[Network]:
+        """The proxies, each as a network."""
+        return _networks(self.proxies)
 
     @property
     def listens_on_loopback(self) -> bool:
         """Whether only this machine can reach the service."""
         return is_loopback(f"http://{f'[{self.host}]' if ':' in self.host else self.host}")
+
+
+def _networks(text: str) -> list[Network]:
+    """Return the networks in a text; an address is a network of its own. Raises a ValueError for anything else."""
+    return [ipaddress.ip_network(part) for part in text.replace(",", " ").split()]
 
 
 def load_settings(**overrides: Any) -> ServeSettings:

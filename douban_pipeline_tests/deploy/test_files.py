@@ -11,11 +11,12 @@ import subprocess
 import pytest
 import typer.main
 import yaml
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.cli import app
+from douban_pipeline.serve.forwarding import Forwarding
+from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.deploy.files import (
     COMMON,
     DEPLOY,
@@ -159,7 +160,8 @@ def test_the_service_in_a_container_counts_visitors_by_the_address_that_the_prox
 
         forged = [(b"x-forwarded-for", b"198.51.100.9, 203.0.113.7")]
         scope = {"type": "http", "scheme": "http", "client": ("172.18.0.1", 4711), "headers": forged}
-        asyncio.run(ProxyHeadersMiddleware(app, trusted["FORWARDED_ALLOW_IPS"])(scope, None, None))
+        proxies = ServeSettings(_env_file=None, proxies=trusted["DOUBAN_PIPELINE_SERVE_PROXIES"]).proxy_networks
+        asyncio.run(Forwarding(app, proxies)(scope, None, None))
         assert seen == ["203.0.113.7"]
 
 

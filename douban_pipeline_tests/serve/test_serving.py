@@ -28,6 +28,7 @@ from douban_pipeline.digest.pages.files import write_pages
 from douban_pipeline.douban.api import reports_router
 from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
 from douban_pipeline.serve.mounts import Mount
+from douban_pipeline.serve.server import configure
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.digest.pages.samples import DAY, day
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
@@ -37,7 +38,7 @@ HTML = {"accept": "text/html"}
 
 
 @contextmanager
-def service(home: Path, token: str = TOKEN, **values: Any) -> Iterator[tuple[str, FakeClock]]:
+def service(home: Path, token: str = TOKEN, proxies: str = "", **values: Any) -> Iterator[tuple[str, FakeClock]]:
     """Yield the address of a service on loopback, and its clock."""
     extra = APIRouter()
     extra.get("/hook/ping")(lambda: "pong")
@@ -47,15 +48,15 @@ def service(home: Path, token: str = TOKEN, **values: Any) -> Iterator[tuple[str
         Mount("extra", extra, prefix="/extra", public=["/extra/hook"], problem=lambda: values.get("problem")),
     ]
     clock = FakeClock()
-    with listening(create_app(ServeSettings(_env_file=None, token=token), mounts, clock)) as base:
+    settings = ServeSettings(_env_file=None, token=token, proxies=proxies)
+    with listening(create_app(settings, mounts, clock)) as base:
         yield base, clock
 
 
 @contextmanager
-def listening(app: FastAPI) -> Iterator[str]:
+def listening(app: FastAPI, **options: Any) -> Iterator[str]:
     """Yield the address on loopback at which an application is served."""
-    config = uvicorn.Config(app, log_level="error", lifespan="off", access_log=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configure(app, log_level="error", lifespan="off", **options))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
@@ -200,8 +201,9 @@ def test_logging_out_ends_the_login_whoever_kept_its_cookie(guarded: str) -> Non
         assert httpx.get(guarded, headers={**HTML, "Cookie": f"{COOKIE}={kept}"}).status_code == 303
 
 
-def test_behind_tls_the_cookie_is_for_tls_alone(guarded: str) -> None:
-    with httpx.Client(base_url=guarded, headers={"X-Forwarded-Proto": "https"}) as browser:
+def test_behind_tls_the_cookie_is_for_tls_alone(home: Path) -> None:
+    headers = {"X-Forwarded-Proto": "https"}
+    with service(home, proxies="127.0.0.1") as (base, _), httpx.Client(base_url=base, headers=headers) as browser:
         answer = log_in(browser)
         assert "Secure" in answer.headers["set-cookie"].split("; ")
         assert "max-age" in answer.headers["strict-transport-security"]

@@ -1,0 +1,89 @@
+"""Whose request a reverse proxy passes on: its headers are believed where a setting names its address, else never."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Sequence
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from douban_pipeline.serve.settings import Network
+
+logger = logging.getLogger(__name__)
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Forwarding:
+    """Takes the client's address, the scheme and the user from the headers of named proxies alone.
+
+    The address is the last one in ``X-Forwarded-For`` that is not itself a named proxy's: what stands before it was
+    written by somebody else. Starlette's and uvicorn's own treatment is not used, which trusts 127.0.0.1 unasked.
+
+    Args:
+        app: The application.
+        proxies: Addresses and networks of the proxies; without any, the peer is the client, even on loopback.
+        user_header: Header with the user, removed from requests that come from elsewhere; empty for none.
+    """
+
+    def __init__(self, app: ASGIApp, proxies: Sequence[Network], user_header: str = "") -> None:
+        self._app, self._proxies = app, proxies
+        self._user_header = user_header.lower().encode()
+        self._warned = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] == "http":
+            peer = _parsed(scope["client"][0]) if scope.get("client") else None
+            if peer is not None and self._names(peer):
+                self._believe(scope, peer)
+            else:
+                self._disbelieve(scope, peer)
+        await self._app(scope, receive, send)
+
+    def _believe(self, scope: Scope, peer: _Address) -> None:
+        client = peer
+        for part in reversed(_values(scope, b"x-forwarded-for")):
+            found = _parsed(part)
+            if found is None:
+                break
+            client = found
+            if not self._names(found):
+                break
+        scope["client"] = (str(client), scope["client"][1] if client == peer else 0)
+        scheme = _values(scope, b"x-forwarded-proto")
+        if scheme and scheme[-1] in ("http", "https"):
+            scope["scheme"] = scheme[-1]
+
+    def _disbelieve(self, scope: Scope, peer: _Address | None) -> None:
+        if self._user_header:
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != self._user_header]
+        if not self._warned and _values(scope, b"x-forwarded-for"):
+            self._warned = True
+            logger.warning(
+                "X-Forwarded-For of %s is not believed: if that is your proxy, name it in "
+                "DOUBAN_PIPELINE_SERVE_PROXIES; until then all its visitors are counted as one address",
+                peer,
+            )
+
+    def _names(self, address: _Address) -> bool:
+        return any(address in network for network in self._proxies)
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    text = ",".join(value.decode("latin1") for given, value in scope["headers"] if given == name)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parsed(text: str) -> _Address | None:
+    """Return an address, with or without a port; of IPv4 in either form. None for anything else."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
