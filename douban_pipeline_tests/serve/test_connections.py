@@ -9,10 +9,9 @@ from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
-from starlette.background import BackgroundTask
+from starlette.types import Receive, Scope, Send
 
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.bodies import MOST_BODY
@@ -30,6 +29,21 @@ class Said(BaseModel):
     """A body as the systems' paths take it."""
 
     text: str
+
+
+class Much(Response):
+    """An answer of 64 MB, in pieces that wait until the client has taken those before; notes -1 when it is done."""
+
+    def __init__(self, ended: list[int]) -> None:
+        super().__init__()
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(1000):
+            await send({"type": "http.response.body", "body": bytes(65_536), "more_body": True})
+        await send({"type": "http.response.body"})
+        self._ended.append(-1)
 
 
 @contextmanager
@@ -51,8 +65,8 @@ def service(limits: ConnectionLimits | None = None) -> Iterator[tuple[str, list[
         return "taken"
 
     @router.get("/take/much")
-    def much() -> PlainTextResponse:
-        return PlainTextResponse("x" * 50_000_000, background=BackgroundTask(read.append, -1))
+    def much() -> Much:
+        return Much(read)
 
     @router.get("/take/pause")
     async def pause() -> None:
@@ -124,7 +138,7 @@ HEAD = b"POST /take/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ", b"x"),
         (HEAD + b"Content-Length: 100000\r\n\r\n", b"x"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
-        (HEAD + b"Content-Length: 0\r\n\r\nGET / HT", b"x"),
+        (HEAD + b"Content-Length: 0\r\n\r\nGET / HTTP/1.1\r\nX-Long: ", b"x"),
         (b"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n", b"x"),
     ],
     ids=["silence", "half a line", "headers", "body", "chunks", "a second request", "a body that nobody reads"],
