@@ -165,6 +165,16 @@ def test_the_service_in_a_container_counts_visitors_by_the_address_that_the_prox
         assert seen == ["203.0.113.7"]
 
 
+def test_nginx_overwrites_whose_request_it_is_wherever_the_service_is_behind_it():
+    locations = re.findall(r"^    location [^{]*\{\n(.*?)^    \}", text_of("nginx.conf"), re.MULTILINE | re.DOTALL)
+    served = [body for body in locations if "proxy_pass http://127.0.0.1:8780;" in body]
+    assert len(served) == 4
+    for body in served:
+        assert re.search(r"proxy_set_header X-Forwarded-For +\$remote_addr;", body), body
+        assert re.search(r"proxy_set_header X-Remote-User +(\$remote_user|\"\");", body), body
+    assert unit("serve")["Service"]["Environment"] == "DOUBAN_PIPELINE_SERVE_PROXIES=127.0.0.1"
+
+
 def test_compose_sets_every_variable_that_the_instance_and_the_workspace_name():
     needed = variables_of("dagster.yaml", "workspace.yaml")
     given = set(compose()["services"]["code"]["environment"]) | set(environment())
