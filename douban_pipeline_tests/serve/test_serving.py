@@ -20,7 +20,12 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import APIRouter, FastAPI
+from sqlalchemy import MetaData
 
+from douban_pipeline.core.counters import Counters
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.platform_tables import counter_table
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.digest.api import digest_router, messages_router
 from douban_pipeline.digest.pages.content import DayEntry
@@ -199,6 +204,24 @@ def test_logging_out_ends_the_login_whoever_kept_its_cookie(guarded: str) -> Non
         assert browser.post("/logout", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
         assert browser.get("/", headers=HTML).status_code == 303
         assert httpx.get(guarded, headers={**HTML, "Cookie": f"{COOKIE}={kept}"}).status_code == 303
+
+
+def test_a_login_that_cannot_be_ended_everywhere_is_not_said_to_be(home: Path, tmp_path: Path) -> None:
+    table, clock = counter_table(MetaData(), "counter"), FakeClock()
+    engine = open_engine(f"sqlite:///{tmp_path / 'counts.sqlite'}")
+    guard = GuessGuard(Counters(clock, engine, table))
+    app = create_app(ServeSettings(_env_file=None, token=TOKEN), [], clock, guard)
+    ours = {"Sec-Fetch-Site": "same-origin"}
+    with listening(app) as base, httpx.Client(base_url=base) as browser:
+        log_in(browser)  # without the table, as before an upgrade
+        refused = browser.post("/logout", headers=ours)
+        assert (refused.status_code, "没有退出" in refused.text, refused.headers["retry-after"]) == (503, True, "30")
+        assert browser.get("/", headers=HTML).status_code == 404, "still logged in"
+        table.metadata.create_all(engine)
+        clock.advance(seconds=11)
+        assert browser.post("/logout", headers=ours).status_code == 303
+        assert browser.get("/", headers=HTML).status_code == 303
+    guard.counters.close()
 
 
 def test_behind_tls_the_cookie_is_for_tls_alone(home: Path) -> None:
