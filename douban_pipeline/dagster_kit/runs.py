@@ -177,6 +177,20 @@ def has_recovered(instance: dg.DagsterInstance, job: str, since: datetime) -> bo
     return any(not failed or _did_as_much(run, failed[0]) for run in instance.get_runs(after, limit=_MOST_FAILED))
 
 
+def was_launched_again(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Return whether a later run of the same job with the same config as a run that failed has succeeded."""
+    failed = instance.get_run_record_by_id(run_id)
+    if failed is None:
+        return False
+    after = dg.RunsFilter(
+        job_name=failed.dagster_run.job_name,
+        statuses=[dg.DagsterRunStatus.SUCCESS],
+        created_after=failed.create_timestamp,
+    )
+    wanted = failed.dagster_run.run_config
+    return any(run.run_config == wanted for run in instance.get_runs(after, limit=_MOST_FAILED))
+
+
 def _did_as_much(run: dg.DagsterRun, other: dg.DagsterRun) -> bool:
     tags = (PARTITION_NAME_TAG, ASSET_PARTITION_RANGE_START_TAG, ASSET_PARTITION_RANGE_END_TAG)
     if any(run.tags.get(tag) != other.tags.get(tag) for tag in tags):

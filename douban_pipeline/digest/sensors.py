@@ -2,7 +2,9 @@
 
 import dagster as dg
 
+from douban_pipeline.core.run_failures import likely_reason
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.run_failures import why_failed
 from douban_pipeline.digest.jobs import slot_job, watch_digest
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey
@@ -39,7 +41,8 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
                     f"{key} is not the report's slot; the next slot continues its work",
                 )
             )
-        reason = f"运行失败：{context.failure_event.message or ''}"[:_LONGEST_REASON]
+        error = why_failed(context.instance, context.dagster_run, context.failure_event)
+        reason = f"运行失败：{likely_reason(error).reason}"[:_LONGEST_REASON]
         config = {"ops": {"watch_reports": {"config": {"grace_minutes": 0, "reason": reason}}}}
         return dg.RunRequest(run_key=f"watch:{context.dagster_run.run_id}", run_config=config)
 

@@ -16,7 +16,12 @@ from playwright.sync_api import Page, expect
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.review.recording.record import DecisionError, record
 from douban_pipeline.douban.review.served.api import review_router
-from douban_pipeline.douban.review.served.dagster_api import DagsterApi, DagsterUnavailable, RunState
+from douban_pipeline.douban.review.served.dagster_api import (
+    DagsterApi,
+    DagsterUnavailable,
+    RunFailure,
+    RunState,
+)
 from douban_pipeline.douban.review.served.desk import RECORD, ReviewDesk
 from douban_pipeline.douban.review.served.pictures import Pictures
 from douban_pipeline.douban.store.decisions import Decision
@@ -73,9 +78,9 @@ class InProcess(DagsterApi):
         """It is over at once."""
         return RunState(ended=True, failed=run_id in self.refusals)
 
-    def failure(self, run_id: str) -> str:
+    def failure(self, run_id: str) -> RunFailure:
         """Return what a run said."""
-        return self.refusals.get(run_id, "")
+        return RunFailure(self.refusals.get(run_id, ""), "")
 
     def _record(self, run_id: str, config: Mapping[str, Any]) -> None:
         rows = [Decision(**{**row, "action": DecisionAction(row["action"])}) for row in config["decisions"]]

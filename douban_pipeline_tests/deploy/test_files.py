@@ -113,6 +113,13 @@ def test_what_must_be_writable_is():
     assert "StateDirectoryMode=0750" in COMMON.read_text(encoding="utf-8")
 
 
+def test_no_webserver_keeps_a_connection_that_a_restart_of_the_database_broke():
+    """A launch through a broken one is lost; `test_lost_runs.py` launches with these options."""
+    for name in ("webserver", "viewer"):
+        assert re.findall(r"--db-pool-recycle (\d+)", unit(name)["Service"]["ExecStart"]) == ["1"]
+    assert yaml.safe_load(text_of("kubernetes/values.yaml"))["dagsterWebserver"]["dbPoolRecycle"] == 1
+
+
 # --- containers -------------------------------------------------------------------------------------------------------
 
 

@@ -126,7 +126,8 @@ def test_a_run_that_fails_calls_the_watchdog(at: Stage, instance: dg.DagsterInst
     watched = run(at, instance, "watch_digest", watch_reports=config)
     assert watched.success
     [message] = at.messages("report")
-    assert "运行失败" in message["body"]
+    assert "运行失败：程序遇到没有预料到的情况" in message["body"]
+    assert "Execution of run" not in message["body"], "Dagster's words are for operators"
     assert run(at, instance, "watch_digest", watch_reports=config).success
     assert len(at.messages("report")) == 1
 

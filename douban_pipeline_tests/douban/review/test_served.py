@@ -303,6 +303,58 @@ def test_an_error_of_dagster_says_nothing_of_runs_and_jobs():
     assert asked == ["runOrError", "runOrError", "runsOrError"], "nothing is launched that may be under way"
 
 
+LOST = "This run has been marked as failed from outside the execution context."
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        (
+            [
+                {"__typename": "EngineEvent", "message": "Started process for run (pid: 7).", "error": None},
+                {"__typename": "RunFailureEvent", "message": "Run timed out due to taking longer than 120 seconds to start."},
+            ],
+            "没有记录，请重新选择：运行排到了，却没能在限定的时间内启动：主机太忙，或代码服务没有应答",
+        ),
+        (
+            [
+                {
+                    "__typename": "EngineEvent",
+                    "message": "Caught an unrecoverable error while dequeuing the run.",
+                    "error": {"message": "DagsterUserCodeUnreachableError: Could not reach user code server."},
+                },
+                {"__typename": "RunFailureEvent", "message": LOST},
+            ],
+            "没有记录，请重新选择：代码服务没有应答：正在重启或发布，或已停止",
+        ),
+        (
+            [
+                {
+                    "__typename": "ExecutionStepFailureEvent",
+                    "error": {"message": "dagster.Failure: 未记录任何决定"},
+                    "failureMetadata": {"description": "未记录任何决定：\n- reviewer: 请填写"},
+                },
+                {"__typename": "RunFailureEvent", "message": "Execution of run for \"record_decisions\" failed."},
+            ],
+            "未记录任何决定：\n- reviewer: 请填写",
+        ),
+        ([{"__typename": "RunCanceledEvent"}], "没有记录，请重新选择：记录决定的运行没有成功"),
+    ],
+)
+def test_a_reviewer_is_told_in_chinese_that_a_lost_choice_was_not_recorded(shared_library, events, reason):
+    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        query = json.loads(body)["query"]
+        run = {"__typename": "Run", "status": "FAILURE", "eventConnection": {"events": events}}
+        assert "runOrError" in query
+        return 200, {}, json.dumps({"data": {"runOrError": run}}).encode()
+
+    library = shelved(shared_library, [Case(1)])
+    with answering(dagster) as url:
+        desk = ReviewDesk(library.services, DagsterApi(f"{url}/graphql"))
+        [told] = desk.live(ONE, "小王", [1], [SentChoice(ONE, 1, ("set_id",))])["states"]
+    assert (told["state"], told["reason"]) == ("refused", reason)
+
+
 def test_threads_that_ask_for_one_launch_make_one_run():
     runs: list[str] = []
     entered, failing = threading.Event(), threading.Event()

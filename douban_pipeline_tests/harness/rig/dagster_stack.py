@@ -116,7 +116,8 @@ class DagsterStack(Part):
         self.code = next(iter(self.codes.values()))
         workspace = ["-w", str(home / "workspace.yaml")]
         self.daemon = self._process("daemon", "dagster._daemon", "run", *workspace)
-        self.webserver = self._process("webserver", "dagster_webserver", "-h", HOST, "-p", str(self.port), *workspace)
+        where = ["-h", HOST, "-p", str(self.port)]
+        self.webserver = self._process("webserver", "dagster_webserver", *where, *_pool_options(), *workspace)
 
     def _process(self, name: str, module: str, *arguments: str) -> Process:
         return Process(
@@ -301,6 +302,12 @@ class DagsterStack(Part):
     def stop(self) -> None:
         """Stop everything and drop its database; safe to repeat."""
         self._closing.close()
+
+
+def _pool_options() -> list[str]:
+    """Return what the installed webserver is told of its connections to the database."""
+    unit = PROJECT / "deploy" / "systemd" / "douban-pipeline-webserver.service"
+    return [part for option in re.findall(r"--db-\S+ \S+", unit.read_text()) for part in option.split()]
 
 
 def _listens(port: int) -> bool:

@@ -13,11 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from socket import create_connection
 from tempfile import TemporaryDirectory
+from typing import Self
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.tmdb.embedded import embedded_postgres
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
+from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
@@ -38,6 +40,46 @@ def own_mariadb(folder: Path) -> Iterator[str]:
         yield server.url.render_as_string(hide_password=False)
 
 
+class OwnPostgres(Part):
+    """The PostgreSQL of the wheel at a port of its own, which can be stopped and started again.
+
+    Attributes:
+        url: Its address.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._port = folder, free_port()
+        self._running = ExitStack()
+        self.url = f"postgresql+psycopg2://postgres@{HOST}:{self._port}/postgres"
+
+    def start(self) -> Self:
+        """Start it.
+
+        Raises:
+            RigError: The wheel is not installed, or the server does not start.
+        """
+        if not self._folder.exists():
+            try:
+                with embedded_postgres(self._folder):
+                    pass  # makes the data, and listens on a socket alone
+            except DatabaseError as error:
+                raise RigError(str(error)) from error
+        programs = import_module("embedded_postgres._commands").POSTGRES_BIN_PATH
+        where = ["-D", str(self._folder), "-h", HOST, "-p", str(self._port), "-k", ""]
+        user = _POSTGRES_USER if os.geteuid() == 0 else None
+        self._running.enter_context(_running([str(programs / "postgres"), *where], self._port, user=user))
+        return self
+
+    def stop(self) -> None:
+        """Stop it with all its connections; safe to repeat."""
+        self._running.close()
+
+    def restart(self) -> None:
+        """Stop it with all its connections, and start it again."""
+        self.stop()
+        self.start()
+
+
 @contextmanager
 def own_postgres(folder: Path) -> Iterator[str]:
     """Start the PostgreSQL of the wheel at a port of its own; yield its address.
@@ -45,16 +87,8 @@ def own_postgres(folder: Path) -> Iterator[str]:
     Raises:
         RigError: The wheel is not installed, or the server does not start.
     """
-    try:
-        with embedded_postgres(folder):
-            pass  # makes the data, and listens on a socket alone
-    except DatabaseError as error:
-        raise RigError(str(error)) from error
-    programs = import_module("embedded_postgres._commands").POSTGRES_BIN_PATH
-    port = free_port()
-    command = [str(programs / "postgres"), "-D", str(folder), "-h", HOST, "-p", str(port), "-k", ""]
-    with _running(command, port, user=_POSTGRES_USER if os.geteuid() == 0 else None):
-        yield f"postgresql+psycopg2://postgres@{HOST}:{port}/postgres"
+    with OwnPostgres(folder) as server:
+        yield server.url
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
-from douban_pipeline.dagster_kit.runs import has_recovered
+from douban_pipeline.dagster_kit.runs import has_recovered, was_launched_again
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
-from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of
+from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -85,9 +85,20 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
 
 
 def end_recovered_runs(services: Services, instance: dg.DagsterInstance) -> None:
-    """Close the alerts of failed runs whose job has succeeded since, so that its next failure opens a new alert."""
+    """Close the alerts of failed runs whose job has succeeded since, so that its next failure opens a new alert.
+
+    What a person launched is done once it succeeded with the same config: another person's success says nothing of it.
+    """
     for alert in alerts.open_alerts(services):
-        if alert.kind == RUN and has_recovered(instance, job_of(alert.cause), alert.last_at):
+        if alert.kind != RUN:
+            continue
+        launched = run_of(alert.cause)
+        done = (
+            was_launched_again(instance, launched)
+            if launched
+            else has_recovered(instance, job_of(alert.cause), alert.last_at)
+        )
+        if done:
             alerts.end_alert(services, alert.cause)
 
 

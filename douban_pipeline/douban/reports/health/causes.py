@@ -15,9 +15,15 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.run_failures import (
+    LaunchedBy,
+    job_in_words,
+    likely_reason,
+    shards_in_words,
+    work_in_words,
+)
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
-from douban_pipeline.douban.reports.health.run_failures import job_in_words, likely_reason, shards_in_words
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -41,6 +47,9 @@ _VARIABLE = re.compile(
     r"|(?<!HTTP )(?<!\d)\d+(?:[.,:]\d+)*",
     re.IGNORECASE,
 )
+
+
+_RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +89,30 @@ class FailedRun:
         shards: The shards it covers, in order; none if it has none.
         assets: The assets it was to materialize, for a run of Dagster's own job.
         link: Address of its page.
+        launched_by: Who launches its work again.
+        begun: Whether a step of it began.
+        recorded: What it left behind, as a clause, if a person launched it.
+        dry_run: Whether it was to check alone; None if its job does not know that.
+        launch: Its id if a person launched a job of ops, which is a cause of its own each time; empty otherwise.
+        relaunch: Address of the launchpad with its config; empty if there is none.
     """
 
     job: str
     shards: tuple[str, ...] = ()
     assets: tuple[str, ...] = ()
     link: str = ""
+    launched_by: LaunchedBy = LaunchedBy.TIMER
+    begun: bool = True
+    recorded: str = ""
+    dry_run: bool | None = None
+    launch: str = ""
+    relaunch: str = ""
 
 
 def run_cause(run: FailedRun, step: str, error: str) -> Cause:
     """Return the cause of a run that failed.
+
+    What a person launched is a cause of its own each time: whoever launched the next one must know of it too.
 
     Args:
         run: The run.
@@ -100,19 +123,31 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
     job = job_in_words(run.job, run.assets)
     where = "，".join(filter(None, (f"{job} / {step}" if step else job, shards_in_words(run.shards))))
     likely = likely_reason(f"{line}\n{error}")
-    said = [
-        f"可能的原因：{likely.reason}",
-        f"怎么办：{likely.remedy}",
-        f"错误原文：{line or '没有说明'}",
-        *([f"运行：{run.link}"] if run.link else []),
-        "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒",
-    ]
-    return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(said))
+    left = "这次只是检查，没有写入" if run.dry_run else run.recorded
+    work = work_in_words(run.launched_by, begun=run.begun, recorded=left)
+    reasons = [f"可能的原因：{likely.reason}", f"怎么办：{likely.remedy}", f"错误原文：{line or '没有说明'}"]
+    link = [f"运行：{run.link}"] if run.link else []
+    if run.launched_by is LaunchedBy.PERSON:
+        work += f"：{run.relaunch}" if run.relaunch else "：打开该运行，选 Re-execute" if run.link else ""
+    if run.launch:
+        look = ["重新启动前可先改为 dry_run: true，看看还差什么"] if run.begun and run.dry_run is False else []
+        name = cause_name(RUN, run.job, run.launch, step, normalised(line))
+        title = f"{'没有做完' if run.begun else '没有执行'}，请重新启动：{where}"
+        return Cause(name, RUN, title, "\n".join([work, *look, *reasons, *link]))
+    lasting = "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒"
+    detail = [f"这次的工作：{work}", *reasons, *link, lasting]
+    return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(detail))
 
 
 def job_of(name: str) -> str:
     """Return the job of a failed run's cause, by the cause's name."""
     return name.split(":", 2)[1]
+
+
+def run_of(name: str) -> str:
+    """Return the run that a person launched, by the name of its cause; empty for a cause of other runs."""
+    found = name.split(":", 3)[2]
+    return found if _RUN_ID.fullmatch(found) else ""
 
 
 def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:

@@ -1,6 +1,6 @@
 """The sensor that tells people why a run failed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import dagster as dg
 from dagster._utils.error import SerializableErrorInfo
@@ -8,17 +8,32 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.messages.types import Message
+from douban_pipeline.core.run_failures import LaunchedBy
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
+from douban_pipeline.dagster_kit.run_failures import (
+    RunEnd,
+    end_of,
+    events_of,
+    innermost_message,
+    is_of_assets,
+    launched_by,
+    op_configs,
+    relaunch_path,
+)
 from douban_pipeline.dagster_kit.runs import partitions_of_run
 from douban_pipeline.douban.links import run_path
 from douban_pipeline.douban.partitions import shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.assets import end_recovered_runs
 from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
+from douban_pipeline.douban.reports.health.recorded import recorded_by_run
 from douban_pipeline.douban.services import Services
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"
+_INTERRUPTED = "DagsterExecutionInterruptedError"
+_QUEUE_KINDS = frozenset({"sync", "decisions"})
+"""Tags of the jobs whose work waits in our tables: the chain's, and those of what people decided or ordered."""
 _MOST_SENT = 1
 """A tick may see five failed runs, and a call takes up to five seconds of the minute a tick has."""
 _MOST_CAUSES = 10
@@ -41,7 +56,13 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
     database cannot be used the message is posted all the same, and then once a run: nobody remembers.
     """
     ui_url = services.settings.ui_url
-    causes = causes_of(context.instance, context.dagster_run, context.failure_event, ui_url=ui_url)
+    causes = causes_of(
+        context.instance,
+        context.dagster_run,
+        context.failure_event,
+        ui_url=ui_url,
+        recorded=lambda run: recorded_by_run(services, run.run_id),
+    )
     if not causes:
         return
     try:
@@ -61,21 +82,28 @@ def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.Resou
 
 
 def causes_of(
-    instance: dg.DagsterInstance, run: dg.DagsterRun, failure: dg.DagsterEvent, *, ui_url: str = ""
+    instance: dg.DagsterInstance,
+    run: dg.DagsterRun,
+    failure: dg.DagsterEvent,
+    *,
+    ui_url: str = "",
+    recorded: Callable[[dg.DagsterRun], str] = lambda _: "",
 ) -> list[Cause]:
     """Return why a run failed: the blocking guards that did not pass, and the steps that failed by themselves.
 
-    Empty where a person's job refused its config. With ``ui_url`` each names the run's page.
+    Empty where a person's job refused its config.
+
+    Args:
+        instance: Where the run is.
+        run: The run.
+        failure: Its failure.
+        ui_url: Address of Dagster's UI, for links to the run and to its launchpad.
+        recorded: Returns what a run that a person launched left behind, as a clause.
     """
-    steps_failed = _events(instance, run, dg.DagsterEventType.STEP_FAILURE)
+    steps_failed = events_of(instance, run, dg.DagsterEventType.STEP_FAILURE)
     if steps_failed and all(_is_refusal(run, event.step_failure_data.error) for event in steps_failed):
         return []
-    failed = FailedRun(
-        run.job_name,
-        tuple(partitions_of_run(run, shards.get_partition_keys())),
-        tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
-        f"{ui_url.rstrip('/')}{run_path(run.run_id)}" if ui_url else "",
-    )
+    failed = _failed_run(instance, run, end := end_of(instance, run, failure), ui_url.rstrip("/"), recorded)
     guards = [
         guard_cause(
             found.asset_key.to_user_string(),
@@ -86,25 +114,43 @@ def causes_of(
         for found in _failed_guards(instance, run)
     ]
     steps = [
-        run_cause(failed, event.step_key or "", _innermost_message(event.step_failure_data.error))
+        run_cause(failed, event.step_key or "", innermost_message(event.step_failure_data.error))
         for event in steps_failed
         if not _is_guard(event.step_failure_data.error)
+        # Stopped from outside, for which the run's own failure has the reason.
+        and not (end.from_outside and _is_interrupted(event.step_failure_data.error))
     ]
     # A run may end without any step: killed, timed out, or never started.
-    found = [*guards, *steps] or [run_cause(failed, "", failure.message or "")]
+    found = [*guards, *steps] or [run_cause(failed, "", end.message)]
     return list({cause.name: cause for cause in found}.values())[:_MOST_CAUSES]
 
 
+def _failed_run(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, end: RunEnd, ui_url: str, recorded: Callable[[dg.DagsterRun], str]
+) -> FailedRun:
+    by = launched_by(run, queue_kinds=_QUEUE_KINDS)
+    dry_run = next((config["dry_run"] for config in op_configs(run) if "dry_run" in config), None)
+    by_hand = by is LaunchedBy.PERSON and not is_of_assets(instance, run)
+    relaunch = relaunch_path(run) if by_hand else ""
+    return FailedRun(
+        run.job_name,
+        tuple(partitions_of_run(run, shards.get_partition_keys())),
+        tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
+        link=f"{ui_url}{run_path(run.run_id)}" if ui_url else "",
+        launched_by=by,
+        begun=end.begun,
+        recorded=recorded(run) if by_hand and end.begun and dry_run is not True else "",
+        dry_run=dry_run,
+        launch=run.run_id if by_hand else "",
+        relaunch=f"{ui_url}{relaunch}" if ui_url and relaunch else "",
+    )
+
+
 def _failed_guards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterable[dg.AssetCheckEvaluation]:
-    for event in _events(instance, run, dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+    for event in events_of(instance, run, dg.DagsterEventType.ASSET_CHECK_EVALUATION):
         found = event.asset_check_evaluation_data
         if found.blocking and not found.passed and found.severity is dg.AssetCheckSeverity.ERROR:
             yield found
-
-
-def _events(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: dg.DagsterEventType) -> Sequence[dg.DagsterEvent]:
-    records = instance.get_records_for_run(run.run_id, of_type=kind).records
-    return [event for record in records if (event := record.event_log_entry.dagster_event) is not None]
 
 
 def _is_refusal(run: dg.DagsterRun, error: SerializableErrorInfo | None) -> bool:
@@ -116,11 +162,8 @@ def _is_guard(error: SerializableErrorInfo | None) -> bool:
     return error is not None and error.cls_name == _GUARD_ERROR
 
 
-def _innermost_message(error: SerializableErrorInfo | None) -> str:
-    """Return what the error says that stopped the step; Dagster's own around it says only where."""
-    while error is not None and error.cause is not None and error.cls_name and error.cls_name.startswith("Dagster"):
-        error = error.cause
-    return error.message if error is not None else ""
+def _is_interrupted(error: SerializableErrorInfo | None) -> bool:
+    return error is not None and error.cls_name == _INTERRUPTED
 
 
 def _unstored_message(services: Services, causes: Sequence[Cause]) -> Message:

@@ -49,6 +49,7 @@ _SAID = """
 query Said($id: ID!) { runOrError(runId: $id) { __typename ... on Run { eventConnection(limit: 1000) { events {
     __typename
     ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } }
+    ... on EngineEvent { message error { message } }
     ... on RunFailureEvent { message } } } }
     ... on PythonError { message } } }
 """
@@ -69,6 +70,19 @@ class RunState:
 
     ended: bool
     failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailure:
+    """Why a run did not succeed.
+
+    Attributes:
+        said: What its job said to the person who launched it, shortened; empty if it said nothing.
+        error: The errors in Dagster's words; empty where there is none, as for a run that was cancelled.
+    """
+
+    said: str
+    error: str
 
 
 class DagsterApi:
@@ -106,21 +120,23 @@ class DagsterApi:
         status = found.get("status", "FAILURE")
         return RunState(status == "SUCCESS" or status in _FAILED, status in _FAILED)
 
-    def failure(self, run_id: str) -> str:
-        """Return the error message of a failed run, shortened; empty if it has none.
+    def failure(self, run_id: str) -> RunFailure:
+        """Return why a run did not succeed.
 
         Raises:
             DagsterUnavailable: Dagster does not answer.
         """
         found = self._ask(_SAID, "runOrError", id=run_id)
-        events = found.get("eventConnection", {}).get("events", ())
-        said = [
-            (event.get("failureMetadata") or {}).get("description") or (event.get("error") or {}).get("message")
-            for event in events
-            if event["__typename"] == "ExecutionStepFailureEvent"
-        ]
-        said += [event.get("message") for event in events if event["__typename"] == "RunFailureEvent"]
-        return next((str(text).strip()[:_MOST_SAID] for text in said if text), "")
+        said, errors = "", []
+        for event in found.get("eventConnection", {}).get("events", ()):
+            error = (event.get("error") or {}).get("message") or ""
+            if event["__typename"] == "ExecutionStepFailureEvent":
+                said = said or (event.get("failureMetadata") or {}).get("description") or ""
+                errors.append(error)
+            elif event["__typename"] == "RunFailureEvent" or error or "terminated by signal" in event.get("message", ""):
+                # Dagster's own failure of a run whose process vanished has its reason in an event before it.
+                errors += [event.get("message") or "", error]
+        return RunFailure(said.strip()[:_MOST_SAID], "\n".join(filter(None, errors)))
 
     @contextmanager
     def _turn(self, request: str) -> Iterator[None]:

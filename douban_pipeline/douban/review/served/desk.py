@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import RowMapping, select
 
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.core.run_failures import likely_reason
 from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG
 from douban_pipeline.douban.review.reading.completing import completed
 from douban_pipeline.douban.review.reading.page import served_page
@@ -235,7 +236,9 @@ class ReviewDesk:
     def _unrecorded(self, run_id: str, run: RunState) -> tuple[str, str]:
         """Return the state and the reason of actions that an ended run did not record."""
         if run.failed:
-            return "refused", self._dagster.failure(run_id) or "记录决定的运行没有成功，请重新选择"
+            failure = self._dagster.failure(run_id)
+            why = likely_reason(failure.error).reason if failure.error else "记录决定的运行没有成功"
+            return "refused", failure.said or f"没有记录，请重新选择：{why}"
         return "already", "已经如此，或已有相同的决定，无需记录"
 
     def _decisions(self, sent: Sequence[SentChoice]) -> dict[tuple[str, int, str], RowMapping]:
