@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from alembic import command
-from dagster import DagsterInstance
+from dagster import DagsterInstance, build_sensor_context
 from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.core.clock import SystemClock
@@ -20,7 +20,9 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.jobs import POOL_LIMITS
+from douban_pipeline.douban.sensors import intake_sensor
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import own_tables
@@ -158,6 +160,20 @@ def account(url: str, call, **settings: str):
         with owner.connect() as connection:
             connection.exec_driver_sql("DROP USER IF EXISTS %s@'%%'", (user,))
         owner.dispose()
+
+
+@pytest.mark.mariadb
+def test_the_account_of_one_system_is_never_refused_the_tables_of_another(mariadb_url, call):
+    """MariaDB refuses to say whether a table exists that an account may not read: intake must not ask then."""
+    with build_library(mariadb_url, [video(1)]) as owned:
+        owned.intake.initialise(spread=False)
+    with account(mariadb_url, call) as library, DagsterInstance.ephemeral() as instance:
+        context = build_sensor_context(instance=instance, resources={"services": library.services})
+        skipped = intake_sensor(context)
+        assert skipped.skip_message == "CMS 没有新增或改动的影片"
+        done = take_in_changes.execute_in_process(instance=instance, resources={"services": library.services})
+        [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
+        assert "newcomers_problem" not in event.step_output_data.metadata
 
 
 @pytest.mark.mariadb

@@ -27,7 +27,7 @@ FAR = timedelta(days=30)
 def library(shared_library):
     """Five videos that are visited in a month, and the feeds' table beside them."""
     rows = [video(n, vod_name=name) for n, name in enumerate(("狂飙", "漫长的季节", "三体", "繁花", "三体"), start=1)]
-    fresh = shared_library.renewed(rows)
+    fresh = shared_library.renewed(rows, systems=("douban", "feeds"))
     newcomer.drop(fresh.engine, checkfirst=True)
     newcomer.create(fresh.engine)
     fresh.execute(sa.update(fresh.tables.video).values(douban_next_sync_at=fresh.clock.now() + FAR))
@@ -135,8 +135,10 @@ def test_they_are_read_where_a_setting_says_and_not_where_it_says_no(library, tm
     off = replace(library.services, settings=settings.model_copy(update={"newcomers": False}))
     assert take(library, off).taken == []
     assert not Newcomers(off).any_in_library()
+    alone = replace(library.services, settings=settings.model_copy(update={"systems": ("douban",)}))
+    assert take(library, alone).taken == [], "what another installation left"
     newcomer.drop(library.engine)
-    assert take(library).taken == [], "an installation without feeds"
+    assert take(library).taken == [], "an installation whose feeds are not set up yet"
 
 
 def test_the_sensor_launches_and_the_run_shows_what_came(library):
