@@ -175,15 +175,42 @@ class Cms:
         return stored == value
 
 
+def _denied_remedy(engine: Engine) -> str:
+    """Return what to do where the account may not read the table: the prefixes of those that it sees are named."""
+    prefixes = _prefixes(engine)
+    if prefixes:
+        shown = ", ".join(map(repr, prefixes))
+        return said(
+            f"账户能看到的前缀是 {shown}：请改 DOUBAN_PIPELINE_TABLE_PREFIX，或用 `douban-pipeline grants` 给账户授权",
+            f"the account sees the prefix {shown}: set DOUBAN_PIPELINE_TABLE_PREFIX, or grant the account what "
+            "`douban-pipeline grants` prints",
+        )
+    return said(
+        "请核对 DOUBAN_PIPELINE_TABLE_PREFIX；前缀无误，则用 `douban-pipeline grants` 给账户授权",
+        "check DOUBAN_PIPELINE_TABLE_PREFIX; if it is right, grant the account what `douban-pipeline grants` prints",
+    )
+
+
+def _prefixes(engine: Engine) -> list[str]:
+    """Return the prefixes of the tables that may be a CMS's, of those that the account sees."""
+    names = inspect(engine).get_table_names()
+    return [name.removesuffix("vod") for name in names if name.endswith("_vod") or name == "vod"]
+
+
 def _prefix_remedy(engine: Engine) -> str:
     """Return the remedy if the CMS's tables are missing, listing the prefixes that exist."""
-    names = inspect(engine).get_table_names()
-    prefixes = [name.removesuffix("vod") for name in names if name.endswith("_vod") or name == "vod"]
+    prefixes = _prefixes(engine)
     if prefixes:
-        return f"set DOUBAN_PIPELINE_TABLE_PREFIX to the CMS's prefix; there is {', '.join(map(repr, prefixes))}"
-    return (
+        shown = ", ".join(map(repr, prefixes))
+        return said(
+            f"把 DOUBAN_PIPELINE_TABLE_PREFIX 设为 CMS 的表前缀；库里有 {shown}",
+            f"set DOUBAN_PIPELINE_TABLE_PREFIX to the CMS's prefix; there is {shown}",
+        )
+    return said(
+        "让 DOUBAN_PIPELINE_DATABASE_URL 指向 CMS 的数据库，把 DOUBAN_PIPELINE_TABLE_PREFIX 设为它的表前缀；"
+        "或用 `make demo` 建演示库",
         "point DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set DOUBAN_PIPELINE_TABLE_PREFIX to its prefix, "
-        "or create the demo library with `make demo`"
+        "or create the demo library with `make demo`",
     )
 
 
@@ -215,11 +242,7 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
                         f"the account may not read the table {name} in {shown}, where "
                         f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
                     ),
-                    said(
-                        "请核对 DOUBAN_PIPELINE_TABLE_PREFIX；前缀无误，则用 `douban-pipeline grants` 给账户授权",
-                        "check DOUBAN_PIPELINE_TABLE_PREFIX; if it is right, grant the account what "
-                        "`douban-pipeline grants` prints",
-                    ),
+                    _denied_remedy(engine),
                 ) from error
             raise DatabaseError(
                 said(

@@ -117,6 +117,8 @@ def test_an_account_that_may_not_read_the_table_is_not_told_that_the_server_is_a
             connection.exec_driver_sql("DROP USER %s@'%%'", (user,))
         owner.dispose()
     assert "may not read the table wrong_vod" in str(caught.value)
+    assert "DOUBAN_PIPELINE_TABLE_PREFIX = 'wrong_'" in str(caught.value)
+    assert "the account sees the prefix 'mac_'" in str(caught.value)
     assert "cannot be reached" not in str(caught.value)
 
 

@@ -63,7 +63,9 @@ def _measure(world: World) -> list[Figure]:
     with due_at_upstream(world, vod_ids, world.scratch / "home", **paced) as (upstream, environment):
         seen = _backfill(world, upstream, environment)
         done = _finished_tasks(world.services, vod_ids)
-    return _figures(seen, done, len(vod_ids))
+        left = _left_undone(world.services, set(vod_ids) - set(done))
+    world.say(f"left undone: {left or 'none'}")
+    return _figures(seen, done, len(vod_ids), left)
 
 
 def _backfill(world: World, upstream: TimedReplay, environment: Mapping[str, str]) -> _Seen:
@@ -107,7 +109,20 @@ def _finished_tasks(services: Services, vod_ids: Collection[int]) -> Counter[int
     return found
 
 
-def _figures(seen: _Seen, done: Counter[int], videos: int) -> list[Figure]:
+def _left_undone(services: Services, vod_ids: Collection[int]) -> str:
+    """Return what the tasks and states of videos say whose tasks were not closed with success; empty if there are none."""
+    task, video, found = services.tables.task, services.tables.video, []
+    columns = (task.c.vod_id, task.c.task_type, task.c.stage, task.c.status, task.c.attempts, task.c.last_error)
+    with reading(services.engine) as connection:
+        for row in connection.execute(select(*columns).where(task.c.vod_id.in_(vod_ids))):
+            found.append(" ".join(map(str, row)))
+        named = (video.c.vod_id, video.c.douban_review_status, video.c.douban_next_sync_at)
+        for row in connection.execute(select(*named).where(video.c.vod_id.in_(vod_ids))):
+            found.append(" ".join(map(str, row)))
+    return "; ".join(found)
+
+
+def _figures(seen: _Seen, done: Counter[int], videos: int, left: str) -> list[Figure]:
     douban = [request.began for request in seen.requests if request.path == "/douban.php"]
     search = [request.began for request in seen.requests if request.path == "/search"]
     runs = sum(seen.runs.values())
@@ -135,7 +150,7 @@ def _figures(seen: _Seen, done: Counter[int], videos: int) -> list[Figure]:
             100 * sum(count == 1 for count in done.values()) / max(videos, 1),
             "%",
             Target(least=100),
-            note=f"{sum(count > 1 for count in done.values())} twice, {videos - len(done)} not at all",
+            note=f"{sum(count > 1 for count in done.values())} twice, {videos - len(done)} not at all {left}".strip(),
         ),
     ]
 
