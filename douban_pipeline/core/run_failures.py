@@ -106,8 +106,8 @@ _KNOWN: tuple[tuple[re.Pattern[str], LikelyReason], ...] = tuple(
         ),
         # What Dagster says where it does not know more.
         (
-            r"no sign of life|run worker|process (?:died|exited|terminated)|heartbeat|unexpected(?:ly)? (?:exit|terminat)|"
-            r"exit code|exited with code|outside (?:of )?the execution context",
+            r"no sign of life|run worker|process (?:died|exited|terminated)|heartbeat|"
+            r"unexpected(?:ly)? (?:exit|terminat)|exit code|exited with code|outside (?:of )?the execution context",
             "运行的进程中途消失，或没能启动：主机、容器或代码服务当时可能重启，也可能内存不足",
             f"{_LOGS}、系统日志（journalctl -k、dmesg 里的 oom），以及是否正在发布",
         ),

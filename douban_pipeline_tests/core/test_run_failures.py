@@ -10,10 +10,14 @@ from douban_pipeline.core.run_failures import LaunchedBy, likely_reason, work_in
 
 KILLED = (
     "[DagsterApiServer] Run execution process for fac30856-48d4-4aed-8fc3-32cdf900b4d0 was terminated by signal 9 "
-    "(SIGKILL). This usually indicates that the process was killed by the operating system due to running out of memory."
+    "(SIGKILL). This usually indicates that the process was killed by the operating system due to running out of "
+    "memory."
 )
+PROCESS = "[DagsterApiServer] Run execution process for fac30856-48d4-4aed-8fc3-32cdf900b4d0"
 LOST = "This run has been marked as failed from outside the execution context."
-DEQUEUED = "Caught an unrecoverable error while dequeuing the run. Marking the run as failed and dropping it from the queue"
+DEQUEUED = (
+    "Caught an unrecoverable error while dequeuing the run. Marking the run as failed and dropping it from the queue"
+)
 """Dagster's own words, as `deploy/test_lost_runs.py` provokes them."""
 
 REASONS = [
@@ -21,13 +25,13 @@ REASONS = [
     ("Exceeded maximum runtime of 1800 seconds.", "超过了允许的最长时间", "RUN_SECONDS"),
     ("This job is being forcibly marked as failed. The computational resources …", "早已不在", "是否在发布"),
     (f"{KILLED} · {LOST}", "SIGKILL", "oom"),
-    (f"[DagsterApiServer] Run execution process for 1 was terminated by signal 15 (SIGTERM). · {LOST}", "被叫停", "重启"),
-    (f"[DagsterApiServer] Run execution process for 1 unexpectedly exited with code 1. · {LOST}", "中途消失", "日志"),
-    (f"{DEQUEUED}: dagster._core.errors.DagsterCodeLocationLoadError: Failure loading held · {LOST}", "代码服务", "code"),
+    (f"{PROCESS} was terminated by signal 15 (SIGTERM). · {LOST}", "被叫停", "重启"),
+    (f"{PROCESS} unexpectedly exited with code 1. · {LOST}", "中途消失", "日志"),
+    (f"{DEQUEUED}: …DagsterCodeLocationLoadError: Failure loading held · {LOST}", "代码服务", "code"),
     (f"{DEQUEUED}: …DagsterUserCodeUnreachableError: Could not reach user code server. · {LOST}", "代码服务", "code"),
-    (f"{DEQUEUED}: …DagsterLaunchFailedError: Tried to start a run on a server after telling it to shut down", "代码服务", ""),
+    (f"{DEQUEUED}: …DagsterLaunchFailedError: Tried to start a run on a server after …", "代码服务", ""),
     (
-        f"sqlalchemy.exc.OperationalError: (psycopg2.OperationalError) server closed the connection unexpectedly · {LOST}",
+        f"…exc.OperationalError: (psycopg2.OperationalError) server closed the connection unexpectedly · {LOST}",
         "PostgreSQL",
         "douban-pipeline check",
     ),

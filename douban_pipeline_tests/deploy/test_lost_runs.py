@@ -290,7 +290,7 @@ def test_the_database_lost_while_a_launch_is_handed_over(world: World):
         with suppress(OperationalError):
             instance.get_run_by_id(first)  # the runs are reached by a connection of their own
         instance.add_run(template._replace(run_id=run_id, status=dg.DagsterRunStatus.NOT_STARTED))
-        with pytest.raises(OperationalError, match="server closed the connection|terminating connection"):
+        with pytest.raises(OperationalError, match=r"server closed the connection|terminating connection"):
             instance.submit_run(run_id, workspace=None)  # type: ignore[arg-type]
     assert world.ended(run_id) == "FAILURE"
     cause = world.told(run_id)

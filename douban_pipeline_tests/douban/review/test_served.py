@@ -312,7 +312,10 @@ LOST = "This run has been marked as failed from outside the execution context."
         (
             [
                 {"__typename": "EngineEvent", "message": "Started process for run (pid: 7).", "error": None},
-                {"__typename": "RunFailureEvent", "message": "Run timed out due to taking longer than 120 seconds to start."},
+                {
+                    "__typename": "RunFailureEvent",
+                    "message": "Run timed out due to taking longer than 120 seconds to start.",
+                },
             ],
             "没有记录，请重新选择：运行排到了，却没能在限定的时间内启动：主机太忙，或代码服务没有应答",
         ),
@@ -334,7 +337,7 @@ LOST = "This run has been marked as failed from outside the execution context."
                     "error": {"message": "dagster.Failure: 未记录任何决定"},
                     "failureMetadata": {"description": "未记录任何决定：\n- reviewer: 请填写"},
                 },
-                {"__typename": "RunFailureEvent", "message": "Execution of run for \"record_decisions\" failed."},
+                {"__typename": "RunFailureEvent", "message": 'Execution of run for "record_decisions" failed.'},
             ],
             "未记录任何决定：\n- reviewer: 请填写",
         ),

@@ -17,7 +17,7 @@ def recorded_by_run(services: Services, run_id: str) -> str:
         with reading(services.engine) as connection:
             decided = connection.scalar(select(func.count()).where(decision.c.run_id == run_id)) or 0
             states = select(log.c.state, func.count()).where(log.c.run_id == run_id).group_by(log.c.state)
-            written = {state: count for state, count in connection.execute(states)}
+            written = dict(connection.execute(states).tuples().all())
     except (SQLAlchemyError, DatabaseError):
         return "数据库此刻无法查询，不知道已记录多少"
     applied, open_ones = written.get(ChangeState.APPLIED, 0), written.get(ChangeState.PREPARED, 0)

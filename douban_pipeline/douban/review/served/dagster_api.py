@@ -133,9 +133,11 @@ class DagsterApi:
             if event["__typename"] == "ExecutionStepFailureEvent":
                 said = said or (event.get("failureMetadata") or {}).get("description") or ""
                 errors.append(error)
-            elif event["__typename"] == "RunFailureEvent" or error or "terminated by signal" in event.get("message", ""):
-                # Dagster's own failure of a run whose process vanished has its reason in an event before it.
-                errors += [event.get("message") or "", error]
+                continue
+            message = event.get("message") or ""
+            # Dagster's own failure of a run whose process vanished has its reason in an event before it.
+            if event["__typename"] == "RunFailureEvent" or error or "terminated by signal" in message:
+                errors += [message, error]
         return RunFailure(said.strip()[:_MOST_SAID], "\n".join(filter(None, errors)))
 
     @contextmanager

@@ -180,8 +180,10 @@ def test_a_run_of_a_person_that_broke_off_says_what_it_recorded(
     result = record_decisions.execute_in_process(run_config=quiet, instance=instance, raise_on_error=False)
     library.insert(
         library.tables.decision,
-        [decision_of(library, vod_id, DecisionAction.rematch, 0, "pending") | {"run_id": run_id}
-         for vod_id, run_id in ((1, result.run_id), (2, result.run_id), (3, "another"))],
+        [
+            decision_of(library, vod_id, DecisionAction.rematch, 0, "pending") | {"run_id": run_id}
+            for vod_id, run_id in ((1, result.run_id), (2, result.run_id), (3, "another"))
+        ],
     )
     tick(result, instance, library.services)
     [posted] = robot.posted

@@ -110,7 +110,7 @@ def _finished_tasks(services: Services, vod_ids: Collection[int]) -> Counter[int
 
 
 def _left_undone(services: Services, vod_ids: Collection[int]) -> str:
-    """Return what the tasks and states of videos say whose tasks were not closed with success; empty if there are none."""
+    """Return what the tasks and states of videos say that were left undone; empty if there are none."""
     task, video, found = services.tables.task, services.tables.video, []
     columns = (task.c.vod_id, task.c.task_type, task.c.stage, task.c.status, task.c.attempts, task.c.last_error)
     with reading(services.engine) as connection:
