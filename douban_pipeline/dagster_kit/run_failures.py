@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 from dagster._core.storage.tags import BACKFILL_ID_TAG
@@ -118,4 +118,5 @@ def relaunch_path(run: dg.DagsterRun) -> str:
 
 def op_configs(run: dg.DagsterRun) -> list[Mapping[str, Any]]:
     """Return the config of each op of a run that has one."""
-    return [each["config"] for each in (run.run_config.get("ops") or {}).values() if each.get("config")]
+    ops = cast("Mapping[str, Mapping[str, Any]]", run.run_config.get("ops") or {})
+    return [each["config"] for each in ops.values() if each.get("config")]
