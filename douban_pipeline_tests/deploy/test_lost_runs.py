@@ -23,8 +23,7 @@ from douban_pipeline.douban.reports.health.sensors import causes_of
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
 from douban_pipeline_tests.harness.fixtures.held_location import AT_WORK, FOLDER, JOB, LOADING, OP, WORKING
 from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT, DagsterStack
-from douban_pipeline_tests.harness.rig.databases import POSTGRES
-from douban_pipeline_tests.harness.rig.own_servers import OwnPostgres
+from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
@@ -43,7 +42,7 @@ class World:
     """Dagster's processes over a PostgreSQL of their own, with a job that waits where it is told to."""
 
     stack: DagsterStack
-    postgres: OwnPostgres
+    postgres: PostgresServer
     folder: Path
 
     def hold(self, *names: str) -> None:
@@ -132,9 +131,8 @@ def world() -> Iterator[World]:
     with ExitStack() as closing:
         # Not below the folder of the tests, which other sessions close to the account of PostgreSQL.
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="tests-lost-runs-", ignore_cleanup_errors=True)))
-        postgres = closing.enter_context(OwnPostgres(folder / "postgres"))
+        postgres = closing.enter_context(PostgresServer(folder / "postgres"))
         patched = closing.enter_context(pytest.MonkeyPatch.context())
-        patched.setenv(POSTGRES[0], postgres.url)
         for name in ("HOST", "PORT", "DB", "USERNAME", "PASSWORD"):
             patched.setenv(f"DAGSTER_PG_{name}", os.environ.get(f"DAGSTER_PG_{name}", ""))
         patched.setenv("DAGSTER_HOME", os.environ.get("DAGSTER_HOME", ""))
@@ -146,6 +144,7 @@ def world() -> Iterator[World]:
             {FOLDER: str(held), "PYTHONPATH": str(PROJECT)},
             locations={LOCATION: MODULE},
             pools={},
+            server=postgres.url,
             changes={"run_monitoring": {**written["run_monitoring"], "poll_interval_seconds": 1}},
         )
         yield World(closing.enter_context(stack), postgres, held)

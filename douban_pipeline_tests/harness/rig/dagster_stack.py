@@ -77,6 +77,7 @@ class DagsterStack(Part):
         settings: Environment of the pipeline (`DOUBAN_PIPELINE_…`), added to what a process needs to run at all.
         storage: ``sqlite`` uses the project's `dagster.yaml`, ``postgres`` that of `deploy/` with a database of its
             own, dropped at the end.
+        server: The PostgreSQL that its database is made on; that of the tests if not given.
         changes: Top-level keys of `dagster.yaml` to put in place of the file's.
         daemon, webserver: Whether these are wanted.
         locations: The module of each code location; Douban's alone if not given.
@@ -89,6 +90,7 @@ class DagsterStack(Part):
         settings: Mapping[str, str],
         *,
         storage: Storage = "postgres",
+        server: URL | None = None,
         changes: Mapping[str, Any] | None = None,
         daemon: bool = True,
         webserver: bool = True,
@@ -96,7 +98,7 @@ class DagsterStack(Part):
         pools: Mapping[str, int] = POOL_LIMITS,
     ) -> None:
         self.home, self.storage, self._pools = home, storage, pools
-        self._changes = dict(changes or {})
+        self._changes, self._server = dict(changes or {}), server
         self._wanted = (daemon, webserver)
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self.environment = {
@@ -142,7 +144,7 @@ class DagsterStack(Part):
         """
         self.home.mkdir(parents=True, exist_ok=True)
         if self.storage == "postgres":
-            self._use_postgres(self._closing.enter_context(scratch_database(POSTGRES, "dagster")))
+            self._use_postgres(self._closing.enter_context(scratch_database(self._server or POSTGRES, "dagster")))
         self._write_configuration()
         with self.instance() as instance:
             set_pool_limits(instance, self._pools)

@@ -26,15 +26,19 @@ def server_url(server: tuple[str, str]) -> URL:
 
 
 @contextmanager
-def scratch_database(server: tuple[str, str], purpose: str) -> Iterator[URL]:
+def scratch_database(server: tuple[str, str] | URL, purpose: str) -> Iterator[URL]:
     """Make a new, empty database on ``server``, and drop it at the end.
+
+    Args:
+        server: One of the tests', or the address of another.
+        purpose: Part of its name.
 
     Raises:
         RigError: The server does not answer or refuses; the message names the variable.
     """
-    url = server_url(server)
+    url = server if isinstance(server, URL) else server_url(server)
     name = f"douban_{purpose}_{uuid.uuid4().hex[:8]}"
-    create_database(url, name, variable=server[0])
+    create_database(url, name, **({} if isinstance(server, URL) else {"variable": server[0]}))
     try:
         yield url.set(database=name)
     finally:

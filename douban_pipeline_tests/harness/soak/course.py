@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +17,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.background import Acting
 from douban_pipeline_tests.harness.soak.disasters import Disasters
+from douban_pipeline_tests.harness.soak.drill import Drill
 from douban_pipeline_tests.harness.soak.duties import Operator
 from douban_pipeline_tests.harness.soak.ending import come_to_rest, drain
-from douban_pipeline_tests.harness.soak.evidence import Evidence, RunRecord, Usage, runs_of, snapshot_of
+from douban_pipeline_tests.harness.soak.evidence import (
+    Alert,
+    Evidence,
+    Kill,
+    RunRecord,
+    Usage,
+    runs_of,
+    snapshot_of,
+)
+from douban_pipeline_tests.harness.soak.harms import Harms
+from douban_pipeline_tests.harness.soak.harms import plan as plan_harms
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.life import Life
 from douban_pipeline_tests.harness.soak.snapshot import Snapshot
@@ -74,6 +85,8 @@ class Course:
     runs: list[RunRecord]
     watcher: Watcher
     disasters: Disasters
+    drill: Drill
+    harms: Harms
     operator: Operator
     living: Living
 
@@ -93,7 +106,8 @@ class Course:
             began=self.began,
             ended=self.ended,
             drain_began=self.drain_began,
-            kills=self.disasters.kills,
+            kills=sorted([*self.disasters.kills, *self.drill.kills], key=lambda kill: kill.at),
+            alerts=[Alert(each.at, f"{each.title}\n{each.text}", each.url) for each in world.robots.taken],
             usage=usage,
             drained=self.drained,
         )
@@ -126,13 +140,17 @@ def live_through(world: World, scratch: Path, stop_requests: StopRequests, say: 
     processes = {process.name: process for process in (stack.daemon, stack.code, stack.webserver)}
     with stack.instance() as instance:
         operator = Operator(world, instance, seconds)
+        drill = Drill(world, life, operator, living.pause)
+        harms = Harms(drill.harms(), plan_harms(list(drill.harms()), scale.minutes, scale.seed), say)
         watcher = Watcher(processes, services, instance, world.scratch, scratch / "samples.jsonl")
         began = datetime.now(UTC)
         with watcher:
             with living:
                 disasters.begin()
-                _go_on(seconds, disasters, operator, watcher, stop_requests, say)
+                harms.begin()
+                _go_on(seconds, disasters, harms, operator, watcher, stop_requests, say)
                 disasters.end()
+                harms.end()
             stop_requests.end.set()  # who asks for an end from now on means the drain
             say("life and troubles are over; what waits is done now")
             life.settle()
@@ -141,7 +159,7 @@ def live_through(world: World, scratch: Path, stop_requests: StopRequests, say: 
             stack.daemon.stop()
             come_to_rest(operator)
             watcher.look()
-        runs = _stopped(world, instance, disasters)
+        runs = _stopped(world, instance, [*disasters.kills, *drill.kills])
     life.settle()
     life.close()
     return Course(
@@ -154,6 +172,8 @@ def live_through(world: World, scratch: Path, stop_requests: StopRequests, say: 
         runs=runs,
         watcher=watcher,
         disasters=disasters,
+        drill=drill,
+        harms=harms,
         operator=operator,
         living=living,
     )
@@ -162,6 +182,7 @@ def live_through(world: World, scratch: Path, stop_requests: StopRequests, say: 
 def _go_on(
     seconds: float,
     disasters: Disasters,
+    harms: Harms,
     operator: Operator,
     watcher: Watcher,
     stop_requests: StopRequests,
@@ -171,6 +192,7 @@ def _go_on(
     reported_at = looked = 0.0
     while disasters.passed < seconds and not stop_requests.end.wait(_TICK_SECONDS):
         disasters.step()
+        harms.step()
         if disasters.passed - looked >= _OPERATOR_SECONDS:
             looked = disasters.passed
             operator.step(looked, disasters.ill_sources)
@@ -190,12 +212,12 @@ def progress(sample: Sample, disasters: Disasters) -> str:
     )
 
 
-def _stopped(world: World, instance: dg.DagsterInstance, disasters: Disasters) -> list[RunRecord]:
+def _stopped(world: World, instance: dg.DagsterInstance, kills: Sequence[Kill]) -> list[RunRecord]:
     """Stop Dagster's services and return what its instance, which is gone later, tells of the runs."""
     for process in (world.stack.daemon, world.stack.webserver, world.stack.code):
         process.stop()
     try:
-        return runs_of(instance, {kill.run_id for kill in disasters.kills if kill.run_id})
+        return runs_of(instance, {kill.run_id for kill in kills if kill.run_id})
     except SQLAlchemyError:
         return []
 
@@ -210,7 +232,9 @@ def happened(course: Course, world: World) -> dict[str, dict[str, Any]]:
     return {
         "what went wrong": {
             **{str(kind): count for kind, count in course.disasters.done.items()},
+            **course.harms.done,
             "runs to kill, but none was at work": course.disasters.missed,
+            **{f"not done, there was no moment for it: {what}": count for what, count in course.harms.missed.items()},
             "breakers opened": dict(breakers.opened),
             "breakers closed by themselves": dict(breakers.closed_alone),
             "breakers closed by the operator": dict(breakers.closed_by_hand),

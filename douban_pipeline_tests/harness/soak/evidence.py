@@ -35,7 +35,7 @@ class Kill:
     """
 
     at: datetime
-    what: Literal["run", "database", "code", "daemon", "webserver"]
+    what: Literal["run", "database", "code", "daemon", "webserver", "postgres"]
     run_id: str = ""
     until: datetime | None = None
 
@@ -57,6 +57,20 @@ class RunRecord:
     ended: float | None = None
     error: str = ""
     killed_by_us: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What people were told by a message.
+
+    Attributes:
+        text: Title and text.
+        url: What it links to; empty for nothing.
+    """
+
+    at: float
+    text: str
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,7 @@ class Evidence:
         limits: Requests a minute and at once that each source was allowed, by gate.
         runs: The runs of the Dagster instance.
         kills: What was killed.
+        alerts: What people were told.
         usage: Memory and descriptors as they were watched.
         began, ended: First and last moment.
         drain_began: From when on nobody did anything any more, so that what waits must be done.
@@ -100,6 +115,7 @@ class Evidence:
     ended: datetime
     drain_began: datetime
     kills: Sequence[Kill] = ()
+    alerts: Sequence[Alert] = ()
     usage: Sequence[Usage] = ()
     drained: bool = True
 

@@ -69,8 +69,12 @@ class People:
         # One name for all direct calls: what one of them left half done, the next one settles.
         self.run_id = f"people-{uuid4().hex[:12]}"
 
-    def decide(self) -> int:
-        """Record decisions about one to four videos; return how many rows were asked for."""
+    def decide(self, *, by_job: bool = False) -> int:
+        """Record decisions about one to four videos; return how many rows were asked for.
+
+        Args:
+            by_job: Whether a job is launched in any case, if there is a way to.
+        """
         chosen: dict[int, Decision] = {}
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             decision = self._choose()
@@ -79,7 +83,7 @@ class People:
         if not chosen:
             return 0
         reviewer, rows = self.rng.choice(REVIEWERS), list(chosen.values())
-        if self._through_a_job():
+        if by_job or self._through_a_job():
             row = [{**_row_of(decision), "action": decision.action.name} for decision in rows]
             config = {"reviewer": reviewer, "note": "巡检", "dry_run": False, "decisions": row}
             return self._launch(reviewer, "record_decisions", "store_decisions", config)
@@ -100,16 +104,7 @@ class People:
             return 0
         operator = self.rng.choice(REVIEWERS)
         if self._through_a_job():
-            blank = {"change_ids": [], "vod_ids": [], "batch_id": "", "run_id": "", "decision_ids": []}
-            config = {
-                **blank,
-                **filters,
-                "operator": operator,
-                "reason": "巡检撤销",
-                "dry_run": False,
-                "max_changes": _MOST,
-            }
-            return self._launch(operator, "revert_changes", "revert_writes", config)
+            return self._launch_revert(operator, filters)
         request = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **filters)
         change_log = self.services.change_log(self.run_id)
         change_log.reconcile()
@@ -128,6 +123,15 @@ class People:
             operator, f"revert_changes {filters}", note=f"{len(results)} changes, batch {change_log.batch_id}"
         )
         return len(results)
+
+    def revert_run(self, run_id: str) -> int:
+        """Revert all that a run wrote, by the job; return whether it was launched. It says nothing of the links."""
+        return self._launch_revert(self.rng.choice(REVIEWERS), {"run_id": run_id})
+
+    def _launch_revert(self, operator: str, filters: Mapping[str, Any]) -> int:
+        blank = {"change_ids": [], "vod_ids": [], "batch_id": "", "run_id": "", "decision_ids": []}
+        said = {"operator": operator, "reason": "巡检撤销", "dry_run": False, "max_changes": _MOST}
+        return self._launch(operator, "revert_changes", "revert_writes", {**blank, **filters, **said})
 
     def settle(self) -> None:
         """Settle what a direct call of ours left half done when the database went away."""

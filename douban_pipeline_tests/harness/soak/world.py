@@ -17,6 +17,7 @@ from sqlalchemy import update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
+from douban_pipeline.demo.push_server import KEY, SECRET, PushServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
@@ -29,6 +30,7 @@ from douban_pipeline_tests.harness.generated.works import known, work_of
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
 from douban_pipeline_tests.harness.rig.parts import Part
+from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
 from douban_pipeline_tests.harness.soak.people import REVIEWERS
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
 
@@ -96,6 +98,8 @@ class World(Part):
         scale: How large it is.
         scratch: The folder of everything: data, logs, reports.
         server: The CMS's database server.
+        postgres: The server that Dagster stores on.
+        robots: Where alerts are sent.
         replay: Douban, the search and the language model.
         stack: Dagster.
         services: The pipeline's ground floor as this process uses it.
@@ -108,6 +112,8 @@ class World(Part):
     """
 
     server: MariaDbServer
+    postgres: PostgresServer
+    robots: PushServer
     replay: DistantReplay
     stack: DagsterStack
     services: Services
@@ -151,17 +157,23 @@ class World(Part):
                 seed=scale.seed,
             )
         )
+        self._say("starting a PostgreSQL of its own")
+        self.postgres = enter(PostgresServer(self.scratch / "postgres"))
+        self.robots = enter(PushServer())
         addresses = {
             "HOME": str(self.scratch / "home"),
             "DATABASE_URL": url.render_as_string(hide_password=False),
             "DOUBAN_URL": self.replay.douban_url,
             "SEARCH_URL": self.replay.search_url,
             "LLM_URL": self.replay.llm_url,
+            "ALERT_WEBHOOK_KIND": "generic",
+            "ALERT_WEBHOOK_URL": f"{self.robots.base}/hook/{KEY}",
+            "ALERT_WEBHOOK_SECRET": SECRET,
         }
         environment = {PREFIX + name: value for name, value in {**SETTINGS, **addresses}.items()}
         # The replayed model takes any key; a real one in the environment must not reach it.
         environment |= {variable("openrouter_api_key"): "soak"}
-        self.stack = DagsterStack(self.scratch / "dagster", environment, storage="postgres")
+        self.stack = DagsterStack(self.scratch / "dagster", environment, server=self.postgres.url)
         environment[PREFIX + "UI_URL"] = self.stack.url
         self.stack.environment.update(environment)
         enter(only_these(environment))

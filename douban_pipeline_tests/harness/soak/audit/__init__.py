@@ -24,6 +24,11 @@ from douban_pipeline_tests.harness.soak.audit.records import Records, read
 from douban_pipeline_tests.harness.soak.audit.reversible import batches_are_reversible
 from douban_pipeline_tests.harness.soak.audit.runs import runs_ended_well, usage_is_flat
 from douban_pipeline_tests.harness.soak.audit.tasks import no_task_is_doubled, no_task_is_lost
+from douban_pipeline_tests.harness.soak.audit.told import (
+    launches_are_honoured,
+    launches_are_taken_after_a_restart,
+    nobody_is_advised_against,
+)
 from douban_pipeline_tests.harness.soak.evidence import (
     Evidence,
     Finding,
@@ -52,6 +57,9 @@ INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
     references_exist,
     runs_ended_well,
     batches_are_reversible,
+    launches_are_honoured,
+    launches_are_taken_after_a_restart,
+    nobody_is_advised_against,
 )
 
 

@@ -13,12 +13,12 @@ from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, Kill,
 SETTLES = 90.0
 """Seconds after a death in which runs may still fail of it: retries, timeouts, and Dagster's own look at its runs."""
 
-_PEOPLES_JOBS = frozenset({"record_decisions", "revert_changes"})
+PEOPLES_JOBS = frozenset({"record_decisions", "revert_changes"})
 _REFUSED = ("Failure: ", "dagster._core.definitions.events.Failure: ")
 """How an error begins by which a job says that it refused what a person asked for."""
 
 _NOT_ENDED = frozenset(status.value for status in UNDER_WAY)
-_LASTING = ("database", "code", "daemon", "webserver")
+_LASTING = ("database", "code", "daemon", "webserver", "postgres")
 
 
 def runs_ended_well(evidence: Evidence, _records: Records) -> Finding:
@@ -42,13 +42,18 @@ def runs_ended_well(evidence: Evidence, _records: Records) -> Finding:
     return case.finding()
 
 
+def was_refused(run: RunRecord) -> bool:
+    """Return whether a person's job said that it refused what it was asked for."""
+    return run.job in PEOPLES_JOBS and any(said.startswith(_REFUSED) for said in run.error.split(" ← "))
+
+
 def _excuse(run: RunRecord, kills: Sequence[Kill]) -> str:
     """Return why a run did not succeed that is nobody's fault but ours, empty if there is no such reason."""
     if run.status not in ("FAILURE", "CANCELED"):
         return ""
     if run.killed_by_us or any(kill.run_id == run.run_id for kill in kills if kill.run_id):
         return "killed"
-    if run.job in _PEOPLES_JOBS and any(reported.startswith(_REFUSED) for reported in run.error.split(" ← ")):
+    if was_refused(run):
         return "refused a person's request"
     for kill in kills:
         if kill.what not in _LASTING:

@@ -31,9 +31,11 @@ from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.comments import CommentsNotes, audit_comments
 from douban_pipeline_tests.harness.soak.systems.ground import variables
-from douban_pipeline_tests.harness.soak.systems.life import DOWN, Harm, SystemLife, restart
+from douban_pipeline_tests.harness.soak.systems.life import DOWN, SystemLife, restart
+from douban_pipeline_tests.harness.soak.systems.loud_visitor import Noise, make_noise, noise_was_borne
 
 SECRET, ADMIN = "a-secret-of-the-soak-0123456789", "an-operator-of-the-soak-0123456"
 _OBJECTS, _USERS = 4, 30
@@ -80,6 +82,7 @@ class CommentsLife(SystemLife):
         TREE.upgrade(self.engine)
         self.notes = CommentsNotes()
         self._killing = threading.Lock()
+        self.noise: list[Noise] = []
         self._authors: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._decided: set[int] = set()
@@ -262,7 +265,15 @@ class CommentsLife(SystemLife):
             "a worker of comments killed": lambda: self._restart_one(self._workers),
             "Redis killed": self._kill_redis,
             "Redis emptied": self._empty_redis,
+            "a loud visitor": self._make_noise,
         }
+
+    def _make_noise(self) -> bool:
+        """Have somebody at an address of their own try all that a service must bear."""
+        if not self._answers(self._bases[0]):
+            return False
+        self.noise.append(make_noise(self.rng.choice(self._bases), self.rng))
+        return True
 
     def _kill_run(self) -> bool:
         if not self.ground.under_way(self.name):
@@ -318,7 +329,7 @@ class CommentsLife(SystemLife):
 
     def audit(self) -> list[Finding]:
         """Return what became of each invariant."""
-        return audit_comments(self.engine, self.notes)
+        return [*audit_comments(self.engine, self.notes), noise_was_borne(self.noise)]
 
     def close(self) -> None:
         """Let go of its connections."""

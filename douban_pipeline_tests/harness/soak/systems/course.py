@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.soak.evidence import Finding, of_the_soak
+from douban_pipeline_tests.harness.soak.harms import OUTAGES, Harm, Harms, plan
 from douban_pipeline_tests.harness.soak.systems.ground import Ground
-from douban_pipeline_tests.harness.soak.systems.harms import Harms, plan
-from douban_pipeline_tests.harness.soak.systems.life import OUTAGES, Harm, SystemLife
+from douban_pipeline_tests.harness.soak.systems.life import SystemLife
 from douban_pipeline_tests.harness.soak.systems.lives import LIVES
 from douban_pipeline_tests.harness.soak.world import Scale, only_these
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.digest_server import DigestServer
-from douban_pipeline.demo.push_server import PushServer
+from douban_pipeline.demo.push_server import KEY, SECRET, PushServer
 from douban_pipeline.demo.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.push.rules import PushState
 from douban_pipeline.digest.services import DigestServices, open_services
@@ -23,8 +23,10 @@ from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import notification_log, slot_run
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.digest import DigestNotes, audit_digest
 from douban_pipeline_tests.harness.soak.systems.ground import variables
+from douban_pipeline_tests.harness.soak.systems.ill_days import IllDay, IllDays
 from douban_pipeline_tests.harness.soak.systems.life import SystemLife
 
 _ACCOUNTS = {f"MP_WXS_300000000{number}": f"示例公众号 {number}" for number in (1, 2, 3)}
@@ -40,6 +42,9 @@ _MODEL_FAULTS = ("throttled", "server_error", "overloaded", "broken", "cut_off",
 _ROBOT_FAULTS = ("error", "throttled", "silent", "redirect")
 _DOWN_SECONDS = (5.0, 25.0)
 _WATCH_SECONDS = 60.0
+_OLD_TEXT = "<p>旧文的正文。</p>"
+_WERSS_DAY, _MODEL_DAY = 1, 2
+"""How many days ago the days are on which WeRSS and the model were down."""
 _GOING = (PushState.PENDING, PushState.SENDING, PushState.FAILED)
 
 
@@ -78,6 +83,9 @@ class DigestLife(SystemLife):
             deepseek_timeout_seconds=10.0,
             push_channels=SecretStr(channels),
             push_timeout_seconds=3.0,
+            alert_webhook_kind="generic",
+            alert_webhook_url=SecretStr(f"{self.robots.base}/hook/{KEY}"),
+            alert_webhook_secret=SecretStr(SECRET),
             lease_seconds=30,
             max_articles_per_slot=200,
         )
@@ -86,15 +94,25 @@ class DigestLife(SystemLife):
         TREE.upgrade(self.services.engine)
         self._up_at = self._watched_at = 0.0
         self._well_since = datetime.now(UTC)
+        self.ill_days = IllDays(self.ground, self.settings.schedule_slots)
         names = ("site_timezone", "database_url", "schedule_slots", "werss_url", "werss_username", "werss_password")
         more = ("werss_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
         further = ("push_channels", "push_timeout_seconds", "lease_seconds", "max_articles_per_slot")
-        return variables(self.settings, *names, *more, *further)
+        alerts = ("alert_webhook_kind", "alert_webhook_url", "alert_webhook_secret")
+        return variables(self.settings, *names, *more, *further, *alerts)
 
     def _articles(self, now: datetime, length: timedelta) -> list[Article]:
         ids = list(_ACCOUNTS)
         count = int(length.total_seconds() / _ARTICLE_SECONDS)
-        return [
+        # A moment before the first slot of the day on which the model is down: it is there to be analysed.
+        of_old = now - timedelta(days=_MODEL_DAY) - timedelta(minutes=1)
+        old = [
+            Article(
+                f"{each}-old-{each}", ids[each - 1], f"旧文 {each}", of_old.timestamp() - each, "<p>旧文的正文。</p>"
+            )
+            for each in (1, 2, 3)
+        ]
+        return old + [
             Article(
                 f"{each % 3 + 1}-{each}",
                 ids[each % 3],
@@ -105,8 +123,32 @@ class DigestLife(SystemLife):
             for each in range(count)
         ]
 
+    def harms(self) -> Mapping[str, Harm]:
+        """Return what can be done to it."""
+        return {
+            **super().harms(),
+            "WeRSS down for a whole day": lambda: self._live_ill(_WERSS_DAY, "WeRSS", self._take_werss, "没能读取"),
+            "the model down for a whole day": lambda: self._live_ill(
+                _MODEL_DAY, "the model", self._take_model, "没能分析"
+            ),
+        }
+
+    def _live_ill(self, days_ago: int, what: str, down: Callable[[bool], None], true: str) -> bool:
+        """Begin a day without something, once in a soak; it is lived through step by step."""
+        if any(day.what == what for day in self.ill_days.past):
+            return True
+        return self.ill_days.begin(IllDay(self.day - timedelta(days=days_ago), what, down, true))
+
+    def _take_werss(self, away: bool) -> None:
+        self.werss.down = away
+
+    def _take_model(self, away: bool) -> None:
+        self.server.model.always = "server_error" if away else ""
+
     def step(self) -> str:
         """Let somebody fail, or WeRSS come back."""
+        if self.ill_days.going_on:
+            return self.ill_days.step()
         if self.werss.down and time.monotonic() >= self._up_at:
             self.werss.down = False
             return "WeRSS was back"
@@ -124,6 +166,7 @@ class DigestLife(SystemLife):
 
     def heal(self) -> None:
         """All are well, and no more articles appear."""
+        self.ill_days.heal()
         self.werss.down = False
         self.server.model.faults.clear()
         self.robots.faults.clear()
@@ -174,7 +217,16 @@ class DigestLife(SystemLife):
         taken = [str(each.body.get("key")) for each in list(self.robots.taken)]
         due = datetime.now(UTC) >= self._report_at
         return audit_digest(
-            self.services.engine, DigestNotes(self.day, [*_CHANNELS], taken, articles, self._well_since, due)
+            self.services.engine,
+            DigestNotes(
+                self.day,
+                [*_CHANNELS],
+                taken,
+                articles,
+                self._well_since,
+                due,
+                {day.run_date: day.true for day in self.ill_days.past},
+            ),
         )
 
     def summary(self) -> dict[str, Any]:

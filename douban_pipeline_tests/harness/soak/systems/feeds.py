@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import reading, run_statement
 from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, SHOWN, Channel, FeedServer
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.services import FeedsServices, open_services
@@ -18,6 +18,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import stats
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.feeds import FeedsNotes, audit_feeds
 from douban_pipeline_tests.harness.soak.systems.ground import variables
 from douban_pipeline_tests.harness.soak.systems.life import SystemLife
@@ -30,6 +31,12 @@ _FAULTS = ("failing", "broken", "page", "empty", "throttled", "hanging")
 _ILL_SECONDS = (10.0, 40.0)
 _LIST = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time": "at"}
 _ASK_AGAIN_SECONDS = 20.0
+_DAMAGES = (
+    "why = '{not json'",
+    "fail_count = NULL, check_count = NULL, hit_count = NULL",
+    "next_due_at = NULL",
+    "backoff_until = NULL, last_check_at = NULL",
+)
 
 
 class FeedsLife(SystemLife):
@@ -96,6 +103,21 @@ class FeedsLife(SystemLife):
             return f"a source was ill: {fault}"
         names = [name for server in self.servers for name in server.channels]
         return self._poll(self.rng.sample(names, 6))
+
+    def harms(self) -> Mapping[str, Harm]:
+        """Return what can be done to it."""
+        return {**super().harms(), "rows of sources damaged": self._damage_rows}
+
+    def _damage_rows(self) -> bool:
+        """Damage what is stored of two sources, as a half restored backup or another program would."""
+        with reading(self.services.engine) as connection:
+            ids = sorted(connection.execute(select(stats.c.source_id)).scalars())
+        for source_id in self.rng.sample(ids, 2):
+            damage = self.rng.choice(_DAMAGES)
+            # Plain SQL: the columns' types would refuse what is no JSON.
+            update = text(f"UPDATE {stats.name} SET {damage} WHERE source_id = :source_id")
+            run_statement(self.services.engine, update.bindparams(source_id=source_id))
+        return True
 
     def _poll(self, names: list[str]) -> str:
         done = self.ground.launch(self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"sources": names}}}})

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any, ClassVar
 
-import httpx
 import psutil
-from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.soak.background import Acting
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.harms import OUTAGES, Harm
 from douban_pipeline_tests.harness.soak.systems.ground import Ground
 
-OUTAGES = (RigError, httpx.HTTPError, SQLAlchemyError, DatabaseError, RedisError)
-"""Errors of this process's own calls while something is down on purpose; nothing is wrong with the soak by them."""
 DOWN = "could not: something was down"
-
-Harm = Callable[[], bool]
-"""Does harm once; False where there is nothing to be harmed yet, so that it is tried again."""
 
 
 class SystemLife(Acting):

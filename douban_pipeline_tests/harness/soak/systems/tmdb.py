@@ -30,9 +30,10 @@ from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_databa
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
 from douban_pipeline_tests.harness.soak.systems.ground import variables
-from douban_pipeline_tests.harness.soak.systems.life import DOWN, Harm, SystemLife, restart
+from douban_pipeline_tests.harness.soak.systems.life import DOWN, SystemLife, restart
 
 _FILMS = {9261: "喜宴", 10451: "饮食男女", 146: "卧虎藏龙", 90_000_035: "推手"}
 _FAULTS = ("throttled", "failing", "cut", "page", "empty", "schema")

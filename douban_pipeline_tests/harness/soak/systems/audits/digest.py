@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ class DigestNotes:
         articles: When each article was published, by its id.
         well_since: From when on nothing ailed.
         report_due: Whether the hour of the report came.
+        ill_days: What the report of each day on which nothing worked must say.
     """
 
     day: date
@@ -37,16 +38,18 @@ class DigestNotes:
     articles: Mapping[str, datetime]
     well_since: datetime
     report_due: bool
+    ill_days: Mapping[date, str] = field(default_factory=dict)
 
 
 def audit_digest(engine: Engine, notes: DigestNotes) -> list[Finding]:
     """Return what became of each invariant."""
     with reading(engine) as connection:
         messages = connection.execute(select(notification_log)).all()
-        reports = connection.execute(select(daily_report).where(daily_report.c.report_date == notes.day)).all()
+        all_reports = connection.execute(select(daily_report)).all()
         articles = connection.execute(select(content_item)).all()
         analysed = connection.execute(select(analysis_result.c.content_item_id)).scalars().all()
         slots = connection.execute(select(slot_run)).all()
+    reports = [row for row in all_reports if row.report_date == notes.day]
     well = [row.started_at for row in slots if row.status == SlotStatus.SUCCESS and row.started_at >= notes.well_since]
     now = datetime.now(UTC)
     return [
@@ -55,6 +58,8 @@ def audit_digest(engine: Engine, notes: DigestNotes) -> list[Finding]:
         _delivered(messages, reports, notes),
         _taken_in(articles, analysed, notes, max(well, default=None), now),
         _ended(slots, now),
+        _told_truly(all_reports, notes),
+        _alerted(slots, messages),
     ]
 
 
@@ -97,7 +102,8 @@ def _delivered(messages: Sequence[Row[Any]], reports: Sequence[Row[Any]], notes:
         case.breaks(f"there are {len(reports)} reports of {notes.day}")
     for row in reports:
         case.notes.append(f"{row.state}: slots {', '.join(map(str, row.slots_done))[:200]}")
-    states = {row.channel: row.state for row in messages if row.push_type == PushType.REPORT}
+    own = [row for row in messages if row.push_type == PushType.REPORT and row.report_date == notes.day]
+    states = {row.channel: row.state for row in own}
     for channel in notes.channels:
         if states.get(channel) != PushState.SENT:
             case.breaks(f"on {channel} it is {states.get(channel, 'not in the outbox')}")
@@ -136,4 +142,33 @@ def _ended(slots: Sequence[Row[Any]], now: datetime) -> Finding:
             case.breaks(f"{row.run_date} {row.slot} is running, held by {row.lease_owner}")
     states = Counter(row.status for row in slots)
     case.notes.append(", ".join(f"{state} {number}" for state, number in sorted(states.items())))
+    return case.finding()
+
+
+def _told_truly(reports: Sequence[Row[Any]], notes: DigestNotes) -> Finding:
+    case = Case("a day on which nothing worked says so, and is not told as one without findings")
+    by_day = {row.report_date: row for row in reports}
+    for day, true in notes.ill_days.items():
+        case.checked += 1
+        row = by_day.get(day)
+        if row is None:
+            case.breaks(f"{day}: there is no report")
+            continue
+        said = str((row.digest_json or {}).get("headline", ""))
+        if true not in said or "没有投资机会" in said or "没有新文章" in said:
+            case.breaks(f"{day}: its headline is {said!r}, and {true} is so")
+        if row.state != "unread":
+            case.breaks(f"{day}: its report is {row.state}")
+        case.notes.append(f"{day}: {said}")
+    return case.finding()
+
+
+def _alerted(slots: Sequence[Row[Any]], messages: Sequence[Row[Any]]) -> Finding:
+    case = Case("people are alerted of each slot that could read no source, unless it pushes nothing")
+    told = {(row.report_date, row.slot) for row in messages if row.push_type == PushType.ALERT}
+    for row in slots:
+        if row.pushes and row.status != SlotStatus.RUNNING and (row.counters or {}).get("ingest_failed"):
+            case.checked += 1
+            if (row.run_date, row.slot) not in told:
+                case.breaks(f"{row.run_date} {row.slot} could read nothing, and nobody was alerted")
     return case.finding()

@@ -1,4 +1,4 @@
-"""What goes wrong with the systems beside Douban's, and when: a plan that a seed decides, and doing it."""
+"""Harms that are done again and again, and when: a plan that a seed decides, and doing it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from douban_pipeline_tests.harness.soak.systems.life import OUTAGES, Harm
+import httpx
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.troubles import QUIET_SHARE
+
+OUTAGES = (RigError, httpx.HTTPError, SQLAlchemyError, DatabaseError, RedisError)
+"""Errors of this process's own calls while something is down on purpose; nothing is wrong with the soak by them."""
+Harm = Callable[[], bool]
+"""Does harm once; False where there is nothing to be harmed yet, so that it is tried again."""
 
 EVERY_MINUTES = 4.0
 """Each harm is done so often, and at least once."""

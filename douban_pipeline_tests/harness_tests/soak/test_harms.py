@@ -7,7 +7,7 @@ import typer
 
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.command import ALL, chosen_systems
-from douban_pipeline_tests.harness.soak.systems.harms import HUNT_SECONDS, Harms, PlannedHarm, plan
+from douban_pipeline_tests.harness.soak.harms import HUNT_SECONDS, Harms, PlannedHarm, plan
 from douban_pipeline_tests.harness.soak.troubles import QUIET_SHARE
 
 KINDS = ("run killed", "Redis killed", "graph killed")
