@@ -15,10 +15,12 @@ from sqlalchemy import Connection, case, func, select
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.messages.alerts import post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
+from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.failures import UNAUTHORISED, canonical_of_status
 from douban_pipeline.feeds.guards import starved
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls
+from douban_pipeline.feeds.store.sources import gaps
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline.feeds.types import SourceState
 
@@ -30,6 +32,7 @@ LEAST_OF_HOST = 0.5
 LEAST_OF_ALL, FEWEST = 0.5, 10
 """Our own connection is suspected if at least this share of all sources, and at least this many, did not answer."""
 _MOST_NAMED = 20
+_MOST_GAPS = 200
 _REFUSALS = (canonical_of_status(429), canonical_of_status(403))
 _SILENT = ("no connection", "no answer in time")
 _TITLES = {
@@ -37,6 +40,7 @@ _TITLES = {
     "banned": "{} 台主机拒绝我们抓取",
     "starved": "有来源没有按时抓取",
     "offline": "多数来源没有应答",
+    "gap": "{} 个来源有没读到的更新",
 }
 
 
@@ -93,6 +97,9 @@ def causes(services: FeedsServices, connection: Connection) -> Iterator[FeedCaus
             "starved", "starved", f"{len(late)} 个来源早该抓取：{shown}。看 due_feeds_sensor 和抓取运行是否正常"
         )
     yield from _offline(connection)
+    for source_id, title, _, gap in gaps(connection, _MOST_GAPS):
+        sentence = f"来源 {title}：{wording.gap_text(gap, services.settings.zone)}"
+        yield FeedCause("gap", f"gap {source_id} {gap.at}", sentence)
 
 
 def _wants_login(connection: Connection) -> Iterator[FeedCause]:

@@ -31,6 +31,7 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
         "videos_handed_over": report.handed_over,
         "left_for_next_run": report.left,
         "leases_lost": report.lost,
+        "sources_with_unread_updates": report.gaps,
     }
     return {
         **{name: dg.MetadataValue.int(value) for name, value in numbers.items()},

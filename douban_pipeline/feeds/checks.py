@@ -56,11 +56,17 @@ _POLL_GUARDS = [
 ]
 _ENTRY_GUARDS = [
     Guard(
+        "nothing_left_unread",
+        described("没有来源的更新因太多而没读到。", "No source published more than was read of it."),
+        guards.left_unread,
+        warns=True,
+    ),
+    Guard(
         "entries_not_doubled",
         described("没有来源的内容重复入库。", "No entry of a source is stored twice."),
         guards.duplicate_entries,
         warns=True,
-    )
+    ),
 ]
 
 checks: list[dg.AssetChecksDefinition] = [

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, and_, case, func, or_, select
 
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.failures import OTHER, UNAUTHORISED
 from douban_pipeline.feeds.scheduler import hit_rate
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entries, polls
+from douban_pipeline.feeds.store.sources import gaps
 from douban_pipeline.feeds.store.tables import NEVER_DUE, poll, source, stats
 from douban_pipeline.feeds.types import PollOutcome, SourceState
 
@@ -105,6 +107,12 @@ def odd_hit_rate(services: FeedsServices, connection: Connection) -> Iterator[Fe
     if checks >= _LEAST_CHECKS and not LOW_HIT_RATE <= share <= HIGH_HIT_RATE:
         found = "太低：问得太勤" if share < LOW_HIT_RATE else "太高：问得太少"
         yield FeedBreach("", "全部来源", f"一天 {checks} 次抓取，命中率 {100 * share:.1f}%，{found}")
+
+
+def left_unread(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
+    """Yield active sources that published something which was not read."""
+    for source_id, title, host, gap in gaps(connection, _MOST):
+        yield FeedBreach(host, title or source_id, wording.gap_text(gap, services.settings.zone))
 
 
 def duplicate_entries(services: FeedsServices, connection: Connection) -> Iterable[FeedBreach]:

@@ -11,21 +11,23 @@ import math
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
+from douban_pipeline.feeds.clients.paging import Reach
 from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, canonical_of_status
 from douban_pipeline.feeds.planning import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.scheduler import update_source_stats
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entries, polls, sources, stats
-from douban_pipeline.feeds.types import FetchedFeed, PollOutcome, PollRecord, Source, SourceState
+from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, PollOutcome, PollRecord, Source, SourceState
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,9 @@ _SET_ASIDE = 86_400
 _DAMAGED = "来源的选项（options）不是 JSON，已搁置：请在 follow_sources 中重新写入"
 _DELAY_AT_MOST = 7 * 86_400
 """An entry older than this when first seen was published before the source was followed."""
+
+_GAP_LASTS = 7 * 86_400
+"""Seconds after which what was left unread is given up: what it was has changed since, or will not change again."""
 
 
 @dataclass(slots=True)
@@ -49,6 +54,7 @@ class PollReport:
         left: Sources that were leased but not polled for lack of time.
         lost: Polls whose lease had expired, so that nothing was stored.
         mended: Rows corrected because their times were ahead of the clock.
+        gaps: Sources of which something remained unread.
         hosts: Polls by host.
         problems: Failures by canonical message.
     """
@@ -60,6 +66,7 @@ class PollReport:
     left: int = 0
     lost: int = 0
     mended: int = 0
+    gaps: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
 
@@ -74,6 +81,7 @@ class PollReport:
         self.new += done.new
         self.edited += done.updated
         self.handed_over += handed_over
+        self.gaps += done.gap
         self.hosts[done.host] += 1
         if done.error:
             self.problems[canonical_message(done.error)] += 1
@@ -167,7 +175,7 @@ class Poller:
                 if self._monotonic() >= self._end or self._services.now() >= expires:
                     left.append(source.source_id)
                     continue
-                done.append(self.poll(source, host, token))
+                done.append(self.poll(source, host, token, expires))
 
         with ThreadPoolExecutor(settings.workers, thread_name_prefix="poll") as pool:
             try:
@@ -184,12 +192,21 @@ class Poller:
         if left:
             run_transaction(self._services.engine, lambda connection: stats.release(connection, left, token))
 
-    def poll(self, source: Source, host: str, token: str) -> tuple[PollRecord, int] | None:
-        """Fetch one source and store its answer; None if the lease was lost, so that nothing was stored."""
+    def poll(self, source: Source, host: str, token: str, expires: float = math.inf) -> tuple[PollRecord, int] | None:
+        """Fetch one source and store its answer; None if the lease was lost, so that nothing was stored.
+
+        No further page is read after ``expires``.
+        """
         began, asked_at = time.perf_counter(), self._services.now()
+
+        def all_unread(found: Sequence[Entry], before: int | None) -> bool:
+            with reading(self._services.engine) as connection:
+                return entries.all_unread(connection, source.source_id, found, before)
+
+        reach = Reach(all_unread, lambda: self._monotonic() < self._end and self._services.now() < expires)
         try:
             with self._services.client(source) as client:
-                fetched: FetchedFeed | SourceError = client.fetch(source, asked_at)
+                fetched: FetchedFeed | SourceError = client.fetch(source, asked_at, reach)
         except SourceError as error:
             fetched = error
         except Exception as error:
@@ -206,7 +223,7 @@ class Poller:
                 return self._defer(connection, source, host, token, fetched, now), 0
             if isinstance(fetched, SourceError):
                 return self._failed(connection, source, host, fetched, now, took), 0
-            return self._answered(connection, source, host, fetched, now, took, row["last_check_at"] or 0)
+            return self._answered(connection, source, host, fetched, now, took, row)
 
         try:
             return run_transaction(self._services.engine, record)
@@ -263,14 +280,15 @@ class Poller:
         fetched: FetchedFeed,
         now: int,
         took: int,
-        last_check: int,
+        before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
         stored = entries.store_entries(connection, source.source_id, fetched.entries, now)
         published = [*stored.new, *(each for each in stored.edited if each.edit_publishes)]
         told = 0
         if any(each.edit_publishes for each in fetched.entries):
             told = entries.hand_over(connection, source.source_id, stored.new, stored.edited, now)
-        self._learn(connection, source, fetched, now)
+        gap = _gap_left(fetched, before, now)
+        self._learn(connection, source, fetched, gap, now)
         update_source_stats(
             connection,
             source.source_id,
@@ -289,7 +307,7 @@ class Poller:
                 sources.set_state(connection, source.source_id, SourceState.DUPLICATE, reason, now)
         times = [each.published_at for each in published if each.published_at is not None]
         # For entries that existed at the first poll, the delay is unknown.
-        fresh = [moment for moment in times if last_check and now - moment <= _DELAY_AT_MOST]
+        fresh = [moment for moment in times if before["last_check_at"] and now - moment <= _DELAY_AT_MOST]
         done = PollRecord(
             source.source_id,
             host,
@@ -300,17 +318,31 @@ class Poller:
             updated=len(stored.edited),
             delay=max(now - min(fresh), 0) if fresh else None,
             duration_ms=took,
+            gap=gap is not None,
         )
         polls.add_poll(connection, done)
         return done, told
 
-    def _learn(self, connection: Connection, source: Source, fetched: FetchedFeed, now: int) -> None:
-        learned = {"etag": fetched.etag, "last_modified": fetched.last_modified, "body_hash": fetched.body_hash}
+    def _learn(self, connection: Connection, source: Source, fetched: FetchedFeed, gap: Gap | None, now: int) -> None:
+        learned: dict[str, Any] = {
+            "etag": fetched.etag,
+            "last_modified": fetched.last_modified,
+            "body_hash": fetched.body_hash,
+            "gap": gap.to_json() if gap is not None else None,
+        }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
         known = {"etag": source.etag, "last_modified": source.last_modified, "body_hash": source.body_hash}
+        known["gap"] = source.gap.to_json() if source.gap is not None else None
         if any(known.get(name) != value for name, value in learned.items()):
             sources.update_source(connection, source.source_id, learned, now)
+
+
+def _gap_left(fetched: FetchedFeed, before: Mapping[str, Any], now: int) -> Gap | None:
+    """Return what remains unread: not of what a source had before it was followed, and not of more than a week ago."""
+    if fetched.gap is None or not before["hit_count"] or now - fetched.gap.at > _GAP_LASTS:
+        return None
+    return fetched.gap
 
 
 def _failure(error: SourceError) -> tuple[str, int, float | None]:

@@ -40,6 +40,53 @@ class SourceState(enum.StrEnum):
     """It moved permanently to the address of another source, which is polled instead."""
 
 
+class GapReason(enum.StrEnum):
+    """Why entries of a source were left unread."""
+
+    LIMIT = "limit"
+    """The pages that one poll may read were all new."""
+    TIME = "time"
+    """The poll's time was over."""
+    FAILED = "failed"
+    """A further page could not be read."""
+    REPEATED = "repeated"
+    """A further page held the same rows as an earlier one."""
+    ANSWER = "answer"
+    """The answer held more entries than one poll reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Entries that a source published and that were not read.
+
+    Attributes:
+        at: When they were left. What was stored before is known; reading on to it closes the gap.
+        page: The page at which reading goes on; 0 if the source has no pages.
+        reason: Why they were left.
+        error: The error of the page that could not be read.
+    """
+
+    at: int
+    page: int
+    reason: GapReason
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {"at": self.at, "page": self.page, "reason": self.reason.value, "error": self.error}
+
+    @classmethod
+    def from_json(cls, stored: object) -> Gap | None:
+        """Return the gap from its stored form; None if there is none, or it cannot be read."""
+        if not isinstance(stored, Mapping):
+            return None
+        try:
+            reason, error = GapReason(stored["reason"]), str(stored.get("error", ""))
+            return cls(int(stored["at"]), int(stored["page"]), reason, error)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One followed source.
@@ -56,6 +103,8 @@ class Source:
         etag: ``ETag`` of its last answer.
         last_modified: ``Last-Modified`` of its last answer.
         body_hash: Hash of its last answer; an identical answer is not parsed again.
+        gap: What it published and was not read; None for nothing.
+        clock: What is known of its clock, as `clock_skew` stores it.
     """
 
     source_id: str
@@ -69,6 +118,8 @@ class Source:
     etag: str = ""
     last_modified: str = ""
     body_hash: str = ""
+    gap: Gap | None = None
+    clock: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,7 +169,9 @@ class FetchedFeed:
         max_age: Seconds for which the source declares its answer fresh; None if it does not.
         moved_to: The address it moved to permanently; empty if it did not.
         status: HTTP status.
-        left_out: Entries beyond the maximum of one poll.
+        left_out: Entries beyond the maximum of one answer.
+        page_count: Number of pages the source has; 0 if it does not say.
+        gap: What remains unread; None for nothing.
     """
 
     entries: Sequence[Entry] = ()
@@ -131,6 +184,8 @@ class FetchedFeed:
     moved_to: str = ""
     status: int = 200
     left_out: int = 0
+    page_count: int = 0
+    gap: Gap | None = None
 
 
 class PollOutcome(enum.StrEnum):
@@ -148,7 +203,11 @@ class PollOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PollRecord:
-    """One poll, as stored for plots and checks; ``delay`` is the age of its oldest new entry in seconds."""
+    """One poll, as stored for plots and checks.
+
+    ``delay`` is the age of its oldest new entry in seconds; ``gap``, which is stored with the source, whether something
+    remained unread.
+    """
 
     source_id: str
     host: str
@@ -160,6 +219,7 @@ class PollRecord:
     delay: int | None = None
     duration_ms: int = 0
     error: str = ""
+    gap: bool = False
 
 
 def digest(text: str) -> str:

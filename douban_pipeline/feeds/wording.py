@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.feeds.store.tables import NEVER_DUE
-from douban_pipeline.feeds.types import SourceState
+from douban_pipeline.feeds.types import Gap, GapReason, SourceState
 
 KINDS = {"rss": "订阅", "werss": "公众号", "maccms": "资源站", "json": "JSON 列表"}
 STATES = {
@@ -37,6 +37,26 @@ _BOUNDS = {
     "budget": "预算用在最能缩短延迟处",
     "max_gap": "到了最长间隔",
 }
+
+
+_GAPS = {
+    GapReason.LIMIT: "一次抓取最多读的页数读完了，全是新的",
+    GapReason.TIME: "这次抓取的时间用完了",
+    GapReason.FAILED: "下一页没有读到（{error}）",
+    GapReason.REPEATED: "下一页给的还是前面的内容，翻不了页",
+}
+
+
+def gap_text(gap: Gap, zone: ZoneInfo) -> str:
+    """Return, as a sentence, what of a source remains unread, and what happens next."""
+    since = moment_text(gap.at, zone)
+    if gap.reason is GapReason.ANSWER:
+        return (
+            f"{since} 起有没读到的更新：一次应答的条目超过 DOUBAN_PIPELINE_FEEDS_MAX_ENTRIES，"
+            "读到的全是新的，后面的没有读；请调大这个设置"
+        )
+    reason = _GAPS[gap.reason].format(error=failure_text(gap.error))
+    return f"{since} 起有没读到的更新：{reason}；下次抓取从第 {gap.page} 页接着读"
 
 
 def moment_text(moment: int | None, zone: ZoneInfo) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Protocol
@@ -17,10 +17,11 @@ from douban_pipeline.core.payload import AnswerRules
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.feeds.clients import lists, syndication
+from douban_pipeline.feeds.clients.paging import Reach, read_on
 from douban_pipeline.feeds.clients.syndication import ParsedFeed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
-from douban_pipeline.feeds.types import Entry, FetchedFeed, Source, SourceKind, digest
+from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, GapReason, Source, SourceKind, digest
 
 RULES = AnswerRules(
     wall_statuses=frozenset(), read_statuses=frozenset({304}), wall_words=("captcha verification required",)
@@ -36,8 +37,8 @@ _WEEK = 7 * 86_400
 class SourceClient(Protocol):
     """Fetches sources of one kind."""
 
-    def fetch(self, source: Source, now: int) -> FetchedFeed:
-        """Return the source's answer.
+    def fetch(self, source: Source, now: int, reach: Reach) -> FetchedFeed:
+        """Return the source's answer, with the further pages that ``reach`` allows.
 
         Raises:
             SourceError: The matching subclass; see `core.errors` and `feeds.failures`.
@@ -70,19 +71,32 @@ class WebClient:
         self._fetcher = fetcher
         self._reading = reading
 
-    def fetch(self, source: Source, now: int) -> FetchedFeed:
-        """Send a conditional request with the validators of the last answer; see `SourceClient`."""
+    def fetch(self, source: Source, now: int, reach: Reach) -> FetchedFeed:
+        """Send a conditional request with the validators of the last answer; see `SourceClient`.
+
+        The pages of a resource site are read on while all rows are new.
+        """
         headers = {"Accept": _ACCEPT}
         if source.etag:
             headers["If-None-Match"] = source.etag
         if source.last_modified:
             headers["If-Modified-Since"] = source.last_modified
-        url = lists.videos_url(source.url) if source.kind is SourceKind.MACCMS else source.url
+        first = self._page(source, now, headers)
+        if source.kind is SourceKind.MACCMS:
+            # Further pages have no validators, and none of theirs is kept.
+            unseen = replace(source, etag="", last_modified="", body_hash="")
+            read = partial(self._page, unseen, now, {"Accept": _ACCEPT})
+            return read_on(first, source.gap, read, reach, now)
+        if first.left_out and reach.all_unread(first.entries, None):
+            return replace(first, gap=source.gap or Gap(now, 0, GapReason.ANSWER))
+        return replace(first, gap=source.gap if first.unchanged or first.left_out else None)
+
+    def _page(self, source: Source, now: int, headers: Mapping[str, str], number: int = 1) -> FetchedFeed:
+        url = lists.videos_url(source.url, number) if source.kind is SourceKind.MACCMS else source.url
         read = partial(self._read, source=source, url=url, now=now)
         version = syndication.PARSER_VERSION if source.kind is SourceKind.RSS else lists.PARSER_VERSION
-        return self._fetcher.exchange(
-            url, read, key=f"source {source.source_id}", parser_version=version, headers=headers
-        ).value
+        key = f"source {source.source_id}" + (f" page {number}" if number > 1 else "")
+        return self._fetcher.exchange(url, read, key=key, parser_version=version, headers=headers).value
 
     def _read(self, answer: HttpExchange, *, source: Source, url: str, now: int) -> FetchedFeed:
         host = self._fetcher.source
@@ -106,7 +120,8 @@ class WebClient:
         if known["body_hash"] == source.body_hash:
             return FetchedFeed(unchanged=True, **known)
         found = self._parse(answer, source, answer.moved_to or url, now)
-        return FetchedFeed(entries=found.entries, title=found.title, left_out=found.left_out, **known)
+        known |= {"left_out": found.left_out, "page_count": found.page_count}
+        return FetchedFeed(entries=found.entries, title=found.title, **known)
 
     def _parse(self, answer: HttpExchange, source: Source, url: str, now: int) -> ParsedFeed:
         host, most, zone = self._fetcher.source, self._reading.most, self._reading.zone
@@ -130,7 +145,7 @@ class AccountClient:
         self._werss = werss
         self._reading = reading
 
-    def fetch(self, source: Source, now: int) -> FetchedFeed:
+    def fetch(self, source: Source, now: int, reach: Reach) -> FetchedFeed:
         """Fetch the articles of the last week; see `SourceClient`."""
         account = str(source.options.get("mp_id", ""))
         if not account:

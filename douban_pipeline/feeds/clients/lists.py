@@ -19,12 +19,15 @@ JSON_FIELDS = ("id", "title", "link", "time", "summary")
 _FACTS = ("vod_id", "type_id", "type_name", "vod_time", "vod_remarks", "vod_en", "vod_play_from")
 
 
-def videos_url(url: str) -> str:
-    """Return the address of the newest videos: ``ac=list`` unless the address has an ``ac`` of its own."""
+def videos_url(url: str, page: int = 1) -> str:
+    """Return the address of a page of the newest videos: ``ac=list`` unless the address has an ``ac`` of its own.
+
+    An address that has a ``pg`` of its own begins there.
+    """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     query.setdefault("ac", "list")
-    query.setdefault("pg", "1")
+    query["pg"] = str((as_int(query.get("pg")) or 1) + page - 1)
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
@@ -58,7 +61,8 @@ def parse_videos(source: str, body: bytes, url: str, *, now: float, zone: tzinfo
         )
     if rows and not entries:
         raise FeedRefused(source, "not a list of videos: rows without vod_id", 200)
-    return ParsedFeed("", tuple(entries), max(len(rows) - most, 0))
+    pages = as_int(found.get("pagecount")) or 0
+    return ParsedFeed("", tuple(entries), max(len(rows) - most, 0), max(pages, 0))
 
 
 def parse_list(

@@ -47,11 +47,12 @@ feedparser.mixin._FeedParserMixin._add_tag = lambda self, *_: self._get_context(
 
 @dataclass(frozen=True, slots=True)
 class ParsedFeed:
-    """A parsed feed: its title, its entries in order, and how many more it has."""
+    """A parsed feed: its title, its entries in order, how many more the answer has, and pages (0: it does not say)."""
 
     title: str
     entries: tuple[Entry, ...]
     left_out: int = 0
+    page_count: int = 0
 
 
 def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: float, most: int) -> ParsedFeed:

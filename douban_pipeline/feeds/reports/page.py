@@ -22,7 +22,7 @@ from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls, stats
 from douban_pipeline.feeds.store.tables import entry, newcomer
-from douban_pipeline.feeds.types import SourceState
+from douban_pipeline.feeds.types import Gap, SourceState
 
 NAME = "feeds.html"
 MOST_SOURCES = 2000
@@ -47,6 +47,7 @@ class SourceLine:
     found: str
     why: str
     error: str
+    unread: str
     actions: Sequence[tuple[str, str]]
 
 
@@ -158,6 +159,7 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         found=f"{row.hit_count} / {row.check_count}",
         why=wording.reason_text(row.why, row._asdict()),
         error=failure_text(row.last_error or "")[:200] if row.fail_count else "",
+        unread=wording.gap_text(gap, zone) if (gap := Gap.from_json(row.gap)) is not None and active else "",
         actions=_actions(services, row.source_id, active=active),
     )
 

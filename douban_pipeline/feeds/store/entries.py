@@ -15,7 +15,7 @@ from douban_pipeline.feeds.types import Entry, digest
 
 _KNOWN = (
     *(entry.c.entry_id, entry.c.guid_hash, entry.c.link_hash, entry.c.content_hash),
-    *(entry.c.published_at, entry.c.dated),
+    *(entry.c.published_at, entry.c.dated, entry.c.updated_at),
 )
 
 
@@ -68,6 +68,17 @@ def store_entries(connection: Connection, source_id: str, entries: Sequence[Entr
     times = [each.published_at for each in stored.new if each.published_at is not None]
     stored.oldest_new = min(times, default=None)
     return stored
+
+
+def all_unread(connection: Connection, source_id: str, entries: Sequence[Entry], before: int | None = None) -> bool:
+    """Return whether none of the entries is stored as it is; with ``before``, stored before that moment."""
+    for some in chunks(entries):
+        hashes = {each.guid_hash: each.content_hash for each in some}
+        for row in connection.execute(_BY_GUID, {"of": source_id, "hashes": list(hashes)}):
+            earlier = before is None or row.updated_at < before
+            if earlier and row.content_hash == hashes[row.guid_hash]:
+                return False
+    return bool(entries)
 
 
 def _known(

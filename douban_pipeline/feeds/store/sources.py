@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from douban_pipeline.core.database import chunks
 from douban_pipeline.feeds.store.stats import add_stats, write_stats
 from douban_pipeline.feeds.store.tables import NEVER_DUE, source, stats
-from douban_pipeline.feeds.types import Source, SourceKind, SourceState, digest
+from douban_pipeline.feeds.types import Gap, Source, SourceKind, SourceState, digest
 
 
 def host_of(url: str) -> str:
@@ -44,6 +44,8 @@ def source_of(row: Row[Any]) -> Source:
         etag=row.etag,
         last_modified=row.last_modified,
         body_hash=row.body_hash,
+        gap=Gap.from_json(row.gap),
+        clock=row.clock if isinstance(row.clock, dict) else {},
     )
 
 
@@ -156,3 +158,12 @@ def hosts_of_active(connection: Connection) -> dict[str, str]:
         .order_by(source.c.source_id)
     )
     return {row.source_id: row.host for row in connection.execute(query)}
+
+
+def gaps(connection: Connection, limit: int) -> list[tuple[str, str, str, Gap]]:
+    """Return active sources of which something remained unread: id, title or address, host, gap."""
+    columns = (source.c.source_id, source.c.title, source.c.url, source.c.host, source.c.gap)
+    query = select(*columns).where(source.c.state == SourceState.ACTIVE.value, source.c.gap.is_not(None))
+    rows = connection.execute(query.order_by(source.c.source_id).limit(limit))
+    found = ((row.source_id, row.title or row.url, row.host, Gap.from_json(row.gap)) for row in rows)
+    return [(source_id, title, host, gap) for source_id, title, host, gap in found if gap is not None]

@@ -56,6 +56,10 @@ source = Table(
     words("body_hash", 64),
     _moment("created_at", nullable=False),
     _moment("updated_at", nullable=False),
+    # What was published and not read: `types.Gap`; NULL for nothing.
+    Column("gap", LenientJson),
+    # What is known of the source's clock: `clock_skew.SourceClock`.
+    Column("clock", LenientJson),
     UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
     Index("ix_feed_source_host", "host"),
     **MYSQL_OPTIONS,
