@@ -13,7 +13,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -22,6 +22,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
 from douban_pipeline.feeds.clients.paging import Reach
+from douban_pipeline.feeds.clock_skew import Sighting, SourceClock
 from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, canonical_of_status
 from douban_pipeline.feeds.planning import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.scheduler import update_source_stats
@@ -282,13 +283,21 @@ class Poller:
         took: int,
         before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
-        stored = entries.store_entries(connection, source.source_id, fetched.entries, now)
+        clock = SourceClock.from_json(source.clock)
+        stated = {each.guid_hash: each.published_at for each in reversed(fetched.entries)}
+        # Nothing is published after it is found.
+        given = [
+            each if each.published_at is None else replace(each, published_at=min(each.published_at + clock.skew, now))
+            for each in fetched.entries
+        ]
+        stored = entries.store_entries(connection, source.source_id, given, now)
         published = [*stored.new, *(each for each in stored.edited if each.edit_publishes)]
         told = 0
-        if any(each.edit_publishes for each in fetched.entries):
+        if any(each.edit_publishes for each in given):
             told = entries.hand_over(connection, source.source_id, stored.new, stored.edited, now)
         gap = _gap_left(fetched, before, now)
         self._learn(connection, source, fetched, gap, now)
+        self._learn_clock(connection, source, clock, [stated[each.guid_hash] for each in published], before, now)
         update_source_stats(
             connection,
             source.source_id,
@@ -322,6 +331,26 @@ class Poller:
         )
         polls.add_poll(connection, done)
         return done, told
+
+    def _learn_clock(
+        self,
+        connection: Connection,
+        source: Source,
+        clock: SourceClock,
+        stated: Sequence[int | None],
+        before: Mapping[str, Any],
+        now: int,
+    ) -> None:
+        """Learn of the source's clock from the newest of what was published, and correct what is stored by it."""
+        newest = max((each for each in stated if each is not None), default=None)
+        # After failures, or at the first poll, it is not known since when the entry could be seen.
+        if newest is None or not before["hit_count"] or before["fail_count"]:
+            return
+        learned = clock.after(Sighting(now, newest, before["last_check_at"]))
+        if learned.skew != clock.skew:
+            entries.shift_times(connection, source.source_id, learned.skew - clock.skew, learned.since)
+        if learned != clock:
+            sources.update_source(connection, source.source_id, {"clock": learned.to_json()}, now)
 
     def _learn(self, connection: Connection, source: Source, fetched: FetchedFeed, gap: Gap | None, now: int) -> None:
         learned: dict[str, Any] = {

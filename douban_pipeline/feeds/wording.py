@@ -59,6 +59,13 @@ def gap_text(gap: Gap, zone: ZoneInfo) -> str:
     return f"{since} 起有没读到的更新：{reason}；下次抓取从第 {gap.page} 页接着读"
 
 
+def clock_text(skew: int) -> str:
+    """Return, as a sentence, by how much a source's times are corrected; empty if they are not."""
+    if not skew:
+        return ""
+    return f"来源写的时间{'快' if skew < 0 else '慢'} {abs(skew) / 3600:g} 小时，已校正"
+
+
 def moment_text(moment: int | None, zone: ZoneInfo) -> str:
     """Return a time in the form used on the site; a dash for none and for never."""
     return local_time(datetime.fromtimestamp(moment, UTC), zone) if moment and moment < NEVER_DUE else "—"

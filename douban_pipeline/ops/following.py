@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from rich.table import Table
 
@@ -17,11 +18,13 @@ from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
+from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.following import FollowReport, SourceRequest
 from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
+from douban_pipeline.feeds.types import Source
 from douban_pipeline.ops.console import console, plain
 
 _LAST_POLLS = 10
@@ -83,6 +86,23 @@ def list_sources(*, due: bool, as_json: bool) -> None:
     console.print(said(f"{count} 个来源{'到期' if due else ''}", f"{count} sources{' due' if due else ''}"))
 
 
+def _clock_shown(source: Source) -> str:
+    skew = SourceClock.from_json(source.clock).skew
+    if not skew:
+        return "—"
+    hours = f"{abs(skew) / 3600:g} h"
+    return said(wording.clock_text(skew), f"{hours} {'ahead' if skew < 0 else 'behind'}, corrected")
+
+
+def _gap_shown(source: Source, zone: ZoneInfo) -> str:
+    gap = source.gap
+    if gap is None:
+        return "—"
+    where = f", read on from page {gap.page}" if gap.page else ""
+    since = wording.moment_text(gap.at, zone)
+    return said(wording.gap_text(gap, zone), f"since {since} ({gap.reason.value} {gap.error}){where}")
+
+
 def explain(given: str) -> None:
     """Print when a source is polled and why."""
     with _opened() as services, reading(services.engine) as connection:
@@ -105,6 +125,8 @@ def explain(given: str) -> None:
             f"{row.known_count} 次，平均间隔 {gap}，时刻 {hours}", f"{row.known_count}, mean gap {gap}, hour {hours}"
         ),
         said("最近一次发布", "last publication"): wording.moment_text(row.last_article_at, zone),
+        said("来源的时钟", "its clock"): _clock_shown(source),
+        said("没读到的更新", "left unread"): _gap_shown(source, zone),
         said("抓取", "checks"): said(
             f"{row.check_count} 次，{row.hit_count} 次有新内容，连续失败 {row.fail_count} 次",
             f"{row.check_count}, {row.hit_count} found something, {row.fail_count} failed in a row",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -26,7 +28,7 @@ def rss(items: str, head: str = '<?xml version="1.0" encoding="utf-8"?>') -> byt
 
 
 def parsed(body: bytes, most: int = 500, kind: str = "application/rss+xml") -> ParsedFeed:
-    return parse_feed("host", body, kind, "http://example.com/feed", now=START, most=most)
+    return parse_feed("host", body, kind, "http://example.com/feed", now=START, zone=ZONE, most=most)
 
 
 def test_times_that_cannot_be_are_left_out() -> None:
@@ -36,6 +38,52 @@ def test_times_that_cannot_be_are_left_out() -> None:
     times = [entry.published_at for entry in parsed(body).entries]
     assert times[:3] == [None, None, None]
     assert times[3] == 1_794_794_400
+
+
+TEN = 1_794_794_400
+"""10:00 of 16 November 2026 in China."""
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        *("Mon, 16 Nov 2026 10:00:00", "16 Nov 26 10:00", "Mon Nov 16 10:00:00 2026", "2026年11月16日 10:00"),
+        *("2026-11-16 10:00:00", "2026/11/16 10:00:00", "2026-11-16T10:00:00.5", "Mon, 16 Nov 2026 02:00:00 GMT"),
+        *("Mon, 16 Nov 2026 10:00:00 GMT+8", "2026-11-16T10:00:00+08:00", "Mon, 16 Nov 2026 10:00:00 +0800 (CST)"),
+        *("Sun, 15 Nov 2026 21:00:00 EST", "2026-11-16T02:00Z", "Mon, 16 Nov 2026 02:00:00 XYZ"),
+    ],
+)
+def test_a_time_without_a_zone_is_the_site_s(date: str) -> None:
+    [entry] = parsed(rss(f"<item><guid>1</guid><pubDate>{date}</pubDate></item>")).entries
+    assert entry.published_at == TEN
+    feed = {"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "date_published": date}]}
+    if date[0] == "2" and "年" not in date:
+        assert parsed(json.dumps(feed).encode()).entries[0].published_at == TEN
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "hours_old", "china"),
+    [
+        ("zh-cn", "News", 30, True),
+        ("", "新闻", 30, True),
+        ("", "ニュース", 30, False),
+        ("", "News", 30, False),
+        # Times that would lie in the future were written in China, whatever the feed says of itself.
+        ("en-us", "新闻", 1, True),
+        ("", "News", 1, True),
+        ("en-us", "新闻", 30, False),
+    ],
+)
+def test_cst_is_china_s_time_where_the_feed_is_chinese(language: str, title: str, hours_old: int, china: bool) -> None:
+    moment = START - hours_old * 3600
+    written = [f"{datetime.fromtimestamp(moment, ZONE):%a, %d %b %Y %H:%M:%S} CST"]
+    written.append(f"{datetime.fromtimestamp(moment, ZONE):%a %b %d %H:%M:%S CST %Y}")
+    items = "".join(
+        f"<item><guid>{number}</guid><title>{title}</title><pubDate>{date}</pubDate></item>"
+        for number, date in enumerate(written)
+    )
+    found = parsed(rss((f"<language>{language}</language>" if language else "") + items)).entries
+    assert [each.published_at for each in found] == [moment if china else moment + 14 * 3600] * 2
 
 
 def test_text_is_plain_and_links_are_absolute_and_harmless() -> None:

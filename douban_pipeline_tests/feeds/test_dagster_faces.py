@@ -17,8 +17,8 @@ from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.resources import POOL_LIMITS
 from douban_pipeline.feeds.sensors import due_feeds_sensor, idle_reason
 from douban_pipeline.feeds.store import sources
-from douban_pipeline.feeds.store.tables import entry, poll, stats
-from douban_pipeline.feeds.types import SourceState
+from douban_pipeline.feeds.store.tables import entry, poll, source, stats
+from douban_pipeline.feeds.types import Gap, GapReason, SourceState
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
 
 
@@ -68,6 +68,7 @@ def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.
         "hosts_within_limits": True,
         "errors_explained": False,
         "hit_rate_in_range": True,
+        "nothing_left_unread": True,
         "entries_not_doubled": True,
     }
     reviewed = run(at, instance, "review_feeds")
@@ -143,11 +144,13 @@ def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -
         connection.execute(insert(poll), [polls] * 250)
         late = {"next_due_at": START - DAY, "fail_count": 4, "error_kind": "other failure", "last_error": "?"}
         connection.execute(update(stats).values(**late, lease_until=START + HOUR // 2))
+        gap = Gap(START, 4, GapReason.LIMIT).to_json()
+        connection.execute(update(source).values(gap=gap))
     limited = at.services.settings.model_copy(update={"requests_per_minute": 100})
     object.__setattr__(at.services, "settings", limited)
     result = run(at, instance, "poll_feeds")
     assert outcome(result) == dict.fromkeys(outcome(result), False) | {"every_source_planned": True}
-    assert len(outcome(result)) == 6
+    assert len(outcome(result)) == 7
     assert result.success  # they all only warn: the data of others are in order
     assert "早该抓取" in metadata(result, "feed_polls")["alerts"]
 

@@ -130,7 +130,7 @@ class WebClient:
         if source.kind is SourceKind.JSON:
             return lists.parse_list(host, answer.body, url, source.options, now=now, zone=zone, most=most)
         kind = _header(answer.headers, "content-type", 200)
-        return syndication.parse_feed(host, answer.body, kind, url, now=now, most=most)
+        return syndication.parse_feed(host, answer.body, kind, url, now=now, zone=zone, most=most)
 
 
 class AccountClient:

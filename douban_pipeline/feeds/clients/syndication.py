@@ -13,26 +13,26 @@ import calendar
 import json
 import re
 from dataclasses import dataclass
+from datetime import tzinfo
 from io import BytesIO
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import feedparser
 import feedparser.mixin
 from feedparser.urls import make_safe_absolute_uri
 
+from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
-PARSER_VERSION = "feed-1"
+PARSER_VERSION = "feed-2"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
 _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
 _BLANKS = re.compile(rb"\s+")
 _LONGEST_PROLOG = 8_000
 _LONGEST_BASE = 2000
-_UTC = ZoneInfo("UTC")
 
 
 def _short_base(base: str, relative: str | None = None) -> str:
@@ -55,7 +55,9 @@ class ParsedFeed:
     page_count: int = 0
 
 
-def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: float, most: int) -> ParsedFeed:
+def parse_feed(
+    source: str, body: bytes, content_type: str, url: str, *, now: float, zone: tzinfo, most: int
+) -> ParsedFeed:
     """Parse a feed.
 
     Args:
@@ -64,6 +66,7 @@ def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: fl
         content_type: The server's ``Content-Type``, which may name the encoding.
         url: Its address, to which links are relative.
         now: The current time, to which times are compared.
+        zone: Zone of times without one.
         most: Maximum number of entries.
 
     Raises:
@@ -73,7 +76,7 @@ def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: fl
     if not start:
         raise FeedRefused(source, "not a feed: an empty answer", 200)
     if start.startswith(b"{"):
-        return _json_feed(source, body, url, now=now, most=most)
+        return _json_feed(source, body, url, now=now, zone=zone, most=most)
     if b"<!ENTITY" in body or b"<!entity" in body:
         raise FeedRefused(source, "not a feed: it declares entities", 200)
     body, left_out = _first_entries(_with_short_prolog(source, body), most)
@@ -92,7 +95,14 @@ def parse_feed(source: str, body: bytes, content_type: str, url: str, *, now: fl
         raise FeedRefused(source, f"not a feed: {what}", 200)
     if found.bozo and not found.entries and not _is_encoding(found.get("bozo_exception")):
         raise FeedRefused(source, "not a feed: broken XML without an entry", 200)
-    entries = [_entry(each, url, now) for each in found.entries]
+    times = [_written(each) for each in found.entries]
+    said = [each for some in times for each, _ in some if each is not None]
+    titles = [plain(each.get("title")) for each in found.entries]
+    cst = meaning_of_cst(said, plain(found.feed.get("language"), 20), titles, now)
+    entries = [
+        _entry(each, [_moment(*time, zone=zone, cst=cst) for time in some], url, now)
+        for each, some in zip(found.entries, times, strict=True)
+    ]
     kept = [each for each in entries if each.guid or each.link or each.title]
     return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), left_out + max(len(kept) - most, 0))
 
@@ -123,10 +133,19 @@ def _first_entries(body: bytes, most: int) -> tuple[bytes, int]:
     return body[: ends[most - 1]] + closing, len(ends) - most
 
 
-def _entry(found: dict[str, Any], base: str, now: float) -> Entry:
+def _written(found: dict[str, Any]) -> list[tuple[WrittenTime | None, Any]]:
+    """Return an entry's times in order of preference: as written, and as feedparser understood them."""
     # Used as a plain dictionary: feedparser's own `get` substitutes one time for another, with a warning.
-    times = [dict.get(found, name) for name in ("published_parsed", "updated_parsed", "created_parsed")]
-    moments = [moment for each in times if each and (moment := credible(_epoch(each), now)) is not None]
+    names = ("published", "updated", "created")
+    return [(written_time(dict.get(found, name)), dict.get(found, f"{name}_parsed")) for name in names]
+
+
+def _moment(written: WrittenTime | None, parsed: Any, *, zone: tzinfo, cst: tzinfo) -> int | None:
+    return _epoch(parsed) if written is None else written.moment(zone, cst)
+
+
+def _entry(found: dict[str, Any], times: list[int | None], base: str, now: float) -> Entry:
+    moments = [moment for each in times if (moment := credible(each, now)) is not None]
     link = link_of(found.get("link"), base)
     summary = found.get("summary") or next((each.get("value") for each in found.get("content") or ()), "")
     return Entry(
@@ -139,13 +158,15 @@ def _entry(found: dict[str, Any], base: str, now: float) -> Entry:
 
 
 def _epoch(parsed: Any) -> int | None:
+    if not parsed:
+        return None
     try:
         return calendar.timegm(parsed)
     except (ValueError, OverflowError, TypeError):
         return None
 
 
-def _json_feed(source: str, body: bytes, url: str, *, now: float, most: int) -> ParsedFeed:
+def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, most: int) -> ParsedFeed:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -158,7 +179,7 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, most: int) -> 
     for item in items[:most]:
         if not isinstance(item, dict):
             continue
-        published = moment_of(item.get("date_published") or item.get("date_modified"), _UTC)
+        published = moment_of(item.get("date_published") or item.get("date_modified"), zone)
         summary = item.get("summary") or item.get("content_text") or item.get("content_html")
         one = Entry(
             guid=plain(item.get("id"), 2000),

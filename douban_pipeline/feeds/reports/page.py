@@ -16,6 +16,7 @@ from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tab
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
+from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.planning import offset_of, read_plan
 from douban_pipeline.feeds.reports import pictures
 from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
@@ -48,6 +49,7 @@ class SourceLine:
     why: str
     error: str
     unread: str
+    clock: str
     actions: Sequence[tuple[str, str]]
 
 
@@ -160,6 +162,7 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         why=wording.reason_text(row.why, row._asdict()),
         error=failure_text(row.last_error or "")[:200] if row.fail_count else "",
         unread=wording.gap_text(gap, zone) if (gap := Gap.from_json(row.gap)) is not None and active else "",
+        clock=wording.clock_text(SourceClock.from_json(row.clock or {}).skew),
         actions=_actions(services, row.source_id, active=active),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
@@ -127,6 +127,18 @@ def _edit(known: Row[Any], each: Entry, now: int) -> dict[str, Any]:
         return {**edit, "published_at": each.published_at, "dated": True}
     # The first publication time is kept: an edit is not a publication, and would shift the learned hours.
     return edit
+
+
+def shift_times(connection: Connection, source_id: str, seconds: int, since: int) -> None:
+    """Add seconds to the times that a source stated for entries found since a moment, never beyond when it was seen.
+
+    A time equal to that of finding was ahead of it, and is known no better.
+    """
+    seen = case((entry.c.edits > 0, entry.c.updated_at), else_=entry.c.found_at)
+    moved = entry.c.published_at + seconds
+    where = [entry.c.source_id == source_id, entry.c.dated, entry.c.found_at >= since]
+    where += [entry.c.published_at != entry.c.found_at, entry.c.published_at != seen]
+    connection.execute(update(entry).where(*where).values(published_at=case((moved > seen, seen), else_=moved)))
 
 
 def hand_over(connection: Connection, source_id: str, new: Sequence[Entry], edited: Sequence[Entry], now: int) -> int:
