@@ -124,6 +124,8 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     }
     if report.plan is not None:
         metadata["budget_polls_a_day"] = dg.MetadataValue.float(report.plan.polls_per_day)
+        metadata["correction"] = dg.MetadataValue.float(round(report.plan.correction, 3))
+        metadata["polls_in_the_last_day"] = dg.MetadataValue.int(report.polled_in_a_day)
         metadata["planned_polls_a_day"] = dg.MetadataValue.float(round(report.plan.allocation.polls, 1))
     # Also here: where polls no longer run, the problem must be reported too.
     return dg.MaterializeResult(metadata={**metadata, **_alerts(context, services)})

@@ -10,7 +10,7 @@ reaches a constant, which is set by the budget.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,6 +52,10 @@ class Allocation:
     def constant_of(self, host: str) -> float:
         """Return the constant of a host's sources."""
         return self.by_host.get(host, self.constant)
+
+    def corrected(self, factor: float) -> Allocation:
+        """Return the allocation by which ``factor`` times as much is polled, except of hosts at their limit."""
+        return replace(self, constant=self.constant / factor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -11,11 +11,12 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.feeds import budget
+from douban_pipeline.feeds import budget, spending
 from douban_pipeline.feeds.intensity import SLOTS, Floats, Knowledge, everyone_of, profiles_of
 from douban_pipeline.feeds.scheduler import PlannedCheck
 from douban_pipeline.feeds.settings import FeedsSettings
-from douban_pipeline.feeds.store import entries, polls
+from douban_pipeline.feeds.spending import BOUNDS, Span, Spent
+from douban_pipeline.feeds.store import entries, polls, stats
 from douban_pipeline.feeds.store.sources import hosts_of_active
 from douban_pipeline.feeds.store.stats import distinct_publications
 
@@ -27,6 +28,8 @@ _DAY = 86_400
 _A_SOURCE = 24
 """Polls per day and source, if no budget is set."""
 _WEEKEND = 2 / 7
+_AWAY = 3600
+"""Seconds of back-off from which a source's share of the budget goes to the others."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,15 @@ class BudgetPlan:
     """Distribution of a day's polls; see `budget.Allocation`.
 
     Attributes:
-        allocation: The constants.
+        allocation: The constants, corrected.
         everyone: Publishing hours of all sources, see `intensity.everyone_of`.
         weekend_share: Share of all publications on a weekend.
         polls_per_day: The budget.
         sources: Number of sources it was computed for.
         at: When it was computed.
+        correction: Factor by which more is polled than planned, so that the budget is spent; see `spending`.
+        spans: Polls planned and made, by which the correction was found.
+        steady: Whether polls ran as usual before it; if they did not, those that were missed follow it.
     """
 
     allocation: budget.Allocation
@@ -48,6 +54,9 @@ class BudgetPlan:
     polls_per_day: float
     sources: int
     at: int
+    correction: float = 1.0
+    spans: Sequence[Span] = ()
+    steady: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
@@ -59,6 +68,9 @@ class BudgetPlan:
             "weekend_share": self.weekend_share,
             "polls_per_day": self.polls_per_day,
             "sources": self.sources,
+            "correction": self.correction,
+            "spans": [each.to_json() for each in self.spans],
+            "steady": self.steady,
         }
 
     @classmethod
@@ -68,12 +80,17 @@ class BudgetPlan:
         Raises:
             KeyError, TypeError, ValueError: It was stored by another release.
         """
-        everyone = np.array(stored["everyone"], dtype=float)
+        # An hour in which nobody publishes is stored as 0, whose logarithm is none.
+        everyone = np.maximum(np.array(stored["everyone"], dtype=float), 1e-9)
         if everyone.shape != (SLOTS,):
             raise ValueError("hours of another length")
         allocation = budget.Allocation(float(stored["constant"]), dict(stored["by_host"]), float(stored["polls"]))
         share, daily = float(stored["weekend_share"]), float(stored["polls_per_day"])
-        return cls(allocation, everyone, share, daily, int(stored["sources"]), int(stored["at"]))
+        correction, spans = float(stored["correction"]), [Span.from_json(each) for each in stored["spans"]]
+        if not BOUNDS[0] <= correction <= BOUNDS[1]:
+            raise ValueError("a correction beyond its bounds")
+        counts = int(stored["sources"]), int(stored["at"])
+        return cls(allocation, everyone, share, daily, *counts, correction, spans, bool(stored["steady"]))
 
 
 def offset_of(zone: tzinfo, now: int) -> int:
@@ -85,14 +102,21 @@ def offset_of(zone: tzinfo, now: int) -> int:
 def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan | None:
     """Compute the plan from all active sources, store and return it; None without a source.
 
-    Sources are read a few thousand at a time, so that memory does not grow with their number; and twice, because the
-    hours of all sources enter into each source's.
+    What was polled since the plan before corrects it. Sources are read a few thousand at a time, so that memory does
+    not grow with their number; and twice, because the hours of all sources enter into each source's.
     """
     with reading(engine) as connection:
         hosts = hosts_of_active(connection)
-        ids = list(hosts)
-        if not ids:
+        if not hosts:
             return None
+        before = read_plan(connection)
+        learned = (
+            _corrected(connection, before, offset_of(settings.zone, now), now)
+            if before is not None
+            else (1.0, [], False)
+        )
+        correction, spans, steady = learned
+        ids = _polled(connection, hosts, now)
         slots, weekend = np.zeros(SLOTS), np.zeros(2)
         for knowledge in _each(connection, ids, settings, now):
             slots += knowledge.slots.sum(axis=0)
@@ -103,7 +127,7 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
             budget.daily_density(knowledge, profiles_of(knowledge, everyone, share), now)
             for knowledge in _each(connection, ids, settings, now)
         ]
-    daily = float(settings.polls_per_day or _A_SOURCE * len(ids))
+    daily = float(settings.polls_per_day or _A_SOURCE * len(hosts))
     allocation = budget.allocate(
         np.concatenate(densities),
         [hosts[each] for each in ids],
@@ -111,9 +135,39 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
         max_gap=settings.max_gap,
         host_polls_per_day=settings.host_polls_per_day,
     )
-    made = BudgetPlan(allocation, everyone, share, daily, len(ids), now)
+    corrected = allocation.corrected(correction)
+    made = BudgetPlan(corrected, everyone, share, daily, len(hosts), now, correction, spans, steady)
     run_transaction(engine, lambda connection: polls.write_plan(connection, NAME, made.to_json(), now))
     return made
+
+
+def _polled(connection: Connection, hosts: Mapping[str, str], now: int) -> list[str]:
+    """Return the sources among which the budget is shared: without those that are in back-off for longer.
+
+    If most of them are, it is an outage, after which all are polled again.
+    """
+    away = stats.in_back_off(connection, now + _AWAY)
+    ids = [each for each in hosts if each not in away]
+    return ids if 2 * len(ids) > len(hosts) else [*hosts]
+
+
+def _corrected(
+    connection: Connection, before: BudgetPlan | None, offset: int, now: int
+) -> tuple[float, list[Span], bool]:
+    """Return the correction from what was polled since the plan before, its spans, and whether polls ran as usual."""
+    if before is None:
+        return 1.0, [], False
+    daily = before.allocation.polls
+    planned = spending.planned_between(before.everyone, daily, before.at + offset, now + offset)
+    made, failed = polls.made_between(connection, before.at, now)
+    late = stats.count_due(connection, now - spending.LATE)[0] / max(before.sources, 1)
+    span = Span(before.at, now, planned, before.correction, made)
+    steady = spending.counted(span, Spent(made, failed, late))
+    spans = [each for each in before.spans if each.end > now - spending.KEPT][-spending.MOST_KEPT :]
+    if not steady or not before.steady:
+        return before.correction, spans, steady
+    spans.append(span)
+    return spending.corrected(spans, before.correction, daily), spans, steady
 
 
 def read_plan(connection: Connection) -> BudgetPlan | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.feeds.cadence import FREQUENCY_CADENCE_MAP
 from douban_pipeline.feeds.planning import BudgetPlan, make_plan
 from douban_pipeline.feeds.scheduler import analyse, cadence_in_force
@@ -22,7 +22,7 @@ _DAY = 86_400
 
 @dataclass(slots=True)
 class ReviewReport:
-    """Result of a re-analysis: sources by cadence and its origin, and how many changed their class."""
+    """Result of a re-analysis: sources by cadence and its origin, how many changed their class, and polls of a day."""
 
     cadences: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -30,6 +30,7 @@ class ReviewReport:
     changed: int = 0
     mended: int = 0
     plan: BudgetPlan | None = None
+    polled_in_a_day: int = 0
     dropped_polls: int = 0
     dropped_answers: int = 0
 
@@ -72,6 +73,8 @@ def review(services: FeedsServices) -> ReviewReport:
     run_transaction(engine, lambda connection: polls.add_cadences(connection, now, counts))
     if services.settings.profile == "budget":
         report.plan = make_plan(engine, services.settings, now)
+        with reading(engine) as connection:
+            report.polled_in_a_day, _ = polls.made_between(connection, now - _DAY, now)
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.clock_skew import SourceClock
-from douban_pipeline.feeds.planning import offset_of, read_plan
+from douban_pipeline.feeds.planning import BudgetPlan, offset_of, read_plan
 from douban_pipeline.feeds.reports import pictures
 from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
 from douban_pipeline.feeds.services import FeedsServices
@@ -64,7 +65,7 @@ class FeedsView:
     worst: Sequence[Mapping[str, Any]]
     plots: Mapping[str, str]
     newcomers: int
-    budget: str
+    budget: Mapping[str, str]
     causes: Sequence[str]
 
 
@@ -80,6 +81,7 @@ def look(services: FeedsServices) -> FeedsView:
         history = polls.cadences_since(connection, now - pictures.CADENCE_DAYS * _DAY)
         waiting = connection.execute(select(func.count()).where(newcomer.c.taken_at.is_(None))).scalar_one()
         plan = read_plan(connection) if services.settings.profile == "budget" else None
+        budget = _budget(connection, plan, now) if plan is not None else {}
         lasting = [cause.sentence for cause in causes(services, connection)]
     drawn = {
         "抓取": pictures.polls_by_hour(found, now, zone),
@@ -87,11 +89,22 @@ def look(services: FeedsServices) -> FeedsView:
         "节奏": pictures.cadences(history, now, zone),
     }
     shown = {name: svg for name, svg in drawn.items() if svg}
-    budget = ""
-    if plan is not None:
-        budget = f"预算每天 {plan.polls_per_day:,.0f} 次，按计划约 {plan.allocation.polls:,.0f} 次"
     left_out = max(figures["total"] - len(lines), 0)
     return FeedsView(now, figures, lines, left_out, worst_sources(rows), shown, waiting, budget, lasting)
+
+
+def _budget(connection: Connection, plan: BudgetPlan, now: int) -> dict[str, str]:
+    """Return polls of a day: the budget, what is planned, what was really made, and how the plan is corrected."""
+    first = polls.first_since(connection, now - _DAY)
+    hours = min(math.ceil((now - first) / _HOUR), 24) if first is not None else 0
+    made, _ = polls.made_between(connection, now - _DAY, now + 1)
+    return {
+        "budget": f"{plan.polls_per_day:,.0f}",
+        "planned": f"{plan.allocation.polls:,.0f}",
+        "made": f"{made:,}",
+        "hours": f"过去 {hours} 小时" if hours else "还没有抓取",
+        "correction": f"{plan.correction:.2f}",
+    }
 
 
 def _rows(connection: Connection) -> list[Row[Any]]:
@@ -187,6 +200,10 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         Card("失败", f"{figures['failing']:,}", f"{figures['in_backoff']:,} 个退避中", failing),
         Card("命中率", f"{100 * figures['hit_rate']:.1f}%", f"{figures['hits']:,} / {figures['checks']:,} 次抓取"),
     ]
+    if view.budget:
+        made, hours = view.budget["made"], view.budget["hours"]
+        note = f"计划一天 {view.budget['planned']} 次，预算 {view.budget['budget']} 次"
+        cards.append(Card("实际抓取", made, f"{hours}；{note}"))
     if view.newcomers:
         cards.append(Card("待入库影片", f"{view.newcomers:,}", "资源站的新片和更新"))
     chapters = [{"key": "causes", "title": "需要处理"}] if view.causes else []
@@ -197,7 +214,9 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         chapters.append({"key": "plots", "title": "图"})
     made = wording.moment_text(view.now, services.settings.zone)
     profile = {"plan": "按节奏", "budget": "按预算"}[services.settings.profile]
-    about = " · ".join(filter(None, (f"{made} 生成", f"调度方式：{profile}", view.budget)))
+    # Finds make later polls rarer than planned: by so much more is polled, according to the polls really made.
+    about_budget = f"按实际抓取校正 {view.budget['correction']} 倍" if view.budget else ""
+    about = " · ".join(filter(None, (f"{made} 生成", f"调度方式：{profile}", about_budget)))
     return render(
         __package__,
         "feeds.html.j2",

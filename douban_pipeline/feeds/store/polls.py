@@ -53,6 +53,20 @@ def by_hour(connection: Connection, since: int) -> list[dict[str, int]]:
     return [{name: int(value) for name, value in row._mapping.items()} for row in connection.execute(query)]
 
 
+def made_between(connection: Connection, start: int, end: int) -> tuple[int, int]:
+    """Return the number of polls made from ``start`` to before ``end``, and how many of them failed."""
+    failed = func.sum(case((poll.c.outcome == PollOutcome.FAILED.value, 1), else_=0))
+    made = poll.c.outcome != PollOutcome.DEFERRED.value
+    query = select(func.count(), func.coalesce(failed, 0)).where(poll.c.at >= start, poll.c.at < end, made)
+    row = connection.execute(query).one()
+    return int(row[0]), int(row[1])
+
+
+def first_since(connection: Connection, since: int) -> int | None:
+    """Return the time of the first poll since a moment; None if there is none."""
+    return connection.execute(select(func.min(poll.c.at)).where(poll.c.at >= since)).scalar()
+
+
 def delays_since(connection: Connection, since: int, most: int = 100_000) -> list[int]:
     """Return the delays of found entries in seconds after publication, from the newest polls since a moment."""
     query = select(poll.c.delay).where(poll.c.at >= since, poll.c.delay.is_not(None))

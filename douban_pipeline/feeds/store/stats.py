@@ -165,6 +165,11 @@ def count_due(connection: Connection, now: int) -> tuple[int, int | None]:
     return int(row[0]), row[1]
 
 
+def in_back_off(connection: Connection, after: int) -> set[str]:
+    """Return the sources that are in back-off until after a moment."""
+    return set(connection.execute(select(stats.c.source_id).where(stats.c.backoff_until > after)).scalars())
+
+
 def next_due(connection: Connection) -> int | None:
     """Return when the next source becomes due; None if there is none."""
     query = select(func.min(stats.c.next_due_at)).where(stats.c.next_due_at < NEVER_DUE)

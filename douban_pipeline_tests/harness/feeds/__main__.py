@@ -1,4 +1,7 @@
-"""Compares polling policies at equal polls, over recorded or generated push times."""
+"""Measures what an operator gets of the shipped profiles, and of the policies of others, over push times.
+
+Each stands beside a fixed timer that makes as many polls.
+"""
 
 from __future__ import annotations
 
@@ -19,39 +22,44 @@ from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
 from douban_pipeline_tests.harness.feeds.policies import POLICIES
 from douban_pipeline_tests.harness.feeds.push_times import PushTimesError, read_push_times
 from douban_pipeline_tests.harness.feeds.replay import Measured, Trial, at_budget
+from douban_pipeline_tests.harness.feeds.shipped import SETTLING, measure_shipped
 
-BUDGETS = (24.0, 12.0, 6.0)
+BUDGETS = (24.0, 12.0)
+SHIPPED = ("budget", "plan")
+FEEDS = 200
+"""Feeds of a replay unless others are wanted: what is shipped makes every poll in its tables, 20 ms each."""
 RECORDED = Path(__file__).resolve().parents[4] / "shared" / "feeds" / "push_times_dev.csv.gz"
 _SEED = 20210617
 
 
-def measure(name: str, trial: Trial, budgets: Sequence[float]) -> list[Measured]:
-    """Return one policy at each budget."""
+def measure(wanted: tuple[str, float], trial: Trial, settling: int) -> Measured:
+    """Return one policy at one budget, beside a fixed timer that makes as many polls.
+
+    What is shipped makes the polls that it makes; the policies of others are scaled to make as many as are wanted.
+    """
+    name, budget = wanted
+    found = measure_shipped(name, trial, budget, settling) if name in SHIPPED else _at(name, trial, budget)
+    return found.beside(found if name == "fixed" else _at("fixed", trial, found.polls_per_day))
+
+
+def _at(name: str, trial: Trial, budget: float) -> Measured:
     kind, scale = POLICIES[name]
-    found = []
-    for budget in budgets:
-        measured, used = at_budget(
-            name, trial, lambda scale: kind(trial.history, trial.start, scale, _SEED), budget, scale * 24 / budget
-        )
-        scale = used * budget / 24
-        found.append(measured)
+    made = partial(kind, trial.history, trial.start, seed=_SEED)
+    found, _ = at_budget(name, trial, made, budget, scale * 24 / budget)
     return found
 
 
 def table_of(results: Sequence[Measured]) -> Table:
-    """Return the results with their ratio to the fixed timer's."""
-    table = Table("polls", "policy", "mean", "p50", "p95", "p99", "hit rate", "polls/day", "mean ÷", "p95 ÷")
+    """Return the results with their ratio to those of a fixed timer at the same polls."""
+    table = Table("set", "policy", "polls/day", "mean", "p50", "p95", "p99", "hit rate", "timer", "mean ÷", "p95 ÷")
     for budget in sorted({item.budget for item in results}, reverse=True):
-        some = [item for item in results if item.budget == budget]
-        fixed = next((item for item in some if item.policy == "fixed"), None)
-        for item in some:
+        for item in [item for item in results if item.budget == budget]:
             minutes = (item.mean_minutes, item.p50_minutes, item.p95_minutes, item.p99_minutes)
-            ratios = ("", "")
-            if fixed:
-                pairs = (item.mean_minutes, fixed.mean_minutes), (item.p95_minutes, fixed.p95_minutes)
-                ratios = tuple(f"{mine / theirs:.3f}" for mine, theirs in pairs)  # type: ignore[assignment]
-            shown = (*(f"{each:.1f}" for each in minutes), f"{item.hit_rate:.3f}", f"{item.polls_per_day:.2f}")
-            table.add_row(f"{budget:g}", item.policy, *shown, *ratios)
+            shown = [f"{item.polls_per_day:.2f}", *(f"{each:.1f}" for each in minutes), f"{item.hit_rate:.3f}"]
+            pairs = (item.mean_minutes, item.timer_mean_minutes), (item.p95_minutes, item.timer_p95_minutes)
+            ratios = [f"{mine / theirs:.3f}" for mine, theirs in pairs]
+            set_to = f"{budget:g}" if budget else "—"
+            table.add_row(set_to, item.policy, *shown, f"{item.timer_mean_minutes:.1f}", *ratios)
         table.add_section()
     return table
 
@@ -63,8 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path(".douban_pipeline/bench-feeds"), help="folder of results.json")
     parser.add_argument("--days", type=int, default=4, help="days at the end that are the test")
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS, help="polls a feed and day")
-    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
-    parser.add_argument("--feeds", type=int, help="take only so many feeds, drawn with a fixed seed")
+    parser.add_argument("--settling", type=int, default=SETTLING, help="days before, in which what is shipped settles")
+    names = [*SHIPPED, *POLICIES]
+    parser.add_argument("--policies", nargs="+", choices=names, default=names)
+    parser.add_argument("--feeds", type=int, default=FEEDS, help="feeds, drawn with a fixed seed; 0: all of them")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args(arguments)
     console = Console(width=110)
@@ -80,9 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         feeds = [feeds[number] for number in sorted(chosen)]
     trial = Trial.of(feeds, given.days)
     console.print(f"{data or 'generated push times'}: {len(feeds)} feeds, {trial.pushes} pushes in {given.days} days")
-    work = partial(measure, trial=trial, budgets=given.budgets)
+    # The profile plan has no budget to set: it makes the polls that its cadences ask for.
+    wanted = [(name, budget) for name in given.policies if name != "plan" for budget in given.budgets]
+    wanted += [("plan", 0.0)] if "plan" in given.policies else []
+    work = partial(measure, trial=trial, settling=given.settling)
     with ProcessPoolExecutor(given.processes) as pool:
-        results = [item for found in pool.map(work, given.policies) for item in found]
+        results = list(pool.map(work, wanted))
     console.print(table_of(results))
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "results.json"

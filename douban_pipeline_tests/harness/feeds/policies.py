@@ -1,7 +1,8 @@
 """Polling policies over replayed push times: what is asked when, given what earlier polls have seen.
 
 Each keeps the moment of every feed's next look; a policy's intervals are multiplied by its ``scale``, by which all are
-brought to the same number of polls. Those of others are written from their documentation and source.
+brought to the same number of polls. They are written from the documentation and source of others; what this project
+ships is not among them, and runs itself: see `shipped`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import timedelta, timezone
 
 import numpy as np
 
-from douban_pipeline.feeds import budget, cadence
+from douban_pipeline.feeds import cadence
 from douban_pipeline.feeds.intensity import (
     DAY,
     HOUR,
@@ -22,8 +23,6 @@ from douban_pipeline.feeds.intensity import (
     Integers,
     Knowledge,
     everyone_of,
-    intensity,
-    profiles_of,
     smoothed,
 )
 from douban_pipeline_tests.harness.feeds.push_times import OFFSET
@@ -119,14 +118,11 @@ class CommaFeed(IntervalPolicy):
 class PlanLiterally(Policy):
     """The plan as written: every row counts, and the next look is the predicted hour or two base intervals."""
 
-    distinct = False
-
     def begin(self, start: float) -> None:
         """Classify every feed."""
         count = len(self.known)
         self.base, self.last = np.zeros(count), np.zeros(count)
         self.average, self.deviation = np.full(count, np.nan), np.ones(count)
-        self.daily = np.zeros(count, dtype=bool)
         self.checks = np.full(count, 100)
         for feed in range(count):
             self.analyse(feed, start)
@@ -135,18 +131,12 @@ class PlanLiterally(Policy):
     def analyse(self, feed: int, now: float) -> None:
         """Classify a feed as re-analysis does."""
         times = self.known[feed]
-        if self.distinct:
-            times = sorted(set(times))[-30:]
         entries = [{"published_at": time} for time in reversed(times[-30:])]
-        kind, step = cadence.classify_update_frequency(entries, now=now, tz=ZONE)
+        _, step = cadence.classify_update_frequency(entries, now=now, tz=ZONE)
         average, deviation = cadence.calculate_publish_time_stats(entries, now=now, tz=ZONE)
         self.average[feed] = np.nan if average is None else average
         self.deviation[feed] = deviation or 1.0
         self.last[feed] = times[-1] if times else 0
-        if self.distinct and len(times) > 1:
-            gap = (times[-1] - times[0]) / (len(times) - 1)
-            step = cadence.silent_cadence(step, int(times[-1]), gap, now)
-        self.daily[feed] = kind in ("daily", "daily_fixed")
         self.base[feed] = cadence.RSS_CADENCE_INTERVALS[step]
 
     def found(self, feed: int, times: Floats) -> None:
@@ -168,24 +158,6 @@ class PlanLiterally(Policy):
         wait = (average + self.deviation[feeds] - hour) % 24 * HOUR
         fixed = base * self.random.uniform(0.85, 1.15, len(feeds))
         return np.clip(np.where(np.isnan(average), fixed, wait), 60, np.minimum(2 * base, DAY))
-
-
-class PlanProfile(PlanLiterally):
-    """Our profile ``plan``: the same rules over distinct publications, with the accrual schedule."""
-
-    distinct = True
-
-    def waits(self, feeds: Integers, now: float) -> Floats:
-        """Return seconds to the next look before scaling."""
-        base, average, deviation = self.base[feeds], self.average[feeds], self.deviation[feeds]
-        usual = [cadence.usual_hours(*pair) for pair in zip(average, deviation, strict=True)]
-        hour = np.full(len(feeds), (now + OFFSET) % DAY / HOUR)
-        age = np.where(self.last[feeds] > 0, now - self.last[feeds], np.inf)
-        centre = np.nan_to_num(average, nan=12.0)
-        wait = cadence.accrual_waits(hour, base, centre, deviation, age, self.daily[feeds])
-        low = 0.85
-        high = np.array([cadence.jitter_range(each)[1] for each in base])
-        return np.where(usual, wait, base * self.random.uniform(low, high))
 
 
 class DensityPolicy(Policy):
@@ -226,26 +198,7 @@ class DensityPolicy(Policy):
         self.run[feeds] = 0
 
 
-class BudgetProfile(DensityPolicy):
-    """Our profile ``budget``."""
-
-    def renew(self, now: float) -> None:
-        """Smooth the hours of all feeds anew."""
-        weekend = self.knowledge.weekend.sum(axis=0)
-        share = weekend[1] / max(weekend.sum(), 1.0)
-        self.profiles = profiles_of(self.knowledge, everyone_of(self.knowledge.slots), min(max(share, 0.02), 0.98))
-
-    def sample(self, now: float) -> Floats:
-        """Return the density of the intensity."""
-        times = np.full(len(self.rows), now)
-        return budget.density(intensity(self.knowledge, self.profiles, self.rows, times))
-
-    def found(self, feed: int, times: Floats) -> None:
-        """Learn of new publications."""
-        self.knowledge.add(feed, times)
-
-
-class SquareRootPoisson(BudgetProfile):
+class SquareRootPoisson(DensityPolicy):
     """The literature's: the square root of a slow rate times an hour profile shrunk to that of all feeds."""
 
     def renew(self, now: float) -> None:
@@ -263,14 +216,16 @@ class SquareRootPoisson(BudgetProfile):
         _, slow = self.knowledge.rates(self.rows, np.full(len(self.rows), now))
         return np.sqrt(slow / DAY * self.hours[:, int((now + OFFSET) % DAY // SLOT)])
 
+    def found(self, feed: int, times: Floats) -> None:
+        """Learn of new publications."""
+        self.knowledge.add(feed, times)
+
 
 POLICIES: dict[str, tuple[type[Policy], float]] = {
     "fixed": (FixedTimer, 1.0),
     "miniflux": (Miniflux, 0.1),
     "commafeed": (CommaFeed, 0.8),
     "plan_literal": (PlanLiterally, 0.7),
-    "plan": (PlanProfile, 0.6),
-    "budget": (BudgetProfile, 20.0),
     "ceiling": (SquareRootPoisson, 8.0),
 }
-"""Every policy, by its name in results, with the scale that comes near 24 polls a feed and day."""
+"""Every policy of others, by its name in results, with the scale that comes near 24 polls a feed and day."""

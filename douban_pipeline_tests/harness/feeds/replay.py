@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -47,7 +47,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a policy came to; delays in minutes, polls a feed and day."""
+    """What a policy came to; delays in minutes, polls a feed and day.
+
+    ``timer_mean_minutes`` and ``timer_p95_minutes`` are those of a fixed timer that made as many polls.
+    """
 
     policy: str
     budget: float
@@ -59,6 +62,12 @@ class Measured:
     hit_rate: float
     feeds: int
     pushes: int
+    timer_mean_minutes: float = 0.0
+    timer_p95_minutes: float = 0.0
+
+    def beside(self, timer: Measured) -> Measured:
+        """Return it beside a fixed timer."""
+        return replace(self, timer_mean_minutes=timer.mean_minutes, timer_p95_minutes=timer.p95_minutes)
 
     def to_json(self) -> dict[str, object]:
         """Return it as results keep it."""
