@@ -21,6 +21,7 @@ from douban_pipeline.feeds.cadence import (
     DAY,
     DEFAULT_ZONE,
     FREQUENCY_CADENCE_MAP,
+    HOUR,
     LEAST_PUBLICATIONS,
     RSS_CADENCE_INTERVALS,
     calculate_backoff,
@@ -85,10 +86,13 @@ def get_recent_entries(
 
     Args:
         conn: The connection.
-        source_id: The source; ids are unique over all types.
-        source_type: ``rss`` or ``custom``.
+        source_id: The source.
+        source_type: ``rss`` or ``custom``; a source of the other type has none.
         limit: Maximum number.
     """
+    known = store.type_of(conn, source_id)
+    if known is not None and known != source_type:
+        return []
     return store.distinct_publications(conn, source_id, limit)
 
 
@@ -109,7 +113,7 @@ def update_source_stats(
     """Record one attempt to fetch a source, choose its next poll, and return its updated statistics.
 
     The check is counted in one statement, so that two concurrent ones both count. The source is re-analysed at every
-    tenth check, and at its first three that find something.
+    tenth check, at its first three that find something, and when its statistics are damaged.
 
     Args:
         conn: The connection.
@@ -130,7 +134,11 @@ def update_source_stats(
     stats = store.lock_stats(conn, source_id)
     assert stats is not None
     values: dict[str, Any] = {}
-    if stats["check_count"] % _ANALYSED_EVERY == 0 or (hit and stats["check_count"] <= _FIRST_CHECKS):
+    damaged = _damaged(stats)
+    if damaged:
+        logger.warning("the statistics of source %s are damaged (%s): made anew", source_id, damaged)
+        values |= {"hit_count": min(max(stats["hit_count"], 0), stats["check_count"])}
+    if damaged or stats["check_count"] % _ANALYSED_EVERY == 0 or (hit and stats["check_count"] <= _FIRST_CHECKS):
         values |= analyse(conn, source_id, stats["source_type"], moment, tz)
     elif hit:
         values["last_article_at"] = max(
@@ -161,6 +169,20 @@ def analyse(conn: Connection, source_id: str, source_type: str, now: int, tz: tz
         "mean_gap": (times[0] - times[-1]) / (len(times) - 1) if len(times) > 1 else None,
         "last_article_at": min(times[0], now) if times else 0,
     }
+
+
+def _damaged(stats: dict[str, Any]) -> str:
+    """Return the first column whose value no analysis writes; empty if there is none."""
+    average, deviation, gap = stats["avg_publish_hour"], stats["std_publish_hour"], stats["mean_gap"]
+    sound = {
+        "cadence": stats["cadence"] in RSS_CADENCE_INTERVALS,
+        "frequency_type": stats["frequency_type"] in FREQUENCY_CADENCE_MAP,
+        "avg_publish_hour": average is None or 0 <= average < DAY / HOUR,
+        "std_publish_hour": (deviation is None) is (average is None) and (deviation is None or deviation > 0),
+        "mean_gap": gap is None or 0 <= gap < float("inf"),
+        "hit_count": 0 <= stats["hit_count"] <= stats["check_count"],
+    }
+    return next((name for name, well in sound.items() if not well), "")
 
 
 def cadence_in_force(conn: Connection, stats: dict[str, Any], now: float) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """The sensor that launches polls. It makes two indexed queries; its skip reasons state why nothing runs."""
 
 import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.ui.language import described
@@ -36,14 +37,23 @@ def due_feeds_sensor(
 
     After two failed runs within ten minutes it pauses for ten minutes.
     """
+    now = services.now()
     try:
         services.ready()
+        with reading(services.engine) as connection:
+            due, since = stats.count_due(connection, now)
+            coming = stats.next_due(connection) if not due else None
     except DatabaseError as error:
         return dg.SkipReason(str(error))
-    now = services.now()
-    with reading(services.engine) as connection:
-        due, since = stats.count_due(connection, now)
-        coming = stats.next_due(connection) if not due else None
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error)
+        context.log.error(f"the feeds' database cannot be read: {reason}")
+        return dg.SkipReason(
+            described(
+                f"来源系统的数据库无法读取，没有启动抓取；恢复后自动继续：{reason}",
+                f"the feeds' database cannot be read, so nothing is polled until it answers again: {reason}",
+            )
+        )
     location = code_location_of_sensor(context)
     runs = JobRuns(context.instance, location, poll_job.name, frozenset({feed_polls.key, feed_entries.key}))
     if runs.under_way():

@@ -15,11 +15,13 @@ from douban_pipeline.demo.feed_server import Channel
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.resources import POOL_LIMITS
+from douban_pipeline.feeds.schedules import schedules_for
 from douban_pipeline.feeds.sensors import due_feeds_sensor, idle_reason
+from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.store.tables import entry, poll, source, stats
 from douban_pipeline.feeds.types import Gap, GapReason, SourceState
-from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
+from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, Stage, given_settings, hourly, stage
 
 
 @pytest.fixture
@@ -124,6 +126,43 @@ def test_the_sensor_says_why_it_does_not_launch_and_how_many_are_due(at: Stage, 
     assert "下一个在 2026-" in tick().skip_message
     assert idle_reason(20, 0) is None
     assert idle_reason(0, 999) == "没有到期的来源"
+
+
+@pytest.mark.parametrize("url", ["mysql+pymysql://root@127.0.0.1:1/x", "postgresql+psycopg://x@127.0.0.1:1/x"])
+def test_the_sensor_says_that_its_database_is_away_and_launches_nothing(
+    tmp_path: Path, instance: dg.DagsterInstance, url: str
+) -> None:
+    services = open_services(given_settings(tmp_path, database_url=url), HandClock())
+    context = dg.build_sensor_context(instance=instance, resources={"services": services})
+    skipped = due_feeds_sensor(context)
+    assert isinstance(skipped, dg.SkipReason)
+    assert skipped.skip_message is not None
+    assert "数据库无法读取，没有启动抓取；恢复后自动继续" in skipped.skip_message
+    assert "127.0.0.1" in skipped.skip_message
+    services.close()
+
+
+def test_the_sensor_says_that_its_tables_are_missing(
+    instance: dg.DagsterInstance, tmp_path: Path, mariadb_url: str
+) -> None:
+    services = open_services(given_settings(tmp_path, database_url=mariadb_url), HandClock())
+    context = dg.build_sensor_context(instance=instance, resources={"services": services})
+    skipped = due_feeds_sensor(context)
+    assert isinstance(skipped, dg.SkipReason)
+    assert "setup --system feeds" in str(skipped.skip_message)
+    services.close()
+
+
+def test_the_hourly_review_analyses_every_source(at: Stage, instance: dg.DagsterInstance) -> None:
+    [news], [site] = at.follow("news"), at.follow("site", kind="maccms")
+    at.poll()
+    with at.services.engine.begin() as connection:
+        connection.execute(update(stats).values(cadence="P6", known_count=0))
+    reviewed = run(at, instance, "review_feeds")
+    assert (metadata(reviewed, "feed_cadence")["sources"], metadata(reviewed, "feed_cadence")["changed"]) == (2, 2)
+    assert [at.stats(each)["known_count"] for each in (news, site)] == [12, 3]
+    [schedule] = [each for each in schedules_for("Asia/Shanghai") if each.job_name == "review_feeds"]
+    assert schedule.cron_schedule == "7 * * * *"
 
 
 def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -> None:

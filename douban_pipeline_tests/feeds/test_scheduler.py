@@ -137,6 +137,59 @@ def test_rows_of_one_second_are_one_publication(engine: Engine) -> None:
         assert scheduler.get_recent_entries(connection, "one", limit=1)[0]["published_at"] == START - DAY
 
 
+def test_the_newest_thirty_are_recent_and_of_the_source_s_own_type(engine: Engine) -> None:
+    with engine.begin() as connection:
+        publish(connection, "one", [START - number * HOUR for number in range(40)])
+        found = scheduler.get_recent_entries(connection, "one")
+        assert [row["published_at"] for row in found] == [START - number * HOUR for number in range(30)]
+        connection.execute(insert(stats), {"source_id": "one", "source_type": "custom"})
+        assert len(scheduler.get_recent_entries(connection, "one", "custom")) == 30
+        assert scheduler.get_recent_entries(connection, "one") == []
+
+
+def test_a_row_has_the_plan_s_defaults(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO source_stats (source_id) VALUES ('bare')")
+        [row] = connection.execute(select(stats)).mappings()
+    assert (row["source_type"], row["frequency_type"], row["cadence"]) == ("rss", "daily", "P2")
+    zero = ("next_due_at", "last_check_at", "last_article_at", "fail_count", "backoff_until", "check_count")
+    assert {row[name] for name in (*zero, "hit_count")} == {0}
+    none = ("avg_publish_hour", "std_publish_hour", "last_error", "created_at", "updated_at")
+    assert {row[name] for name in none} == {None}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"cadence": "P9"},
+        {"cadence": None},
+        {"frequency_type": "often"},
+        {"avg_publish_hour": -3.0, "std_publish_hour": 1.0},
+        {"avg_publish_hour": 99.0, "std_publish_hour": 1.0},
+        {"std_publish_hour": -1.0},
+        {"mean_gap": -5.0},
+        {"hit_count": 50},
+    ],
+)
+def test_damaged_statistics_are_made_anew(engine: Engine, damage: dict[str, Any]) -> None:
+    row = {"check_count": 14, "hit_count": 4, "known_count": 77, "last_article_at": START, "last_check_at": START}
+    given(engine, {"source_id": "one", "next_due_at": 0, **row, **damage}, {"source_id": "well", **row})
+    with engine.begin() as connection:
+        for each in ("one", "well"):
+            publish(connection, each, [START - 40 * DAY * number for number in range(1, 5)])
+        store.correct_clock(connection, START, 300)
+        found = scheduler.update_source_stats(connection, "one", now=START)
+        stored = scheduler.get_source_stats(connection, "one")
+        well = scheduler.update_source_stats(connection, "well", now=START)
+    assert (found["cadence"], found["frequency_type"], found["known_count"]) == ("P6", "low", 4)
+    assert (found["mean_gap"], found["last_article_at"]) == (40 * DAY, START - 40 * DAY)
+    assert 0 <= found["hit_count"] <= found["check_count"]
+    assert stored is not None
+    assert all(stored[name] == found[name] for name in ("cadence", "known_count", "hit_count", "avg_publish_hour"))
+    # Sound ones wait for their tenth check.
+    assert (well["known_count"], well["cadence"]) == (77, "P2")
+
+
 def test_a_401_is_tried_again_but_never_at_once(sqlite: Engine) -> None:
     with sqlite.begin() as connection:
         found = scheduler.update_source_stats(connection, "one", error_message="HTTP 401", now=START)
@@ -197,6 +250,14 @@ def test_a_row_without_times_or_counters_is_due_at_once(sqlite: Engine) -> None:
         store.count_check(connection, "a", "rss", hit=False, failed=True, now=START)
         [row] = connection.execute(select(stats).where(stats.c.source_id == "a"))
     assert (row.fail_count, row.check_count, row.hit_count) == (1, 1, 0)
+
+
+def test_counters_below_none_begin_at_none(sqlite: Engine) -> None:
+    given(sqlite, {"source_id": "a", "check_count": -9, "hit_count": -4, "fail_count": 2})
+    with sqlite.begin() as connection:
+        assert store.correct_clock(connection, START, 300) == 1
+        [row] = connection.execute(select(stats))
+    assert (row.check_count, row.hit_count, row.fail_count) == (0, 0, 2)
 
 
 def test_an_accrual_schedule_looks_more_often_in_usual_hours() -> None:

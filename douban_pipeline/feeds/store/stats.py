@@ -51,6 +51,7 @@ _PUBLICATIONS = (
     .limit(bindparam("most"))
 )
 _NEWEST = select(func.max(entry.c.published_at)).where(entry.c.source_id == bindparam("of"))
+_TYPE = select(stats.c.source_type).where(_one)
 _MANUAL = select(source.c.manual_cadence).where(source.c.source_id == bindparam("of"))
 
 
@@ -64,6 +65,11 @@ def lock_stats(connection: Connection, source_id: str) -> dict[str, Any] | None:
     """Return the same as `read_stats`, and lock the row until the transaction ends."""
     row = connection.execute(_LOCKED, {"of": source_id}).first()
     return None if row is None else dict(row._mapping)
+
+
+def type_of(connection: Connection, source_id: str) -> str | None:
+    """Return the type of a source; None if it has no statistics."""
+    return connection.execute(_TYPE, {"of": source_id}).scalar()
 
 
 def distinct_publications(connection: Connection, source_id: str, limit: int) -> list[dict[str, Any]]:
@@ -230,6 +236,7 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
     counters = (stats.c.fail_count, stats.c.check_count, stats.c.hit_count)
     ahead = or_(
         *(column.is_(None) for column in (*wanted, *counters)),
+        *(column < 0 for column in counters),
         and_(stats.c.next_due_at > latest + 6 * DAY, stats.c.next_due_at < NEVER_DUE),
         stats.c.backoff_until > latest,
         stats.c.lease_until > now + max(lease_seconds, 3600),
@@ -245,7 +252,7 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
             lease_until=0,
             last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),
             last_article_at=func.coalesce(stats.c.last_article_at, 0),
-            **{column.name: func.coalesce(column, 0) for column in counters},
+            **{column.name: case((column > 0, column), else_=0) for column in counters},
         )
     )
     return changed.rowcount

@@ -31,7 +31,7 @@ def results(measure: str, figures: Sequence[Figure]) -> Results:
 
 
 def test_delays_are_beside_those_of_a_timer_and_can_be_compared(world: World) -> None:
-    figures = [*as_met.delays(world, feeds=12, days=1)]
+    figures = [*as_met.delays(world, feeds=4, days=1)]
     assert [figure.name for figure in figures if figure.target] == [
         "profile plan: mean delay against a timer's",
         "profile budget: mean delay against a timer's",
