@@ -361,8 +361,12 @@ class Poller:
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
-        known = {"etag": source.etag, "last_modified": source.last_modified, "body_hash": source.body_hash}
-        known["gap"] = source.gap.to_json() if source.gap is not None else None
+        known: dict[str, Any] = {
+            "etag": source.etag,
+            "last_modified": source.last_modified,
+            "body_hash": source.body_hash,
+            "gap": source.gap.to_json() if source.gap is not None else None,
+        }
         if any(known.get(name) != value for name, value in learned.items()):
             sources.update_source(connection, source.source_id, learned, now)
 

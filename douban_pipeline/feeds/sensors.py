@@ -46,12 +46,12 @@ def due_feeds_sensor(
     except DatabaseError as error:
         return dg.SkipReason(str(error))
     except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error)
-        context.log.error(f"the feeds' database cannot be read: {reason}")
+        problem = str(getattr(error, "orig", None) or error)
+        context.log.error(f"the feeds' database cannot be read: {problem}")
         return dg.SkipReason(
             described(
-                f"来源系统的数据库无法读取，没有启动抓取；恢复后自动继续：{reason}",
-                f"the feeds' database cannot be read, so nothing is polled until it answers again: {reason}",
+                f"来源系统的数据库无法读取，没有启动抓取；恢复后自动继续：{problem}",
+                f"the feeds' database cannot be read, so nothing is polled until it answers again: {problem}",
             )
         )
     location = code_location_of_sensor(context)

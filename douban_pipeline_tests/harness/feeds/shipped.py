@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy import func, select
@@ -97,7 +98,7 @@ def measure_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: i
         budget: Polls a source and day that are set, in profile budget.
         settling: Days before the test in which it runs already.
     """
-    settings = {"profile": profile, "polls_per_day": round(budget * len(trial.history))}
+    settings: dict[str, Any] = {"profile": profile, "polls_per_day": round(budget * len(trial.history))}
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         # One worker and no limits: what is measured is when polls are made, not how fast.
