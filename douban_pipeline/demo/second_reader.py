@@ -1,13 +1,19 @@
-"""Simulates the model's statement of an introduction's basis: each sentence's nearest synopsis passage; pure."""
+"""Simulates the model that states an introduction's basis: each sentence's nearest passages of the synopsis; pure."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
+
+_LETTERS = re.compile(r"[^\W_]")
+_MOST_QUOTES, _LEAST_NEW = 4, 2
+"""Most passages quoted for a sentence, and least number of its characters and pairs that each must add."""
+_LEAST_SHARED = 0.2
+"""Least share of a sentence's characters and pairs that the synopsis has if the sentence is about the plot."""
 
 Read = Callable[[str, str], Mapping[str, Any]]
 """Maps a sentence and the synopsis to ``basis``, ``quotes`` and ``problem``."""
@@ -38,13 +44,19 @@ def of_another_text() -> str:
 
 
 def nearest(sentence: str, synopsis: str) -> dict[str, Any]:
-    """Return the basis of a sentence: the passage of the synopsis that shares most of its character pairs, if any."""
-    pairs = _pairs(sentence)
-    passages: Sequence[str] = [match[0].strip() for match in _SENTENCE.finditer(synopsis)]
-    best = max(passages, key=lambda passage: len(pairs & _pairs(passage)), default="")
-    if pairs & _pairs(best):
-        return {"basis": "synopsis", "quotes": [best], "problem": ""}
-    return {"basis": "general", "quotes": [], "problem": ""}
+    """Return the basis of a sentence: the passages of the synopsis that share most of its characters, if many do."""
+    wanted = _pairs(sentence) | set(_LETTERS.findall(sentence))
+    passages = {passage: _pairs(passage) | set(passage) for passage in map(str.strip, _SENTENCE.findall(synopsis))}
+    everything, quotes, left = len(wanted), list[str](), wanted
+    while len(quotes) < _MOST_QUOTES and passages:
+        best = max(passages, key=lambda passage: len(left & passages[passage]))
+        if len(left & passages[best]) < _LEAST_NEW:
+            break
+        quotes.append(best)
+        left = left - passages[best]
+    if everything - len(left) < _LEAST_SHARED * everything:
+        return {"basis": "facts" if "《" in sentence else "general", "quotes": [], "problem": ""}
+    return {"basis": "synopsis", "quotes": quotes, "problem": ""}
 
 
 def _pairs(text: str) -> set[str]:

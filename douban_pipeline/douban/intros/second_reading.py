@@ -1,23 +1,31 @@
 """The second reading: the model quotes the source of each sentence of an intro, and the quotes are checked by code.
 
-The fact guard compares words, but words alone do not show who did what to whom. So a text that passed the guard is sent
-to the model once more, with the source and without the conversation that produced it. The model's judgement is not
-trusted: a sentence is accepted only if the quoted passage is literally in the source. Pure functions.
+The fact guard compares words with the whole source, but words alone do not show who did what to whom. So a text that
+passed the guard is sent to the model once more, with the source and without the conversation that produced it. The
+model's judgement is not trusted: a sentence is accepted only if the quoted passages are literally in the source and do
+not contradict it by their people, roles, numbers, denials and words. Pure functions.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from douban_pipeline.cms.values import one_line
-from douban_pipeline.douban.intros.factguard import Violation, plain, sentences_of, shown, tells_plot
+from douban_pipeline.douban.intros.factguard import (
+    Story,
+    Violation,
+    letters_of,
+    passage_problem,
+    sentences_of,
+    shown,
+    tells_story,
+)
 from douban_pipeline.douban.intros.facts import FactSheet
 
-READING_VERSION = "reading-2"
+READING_VERSION = "reading-3"
 """Version of the messages; changes with every change of the texts below."""
 
 SCHEMA_NAME = "intro_reading"
@@ -47,14 +55,13 @@ SCHEMA: dict[str, Any] = {
 SHORTEST_QUOTE = 4
 """Least number of characters of a quote: shorter ones are found anywhere."""
 
-_SIGNS = re.compile(r"[\W_]+")
-
 SYSTEM = """你是严格的事实核对员。用户消息是一个 JSON 对象：synopsis 是原简介，facts 是作品资料，\
 sentences 是待核对的简介，按句编号。逐句判断依据：
 
 - "synopsis"：这句话讲的情节，原简介里都有，而且谁做了什么、对谁做、因为什么、结果如何全部一致。\
 换词、概括、合并或调换句子不算不一致，原文必然包含的细节（原文“住院”，写成“生病住院”；原文“趁夜”，写成“当夜”）也不算。\
-在 quotes 里逐字抄出所依据的原文（一处或几处，不得改动、不得省略中间的字）。
+在 quotes 里逐字抄出所依据的原文，不得改动、不得省略中间的字；句子里的每一件事各抄一处，抄完整的分句，\
+连同写明是谁做、对谁做的那几个字。程序会拿所抄原文与这句话比对人物、主动被动、数字、肯定否定和用词，抄错地方等于没有依据。
 - "facts"：这句话只讲片名、年份、地区、类型、导演、演员、集数或片长，并且与 facts 一致。quotes 留空。
 - "general"：这句话不讲任何情节、人物或事实，只是笼统地谈题材、氛围或叙述方式。quotes 留空。
 - "none"：以上都不成立。原简介没有讲到的人物关系、动机、原因、结局、地点、时间，换了人物或颠倒了先后，都属于这一类。\
@@ -97,7 +104,7 @@ def objections(text: str, sheet: FactSheet, content: Mapping[str, Any]) -> tuple
     """Return the violations found by the second reading, one per sentence; empty if all sentences are backed.
 
     A sentence that the answer omits, answers twice in different ways, or backs with a passage that is not in the
-    synopsis is refused like one that the reader refused.
+    synopsis or says something else, is refused like one that the reader refused.
 
     Args:
         text: The intro, as it was sent.
@@ -105,10 +112,10 @@ def objections(text: str, sheet: FactSheet, content: Mapping[str, Any]) -> tuple
         content: The reader's answer, in the form of `SCHEMA`.
     """
     said = _by_number(content)
-    source = _letters(sheet.synopsis)
+    story = Story.of(sheet, text)
     found: list[Violation] = []
     for number, sentence in enumerate(sentences_of(text), start=1):
-        problem = _objection(sentence, sheet, source, said.get(number, ()))
+        problem = _objection(number, sentence, story, said.get(number, ()))
         if problem:
             found.append(Violation("reading", f"复核认为没有依据：“{shown(sentence, 60)}”（{problem}）"))
     return tuple(found)
@@ -137,7 +144,7 @@ def _items(content: Mapping[str, Any]) -> Iterator[tuple[int, _Said]]:
             yield number, _Said(str(item.get("basis")), kept, str(item.get("problem") or ""))
 
 
-def _objection(sentence: str, sheet: FactSheet, source: str, said: Sequence[_Said]) -> str:
+def _objection(number: int, sentence: str, story: Story, said: Sequence[_Said]) -> str:
     """Return the objection to a sentence, in Chinese; "" for none."""
     if not said:
         return "复核没有说明依据"
@@ -145,18 +152,13 @@ def _objection(sentence: str, sheet: FactSheet, source: str, said: Sequence[_Sai
         return "复核前后不一"
     basis = said[0].basis
     if basis == SYNOPSIS:
-        quotes = [_letters(quote) for item in said for quote in item.quotes]
+        quotes = [quote for item in said for quote in item.quotes]
         if not quotes:
             return "复核没有引出原文"
-        if any(len(quote) < SHORTEST_QUOTE or quote not in source for quote in quotes):
+        clauses = story.quoted(quotes)
+        if clauses is None or any(len(letters_of(quote)) < SHORTEST_QUOTE for quote in quotes):
             return "所引原文不在原简介中"
-        return ""
+        return passage_problem(number - 1, sentence, story, clauses)
     if basis in (FACTS, GENERAL):
-        names = (*sheet.people, *sheet.titles)
-        return "讲了情节却没有引出原文" if tells_plot(sentence, sheet.synopsis, names) else ""
+        return "讲了情节却没有引出原文" if tells_story(sentence, story) else ""
     return shown(next((item.problem for item in said if item.problem), "原简介没有讲到"), 30)
-
-
-def _letters(text: str) -> str:
-    """Return only the letters and digits of a text, by which quotes are compared."""
-    return _SIGNS.sub("", plain(text)).casefold()

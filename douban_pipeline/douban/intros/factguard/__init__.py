@@ -3,26 +3,31 @@
 ``inspection`` combines the checks: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
 (``title_mentions``), people whom our library knows (``known_people``) and others (``unknown_people``), claims and
 advertising (``claims``), plot (``plot_support``, with the acting people in ``plot_actors``), copies (``copies``).
-Surnames and words like names are in ``name_words``, the vocabulary of plots in ``plot_words``, normalised forms of
-texts in ``plain_text``.
+Surnames and words like names are in ``name_words``, the vocabulary of plots in ``plot_words`` and ``plot_lexicon``,
+normalised forms of texts in ``plain_text``. ``passages`` compares a sentence with the passages that the second reading
+quotes for it: with who is named (``story_people``), who does what to whom (``plot_roles``), what is denied
+(``plot_denials``).
 """
 
 from douban_pipeline.douban.intros.factguard.copies import similarity
 from douban_pipeline.douban.intros.factguard.inspection import LengthLimits, Violation, inspect, marks
 from douban_pipeline.douban.intros.factguard.known_people import candidates_for_people
-from douban_pipeline.douban.intros.factguard.plain_text import count_han, plain, sentences_of, shown
-from douban_pipeline.douban.intros.factguard.plot_support import tells_plot
+from douban_pipeline.douban.intros.factguard.passages import Story, passage_problem, tells_story
+from douban_pipeline.douban.intros.factguard.plain_text import count_han, letters_of, plain, sentences_of, shown
 
 __all__ = [
     "LengthLimits",
+    "Story",
     "Violation",
     "candidates_for_people",
     "count_han",
     "inspect",
+    "letters_of",
     "marks",
+    "passage_problem",
     "plain",
     "sentences_of",
     "shown",
     "similarity",
-    "tells_plot",
+    "tells_story",
 ]

@@ -13,13 +13,12 @@ from functools import lru_cache
 from douban_pipeline.cms.people import name_keys
 from douban_pipeline.douban.intros.factguard import claims, copies, signs
 from douban_pipeline.douban.intros.factguard.known_people import foreign_people
-from douban_pipeline.douban.intros.factguard.number_mentions import Number, number_mentions, ungrounded_numbers
+from douban_pipeline.douban.intros.factguard.number_mentions import Number, numbers_of, ungrounded_numbers
 from douban_pipeline.douban.intros.factguard.plain_text import count_han, folded, name_form, plain, shown
 from douban_pipeline.douban.intros.factguard.plot_support import unbacked_statements
 from douban_pipeline.douban.intros.factguard.title_mentions import foreign_titles, unpaired
 from douban_pipeline.douban.intros.factguard.unknown_people import unknown_people
 from douban_pipeline.douban.intros.facts import FactSheet
-from douban_pipeline.matching.titles import readings
 
 _MOST_WORDS = 8
 
@@ -73,25 +72,12 @@ def _ground(sheet: FactSheet) -> _Ground:
     story = folded("\n".join(texts))
     people = frozenset((*names, *parts))
     return _Ground(
-        numbers=tuple(_numbers(sheet, texts)),
+        numbers=tuple(numbers_of(sheet, texts)),
         people=people,
         story=story,
         everything="\n".join((story, *people)),
         own=frozenset((*names, *map(folded, sheet.titles))),
     )
-
-
-def _numbers(sheet: FactSheet, texts: Iterable[str]) -> Iterator[Number]:
-    for text in (*texts, *sheet.people):
-        yield from number_mentions(text)
-    for title in sheet.titles:
-        for reading in readings(title):
-            for number in (reading.number, reading.year):
-                if number is not None:
-                    yield Number(str(number), "", title)
-    for value, kind in ((sheet.year, "年"), (sheet.episodes, "集"), (sheet.duration_minutes, "分钟")):
-        if value:
-            yield Number(str(value), kind, "")
 
 
 def inspect(

@@ -8,13 +8,15 @@ where 一 and 两 need more than a measure word: 两个人 is language, 两年 i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
 from douban_pipeline.douban.intros.factguard.plain_text import plain
+from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.matching.numerals import roman_value
+from douban_pipeline.matching.titles import readings
 
 # Only phrases that the rules of `number_mentions` would take for a number; 一 and most of 两 are excluded by the rules.
 _PHRASES = """
@@ -206,6 +208,20 @@ def chinese_number(text: str) -> int | None:
             total = (total + section + (digit or 0) or 1) * _MYRIADS[char]
             section, digit = 0, None
     return total + section + (digit or 0)
+
+
+def numbers_of(sheet: FactSheet, texts: Iterable[str]) -> Iterator[Number]:
+    """Yield the numbers of a fact sheet: of some of its texts, its people and titles, year, episodes and duration."""
+    for text in (*texts, *sheet.people):
+        yield from number_mentions(text)
+    for title in sheet.titles:
+        for reading in readings(title):
+            for number in (reading.number, reading.year):
+                if number is not None:
+                    yield Number(str(number), "", title)
+    for value, kind in ((sheet.year, "年"), (sheet.episodes, "集"), (sheet.duration_minutes, "分钟")):
+        if value:
+            yield Number(str(value), kind, "")
 
 
 def ungrounded_numbers(text: str, facts: Iterable[Number], duration_minutes: int | None) -> list[str]:

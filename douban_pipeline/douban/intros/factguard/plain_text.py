@@ -13,6 +13,7 @@ _NOT_HAN = re.compile(f"[^{HAN}]+")
 # A full stop between Chinese characters can only be the dot of a name.
 _DOTS = re.compile(rf"\s*[·・•‧∙⋅･]\s*|(?<=[{HAN}])\.(?=[{HAN}])")
 _SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
+_SIGNS = re.compile(r"[\W_]+")
 _SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
 
 
@@ -30,6 +31,11 @@ def name_form(name: str) -> str:
 def folded(text: str) -> str:
     """Return ``text`` as `plain` does, case-folded: the form in which names and words are searched."""
     return plain(text).casefold()
+
+
+def letters_of(text: str) -> str:
+    """Return only the letters and digits of a text, by which quotes are compared."""
+    return _SIGNS.sub("", folded(text))
 
 
 def sentences_of(text: str) -> list[str]:

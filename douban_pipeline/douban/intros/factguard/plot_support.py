@@ -9,14 +9,23 @@ is about the work itself: it is only checked for strict notions.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from douban_pipeline.douban.intros.factguard.plain_text import plain, sentences_of
 from douban_pipeline.douban.intros.factguard.plot_actors import actors_of, subjects
-from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY, PLAIN, SYNONYMS
-from douban_pipeline.matching.text import HAN
+from douban_pipeline.douban.intros.factguard.plot_lexicon import (
+    CLAUSE,
+    GAP,
+    Backing,
+    Word,
+    clauses_of,
+    share_of,
+    vocabulary,
+    words_of,
+)
+from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY
 
 LEAST_SHARE = 0.4
 """Least share of a sentence's words that the source must back."""
@@ -28,14 +37,7 @@ SAME_CLAUSE = 0.7
 """Share of a clause's words in one clause of the source from which both count as the same statement."""
 LEAST_TOLD = 3
 """Least number of telling characters in a clause, apart from its subjects, for a search in the source."""
-HALF = 0.5
-"""Weight of a character that the source has in another word."""
-
-_CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
-_NOT_HAN = re.compile(f"[^{HAN}]+")
 _WHY = re.compile("因为|由于|为了|是为|是想|目的是|源于|原因是")
-_GAP = "|"
-"""Placeholder for names, numbers and punctuation, which need no backing."""
 _ANYBODY_TEXT = """
 老人 男人 女人 男子 女子 男孩 女孩 少年 少女 青年 孩子 姑娘 小伙 主人公 主角 男主 女主
 """
@@ -59,82 +61,6 @@ class Unbacked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    text: str
-    notions: frozenset[int] = frozenset()
-    strict: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Lexicon:
-    """The words of `plot_words`.
-
-    Attributes:
-        asks: Notions that a word of a text needs backed.
-        backs: Notions that a word of a source backs.
-        strict: Notions that no text may add.
-        tells_nothing: Words that are skipped.
-        known: All words that are recognised in a text.
-        longest: Number of characters of the longest word.
-    """
-
-    asks: dict[str, frozenset[int]]
-    backs: dict[str, frozenset[int]]
-    strict: frozenset[int]
-    tells_nothing: frozenset[str]
-    known: frozenset[str]
-    longest: int
-
-
-@lru_cache(maxsize=1)
-def _lexicon() -> _Lexicon:
-    asks: dict[str, set[int]] = {}
-    backs: dict[str, set[int]] = {}
-    strict: set[int] = set()
-    for notion, line in enumerate(SYNONYMS.replace("\n    ", " ").splitlines()):
-        if line.startswith("!"):
-            strict.add(notion)
-        for word in line.removeprefix("!").split():
-            if not word.startswith("?"):
-                asks.setdefault(word, set()).add(notion)
-            backs.setdefault(word.removeprefix("?"), set()).add(notion)
-    tells_nothing = frozenset((*COMMENTARY, *PLAIN))
-    return _Lexicon(
-        {word: frozenset(found) for word, found in asks.items()},
-        {word: frozenset(found) for word, found in backs.items()},
-        frozenset(strict),
-        tells_nothing,
-        tells_nothing | set(asks),
-        max(map(len, (*asks, *backs, *tells_nothing))),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A source, or a clause of one with the preceding clause of its sentence, prepared for look-ups."""
-
-    text: str
-    notions: frozenset[int]
-    characters: frozenset[str]
-    before: str = ""
-
-    @classmethod
-    def of(cls, text: str, before: str = "") -> _Source:
-        lexicon, notions = _lexicon(), set[int]()
-        for at in range(len(text)):
-            for end in range(at + 1, min(at + lexicon.longest, len(text)) + 1):
-                notions |= lexicon.backs.get(text[at:end], frozenset())
-        return cls(text, frozenset(notions), frozenset(text), before)
-
-    def backs(self, word: _Word) -> float:
-        """Return how much of a word the source has, 0 to 1."""
-        if word.text in self.text or word.notions & self.notions:
-            return 1.0
-        known = sum(char in self.characters for char in word.text)
-        return 0.0 if word.strict else HALF * known / len(word.text)
-
-
-@dataclass(frozen=True, slots=True)
 class _Facts:
     """The facts that a text is compared with.
 
@@ -144,8 +70,8 @@ class _Facts:
         names: Names and titles that need no backing, the longest first.
     """
 
-    source: _Source
-    clauses: tuple[_Source, ...]
+    source: Backing
+    clauses: tuple[Backing, ...]
     names: tuple[str, ...]
 
 
@@ -153,11 +79,11 @@ class _Facts:
 def _facts(source: str, names: tuple[str, ...], words: tuple[str, ...]) -> _Facts:
     text = plain(source)
     forms = {form for name in names if len(form := plain(name)) > 1}
-    sentences = map(_CLAUSE.findall, sentences_of(text))
+    sentences = map(CLAUSE.findall, sentences_of(text))
     clauses = tuple(
-        _Source.of(clause, before) for each in sentences for before, clause in zip(("", *each), each, strict=False)
+        Backing.of(clause, before) for each in sentences for before, clause in zip(("", *each), each, strict=False)
     )
-    whole = _Source.of("\n".join((text, *map(plain, words))))
+    whole = Backing.of("\n".join((text, *map(plain, words))))
     return _Facts(whole, clauses, tuple(sorted(forms, key=len, reverse=True)))
 
 
@@ -171,7 +97,7 @@ def unbacked_statements(text: str, source: str, names: Iterable[str], words: Ite
         words: Further texts that back a word: titles, genres, regions.
     """
     facts, said = _facts(source, tuple(names), tuple(words)), plain(text)
-    people = actors_of([clause.text for clause in facts.clauses], said, _lexicon().known)
+    people = actors_of([clause.text for clause in facts.clauses], said, vocabulary().known)
     judged = (_judge(sentence, facts, people) for sentence in sentences_of(said))
     return [problem for problem in judged if problem is not None]
 
@@ -186,8 +112,8 @@ def tells_plot(sentence: str, source: str, names: Iterable[str]) -> bool:
     """
     facts, said = _facts(source, tuple(names), ()), plain(sentence)
     for name in facts.names:
-        said = said.replace(name, _GAP)
-    return _acted(said, actors_of([clause.text for clause in facts.clauses], said, _lexicon().known))
+        said = said.replace(name, GAP)
+    return _acted(said, actors_of([clause.text for clause in facts.clauses], said, vocabulary().known))
 
 
 def _acted(sentence: str, people: Sequence[str]) -> bool:
@@ -199,9 +125,9 @@ def _acted(sentence: str, people: Sequence[str]) -> bool:
 def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | None:
     """Return the problem of a sentence, None if it has none."""
     acted = _acted(sentence, people)
-    all_words: list[_Word] = []
-    for clause in _clauses(sentence):
-        words = list(_words(clause, facts))
+    all_words: list[Word] = []
+    for clause in clauses_of(sentence):
+        words = list(words_of(clause, facts.names, facts.source))
         all_words += words
         new = [word for word in words if facts.source.backs(word) < 1]
         strict = [word for word in new if word.strict]
@@ -217,69 +143,30 @@ def _judge(sentence: str, facts: _Facts, people: Sequence[str]) -> Unbacked | No
     return None
 
 
-def _clauses(text: str) -> list[str]:
-    return [clause for sentence in sentences_of(text) for clause in _CLAUSE.findall(sentence)]
-
-
-def _too_new(words: Collection[_Word], source: _Source, least: float) -> bool:
+def _too_new(words: Collection[Word], source: Backing, least: float) -> bool:
     new = sum(len(word.text) for word in words if not source.backs(word))
-    return new > MOST_NEW and _share(words, source) < least
+    return new > MOST_NEW and share_of(words, source) < least
 
 
-def _share(words: Collection[_Word], source: _Source) -> float:
-    """Return the share of words that a source backs, weighted by their length."""
-    size = sum(len(word.text) for word in words)
-    return sum(source.backs(word) * len(word.text) for word in words) / size if size else 1.0
-
-
-def _joined(words: Iterable[_Word]) -> tuple[str, ...]:
+def _joined(words: Iterable[Word]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.text for word in words))
-
-
-def _words(clause: str, facts: _Facts) -> Iterator[_Word]:
-    """Yield the telling words of a clause: words of the lexicon, pairs that the source has, single characters."""
-    for name in facts.names:
-        clause = clause.replace(name, _GAP)
-    clause, lexicon, at = _NOT_HAN.sub(_GAP, clause), _lexicon(), 0
-    while at < len(clause):
-        word = _longest_known(clause, at) or _pair(clause, at, facts.source) or clause[at]
-        at += len(word)
-        if word in lexicon.asks:
-            notions = lexicon.asks[word]
-            yield _Word(word, notions, strict=notions <= lexicon.strict)
-        elif word not in lexicon.tells_nothing and word != _GAP:
-            yield _Word(word)
-
-
-def _longest_known(clause: str, at: int) -> str:
-    lexicon = _lexicon()
-    for length in range(min(lexicon.longest, len(clause) - at), 1, -1):
-        word = clause[at : at + length]
-        if word in lexicon.known:
-            return word
-    return ""
-
-
-def _pair(clause: str, at: int, source: _Source) -> str:
-    """Return the two characters at a position if the source has them, "" if not or if a lexicon word starts within."""
-    pair = clause[at : at + 2]
-    whole = len(pair) == 2 and _GAP not in pair and pair in source.text
-    return pair if whole and _longest_known(clause, at + 1) not in _lexicon().asks else ""
 
 
 def _given_to_another(clause: str, facts: _Facts, people: Sequence[str]) -> tuple[str, ...]:
     """Return who acts in a clause and who acts in the source, if these are different people; else nothing."""
-    acting, rest = subjects(clause, people, _lexicon().tells_nothing)
+    acting, rest = subjects(clause, people, vocabulary().tells_nothing)
     who = [name for name in acting if name not in _ANYBODY]
-    telling = [word for word in _words(rest, facts) if not any(word.text in name for name in people)]
+    telling = [
+        word for word in words_of(rest, facts.names, facts.source) if not any(word.text in name for name in people)
+    ]
     if not who or sum(len(word.text) for word in telling) < LEAST_TOLD:
         return ()
-    same = max(facts.clauses, key=lambda part: _share(telling, part), default=None)
-    if same is None or _share(telling, same) < SAME_CLAUSE:
+    same = max(facts.clauses, key=lambda part: share_of(telling, part), default=None)
+    if same is None or share_of(telling, same) < SAME_CLAUSE:
         return ()
     acting, _ = subjects(same.text, people, None)
     if not acting and same.before:
-        acting, _ = subjects(same.before, people, _lexicon().tells_nothing)
+        acting, _ = subjects(same.before, people, vocabulary().tells_nothing)
     others = [name for name in acting if name not in _ANYBODY]
     pairs = [pair for one in who for other in others for pair in ((one, other), (other, one))]
     if not others or any(one in other for one, other in pairs):
