@@ -21,6 +21,7 @@ from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
+from douban_pipeline.douban.intros import measured
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.sensors import intake_sensor
 from douban_pipeline.douban.store import migrations
@@ -291,6 +292,27 @@ def test_a_library_judged_by_the_old_default_is_told_before_another_profile_judg
         library.execute(sa.update(library.tables.verdict).values(profile="calibrated"))
         library.execute(sa.insert(library.tables.verdict).values({**row, "profile": "plan"}))
         assert found()[0] == "ok"
+
+
+def test_a_check_says_what_share_of_invented_intros_gets_through(sqlite_url, tmp_path, call):
+    settings = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+
+    def found(**given: str) -> dict[str, dict[str, str]]:
+        return findings(call("check", "--no-dagster", "--json", **settings, **given))
+
+    on = {"DOUBAN_PIPELINE_AI_INTROS": "true", "OPENROUTER_API_KEY": "k"}
+    with build_library(sqlite_url, [video(1)], clock=SystemClock()):
+        assert "intros" not in found()
+        read = found(**on)["intros"]
+        assert (read["state"], read["remedy"]) == ("ok", "")
+        assert f"of {measured.INVENTIONS} with one each" in read["told"]
+        assert (
+            f"{measured.THROUGH_READING['nearest']} if it never objects and quotes what is most alike" in read["told"]
+        )
+        unread = found(**on, DOUBAN_PIPELINE_INTRO_SECOND_READING="false")["intros"]
+        assert unread["state"] == "warn"
+        assert f"the fact guard alone lets {measured.THROUGH_GUARD} be written" in unread["told"]
+        assert unread["remedy"] == "set DOUBAN_PIPELINE_INTRO_SECOND_READING=true"
 
 
 def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):

@@ -226,7 +226,7 @@ def _others(act: Act, source: Act, story: Story, *, sure: bool) -> tuple[str, ..
     if story.meet(mine, theirs):
         pairs = _pairs(act.patients, source.patients)
         apart = pairs and not story.meet(act.patients, source.patients) and all(story.distinct(*each) for each in pairs)
-        return pairs[0] if sure and apart else None
+        return pairs[-1] if sure and apart else None
     if not mine or not theirs or act.unknown or act.taken_over:
         return ()
     if any(mine) and story.meet(act.agents, source.patients):
@@ -238,9 +238,9 @@ def _others(act: Act, source: Act, story: Story, *, sure: bool) -> tuple[str, ..
         return ()
     pairs = _pairs(mine, theirs)
     if sure and any(story.distinct(*each) for each in pairs):
-        return pairs[0]
+        return pairs[-1]
     if pairs and not source.taken_over and all(story.beside(*each) for each in pairs):
-        return pairs[0]
+        return pairs[-1]
     return ()
 
 

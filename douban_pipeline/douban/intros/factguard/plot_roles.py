@@ -27,7 +27,7 @@ _WHEN_BEFORE = re.compile(
 )
 _WHEN_BEHIND = re.compile("^.{1,6}?之?[后前](?!来)")
 _ATTRIBUTE = re.compile("(?<=[把将替为向对给从跟与和了着过到见救]).{2,8}的$")
-_OWNING = re.compile("^.{0,3}(?:的|之)|^(?:家|全家|一家)(?!里)")
+_OWNING = re.compile("^[^在从把被将对向给和与跟替为了着]{0,3}(?:的|之(?![夜后前中间下上时]))|^(?:家|全家|一家)(?!里)")
 _PRONOUN = re.compile("他们|她们|它们|二人|两人|双方|对方|[他她它](?!人)")
 _REPORTED = re.compile(
     "认为|认定|怀疑|疑心|发现|发觉|察觉|觉得|看见|看到|看出|得知|查出|查明|听说|承认|知道|以为|坚称|断定"
@@ -106,6 +106,9 @@ def _act(words: str, cast: Cast) -> Act:
         if _OWNING.search(rest):
             unknown = unknown or not agents
             continue
+        if not agents and _IS.match(rest):
+            unknown = True
+            break
         if not agents and _WHEN_BEHIND.search(rest):
             unknown, when = True, names
             continue
