@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -23,6 +23,8 @@ from douban_pipeline.digest.showing import addresses
 from douban_pipeline.digest.slots import SKEW, SlotKey, missed_slots
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.types import DayStats, Finding, Outcome, ReportState, SlotStatus
+
+logger = logging.getLogger(__name__)
 
 MODEL_TIME = timedelta(minutes=5)
 """How long after its begin a report starts no further call of the model."""
@@ -124,15 +126,27 @@ def make_report(
 
 
 def failed_report(services: DigestServices, day: date, causes: Sequence[str]) -> MadeReport:
-    """Store that a day's report could not be made, with the causes; an existing report is kept."""
-    stats = DayStats(0, 0, 0, 0, None, ())
-    reason = "\n".join(causes)
+    """Store that a day's report could not be made, with the causes and the errors of its slots.
+
+    An existing report is kept. Nothing is counted: what could not be made is no report of zero articles.
+    """
+    every = [*dict.fromkeys((*causes, *_slot_errors(services, day)))]
     title = f"【日报】{day.isoformat()}：{FAILED_TEXT}"
-    made = MadeReport(
-        ReportState.FAILED, reason, title, "\n".join([FAILED_TEXT, *causes]), stats, {"causes": [*causes]}
-    )
+    body = "\n".join([FAILED_TEXT, *every])
+    stats = DayStats(0, 0, 0, 0, None, ())
+    made = MadeReport(ReportState.FAILED, "\n".join(every), title, _cut(body), stats, {"causes": every})
     _store(services, day, made, "", "")
     return made
+
+
+def _slot_errors(services: DigestServices, day: date) -> list[str]:
+    """Return the errors of a day's slots; none where they cannot be read, which may be why there is no report."""
+    try:
+        with reading(services.engine) as connection:
+            return [f"{run.slot}：{run.error}" for run in slots.of_day(connection, day) if run.error]
+    except Exception:
+        logger.exception("the slots of %s cannot be read", day)
+        return []
 
 
 def _store(services: DigestServices, day: date, made: MadeReport, model: str, wire_model: str) -> None:
@@ -246,5 +260,8 @@ def _body(digest: Mapping[str, Any]) -> str:
     lines = [digest["headline"], digest["coverage"]]
     lines += [f"{each['score']} 分 · {each['title']}" for each in digest["top_opportunities"]]
     lines += [f"⚠ {problem}" for problem in digest["problems"]]
-    text = "\n".join(lines)
-    return text if len(text) <= _LONGEST_BODY else text[: math.floor(_LONGEST_BODY)] + "…"
+    return _cut("\n".join(lines))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_BODY else text[:_LONGEST_BODY] + "…"

@@ -15,9 +15,9 @@ from douban_pipeline.digest.reporting import MadeReport, failed_report, make_rep
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import addresses, write_day
 from douban_pipeline.digest.slots import days_to_watch
-from douban_pipeline.digest.store import slots
+from douban_pipeline.digest.store import reports, slots
 from douban_pipeline.digest.store.tables import notification_log
-from douban_pipeline.digest.types import SlotStatus
+from douban_pipeline.digest.types import ReportState, SlotStatus
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
     settings = services.settings
     slot = settings.report_slot
     if _is_there(services, day):
+        _make_up_for(services, day)
         return Ensured(day, was_there=True)
     cause = reason or f"{slot} 时段没有按时结束"
     try:
@@ -56,7 +57,6 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
         # Any error: people are notified that the report failed, and why.
         logger.exception("the report of %s cannot be made", day)
         made = failed_report(services, day, [cause, f"{type(error).__name__}: {str(error)[:300]}"])
-
     if problem := write_day(services, day):
         logger.error("%s", problem)
 
@@ -76,6 +76,21 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
         )
 
     return Ensured(day, False, made, run_patiently(services.engine, put_out, services.clock))
+
+
+def _make_up_for(services: DigestServices, day: date) -> None:
+    """Make a report that could not be made when it was due, since its page says to come back; no message is sent."""
+    with reading(services.engine) as connection:
+        report = reports.find(connection, day)
+    if report is None or report.state != ReportState.FAILED.value:
+        return
+    try:
+        make_report(services, day, use_model=False, problems=[f"{services.settings.report_slot}：日报补做于推送之后"])
+    except Exception:
+        logger.exception("the report of %s still cannot be made", day)
+        return
+    if problem := write_day(services, day):
+        logger.error("%s", problem)
 
 
 def alert_undelivered(services: DigestServices) -> tuple[list[DigestBreach], int]:

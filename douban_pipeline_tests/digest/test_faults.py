@@ -23,7 +23,7 @@ from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.push_server import PushServer
 from douban_pipeline.digest import running
 from douban_pipeline.digest.push.sender import Sender
-from douban_pipeline.digest.reporting import make_report
+from douban_pipeline.digest.reporting import failed_report, make_report
 from douban_pipeline.digest.running import SlotWork
 from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.slots import Claim, SlotLost
@@ -247,17 +247,49 @@ def test_the_watchdog_makes_up_for_a_slot_that_never_ran_or_hangs(at: Stage) -> 
     assert len(at.messages("report")) == 1
 
 
-def test_a_report_that_cannot_be_made_says_so_and_why(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_cannot_be_made_says_so_and_why_and_is_made_up_for(at: Stage) -> None:
+    def page() -> str:
+        return (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").read_text(encoding="utf-8")
+
+    at.clock.at = moment("14:00")
+    at.publish(1, 70)
+    at.run("14:00")
+    at.werss.down = True
+    at.clock.at = moment("18:00")
+    at.run("18:00")
+    broken_slot = at.slot("18:00")["error"]
+    assert broken_slot.startswith("WeRSS")
+    at.clock.at = moment("22:00") + timedelta(minutes=31)
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr("douban_pipeline.digest.watching.make_report", lambda *_, **__: 1 / 0)
+        [found] = ensure_reports(at.services, reason="运行失败：磁盘损坏")
+        assert found.messages == 1
+        [message] = at.messages("report")
+        assert "日报生成失败，请稍后刷新" in message["title"]
+        for cause in ("磁盘损坏", "ZeroDivisionError", f"18:00：{broken_slot}"):
+            assert cause in message["body"]
+            assert cause in page()
+        assert "日报生成失败，请稍后刷新" in page()
+        assert ensure_reports(at.services)[0].was_there
+        assert at.rows(daily_report)[0]["state"] == "failed"
+    # Who comes back as the page says finds the report; nobody is told twice.
+    at.clock.at += timedelta(minutes=15)
+    assert ensure_reports(at.services)[0].was_there
+    [row] = at.rows(daily_report)
+    assert (row["state"], row["stats"]["analyses"]) == ("plain", 1)
+    assert "日报生成失败" not in page()
+    assert "1 条机会" in page()
+    assert len(at.messages("report")) == 1
+
+
+def test_a_report_fails_with_its_causes_even_if_the_slots_cannot_be_read(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at.clock.at = moment("22:00") + timedelta(minutes=31)
     monkeypatch.setattr("douban_pipeline.digest.watching.make_report", lambda *_, **__: 1 / 0)
-    [found] = ensure_reports(at.services, reason="运行失败：磁盘损坏")
-    assert found.messages == 1
-    [message] = at.messages("report")
-    assert "日报生成失败，请稍后刷新" in message["title"]
-    assert "磁盘损坏" in message["body"]
-    page = (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").read_text(encoding="utf-8")
-    assert "日报生成失败，请稍后刷新" in page
-    assert "磁盘损坏" in page
+    monkeypatch.setattr("douban_pipeline.digest.reporting.slots.of_day", lambda *_: 1 / 0)
+    made = failed_report(at.services, DAY, ["磁盘损坏"])
+    assert made.digest["causes"] == ["磁盘损坏"]
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.llm import ModelRefused
+from douban_pipeline.core.llm_answers import ModelUsage
 from douban_pipeline.demo.completions import FAULTS
 from douban_pipeline.digest.asking import Asker, NoAnswer
 from douban_pipeline.digest.store.tables import daily_report
@@ -17,7 +20,7 @@ from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
 from douban_pipeline_tests.digest.hostile import HOSTILE
 from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
 
-BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded")
+BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded", "throttled")
 
 
 def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(tmp_path: Path) -> None:
@@ -62,6 +65,28 @@ def test_a_fault_is_followed_by_the_plan_s_retries(fault: str, at: Stage) -> Non
     assert "务必只输出 JSON" in users[2]
     assert "缺少的字段补空值" in users[3]
     assert all(len(request["messages"]) == 2 for request in at.server.model.seen)
+
+
+def test_a_lost_connection_is_followed_by_the_retries_and_a_refusal_is_not(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = ModelRefused("model", "moderation", ModelUsage())
+    calls: list[Exception] = [SourceUnavailable("model", "connection reset"), refusal]
+    real = type(at.services.model).complete
+
+    def complete(*given: Any, **more: Any) -> Any:
+        if calls:
+            raise calls.pop(0)
+        return real(*given, **more)
+
+    monkeypatch.setattr(type(at.services.model), "complete", complete)
+    at.publish(1, 70)
+    at.run("07:00")
+    assert calls == []
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.FAILED
+    assert at.items()["第 1 篇"]["analysis_error"] == "moderation"
+    at.run("12:00")
+    assert len(at.analyses()) == 1
 
 
 @pytest.mark.parametrize("fault", ["fenced", "out_of_range", "kept_alive"])
