@@ -11,6 +11,10 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 _SHOWN = 10
 
 
+DOUBTFUL, WITHHELD = "⚠ 存疑 ", "⚠ 未推送 "
+"""Marks of a finding that the article's text may have raised, and of an analysis that is no finding without it."""
+
+
 def reaching(rows: Sequence[Finding], threshold: int) -> list[Finding]:
     """Return the analyses whose score reaches the threshold, best first, including doubtful ones.
 
@@ -35,7 +39,7 @@ def finding_body(findings: Sequence[Finding]) -> str:
 
 def marked(finding: Finding) -> str:
     """Return the mark before the title of a doubtful finding, empty for others."""
-    return "⚠ 存疑 " if finding.suspicions else ""
+    return DOUBTFUL if finding.suspicions else ""
 
 
 def outcome_of(stats: DayStats) -> Outcome:
@@ -75,6 +79,7 @@ def coverage(stats: DayStats) -> str:
     parts = [f"收到 {stats.articles} 篇", f"分析 {stats.analyses} 篇", f"失败 {stats.failures} 篇"]
     parts += [f"等待 {stats.waiting} 篇"] if stats.waiting else []
     parts += [f"存疑 {stats.doubtful} 篇"] if stats.doubtful else []
+    parts += [f"存疑而未推送 {stats.withheld} 篇"] if stats.withheld else []
     parts += [f"没有读到来源的时段 {'、'.join(stats.unread)}"] if stats.unread else []
     parts += [f"没有运行的时段 {'、'.join(stats.missed)}"] if stats.missed else []
     return "，".join(parts)

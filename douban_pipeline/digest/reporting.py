@@ -83,11 +83,12 @@ def day_data(services: DigestServices, day: date, ending: str = "") -> DayData:
     done = tuple(run.slot for run in runs if run.status is SlotStatus.SUCCESS or run.slot == ending)
     missed = missed_slots(day, settings.schedule_slots, [run.slot for run in runs], services.now(), settings.zone)
     problems = [f"{run.slot}：{run.error}" for run in runs if run.error]
-    problems += [f"{slot}：没有运行" for slot in missed]
+    problems = sorted([*problems, *(f"{slot}：没有运行" for slot in missed)])
     best = max((row.score for row in rows), default=None)
     unread = tuple(run.slot for run in runs if run.counters.get("ingest_failed"))
-    doubtful = sum(bool(row.suspicions) for row in rows)
-    numbers = (articles, len(rows), len(found), len(failures), best, done, waiting, doubtful, unread, missed)
+    doubtful = sum(bool(each.suspicions) for each in found)
+    withheld = sum(bool(row.suspicions) for row in rows) - doubtful
+    numbers = (articles, len(rows), len(found), len(failures), best, done, waiting, doubtful, unread, missed, withheld)
     return DayData(day, rows, found, failures, opportunities, problems, DayStats(*numbers))
 
 
@@ -249,16 +250,21 @@ def _digest(
 
 
 def plain_digest(data: DayData) -> str:
-    """Return a day's digest in Markdown without the model: its analyses by score."""
-    lines = [f"{findings.headline(data.stats)}。{findings.coverage(data.stats)}。", ""]
+    """Return a day's digest in Markdown without the model: its analyses by score; empty without any."""
+    found = {each.analysis_id: findings.marked(each) for each in data.findings}
+    lines = []
     for row in data.rows:
-        lines.append(f"- **{row.score}** {escaped(row.title)}（{escaped(row.mp_name)}）：{escaped(row.summary)}")
+        mark = found.get(row.analysis_id, findings.WITHHELD if row.suspicions else "")
+        lines.append(f"- **{row.score}** {mark}{escaped(row.title)}（{escaped(row.mp_name)}）：{escaped(row.summary)}")
     return "\n".join(lines)
 
 
 def _body(digest: Mapping[str, Any]) -> str:
     lines = [digest["headline"], digest["coverage"]]
-    lines += [f"{each['score']} 分 · {each['title']}" for each in digest["top_opportunities"]]
+    doubtful = {each["analysis_id"] for each in digest["suspicious"]}
+    for each in digest["top_opportunities"]:
+        mark = findings.DOUBTFUL if each["analysis_id"] in doubtful else ""
+        lines.append(f"{mark}{each['score']} 分 · {each['title']}")
     lines += [f"⚠ {problem}" for problem in digest["problems"]]
     return _cut("\n".join(lines))
 

@@ -86,6 +86,7 @@ def day_view(services: DigestServices, connection: Connection, day: date) -> Day
     digest: dict[str, Any] = (report.digest_json or {}) if report is not None else {}
     failed = report is None or report.state == ReportState.FAILED.value
     causes = [*digest.get("causes", ())] or ["日报还没有生成"] if failed else [*digest.get("problems", ())]
+    doubtful = {each["analysis_id"] for each in digest.get("suspicious", ())}
     note = f"{_PLAIN}：{report.reason}" if report is not None and report.state == ReportState.PLAIN.value else ""
     runs = slots.of_day(connection, day)
     settings = services.settings
@@ -105,7 +106,13 @@ def day_view(services: DigestServices, connection: Connection, day: date) -> Day
         note=note,
         digest_md=report.digest_md if report is not None else "",
         top=[
-            TopView(str(each["title"]), int(each["score"]), str(each.get("reason", "")), each.get("analysis_id"))
+            TopView(
+                str(each["title"]),
+                int(each["score"]),
+                str(each.get("reason", "")),
+                each.get("analysis_id"),
+                each.get("analysis_id") in doubtful,
+            )
             for each in digest.get("top_opportunities", ())
         ],
         watchlist=[*digest.get("watchlist", ())],
@@ -141,6 +148,7 @@ def day_entries(services: DigestServices, connection: Connection) -> list[DayEnt
             found.get(row.report_date, {}),
             row.stats.get("best_score"),
             _PROBLEMS.get(row.state, ""),
+            row.state not in _PROBLEMS,
         )
         for row in connection.execute(query)
     ]

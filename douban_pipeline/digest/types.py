@@ -146,7 +146,8 @@ class DayStats:
         best_score: The best score, None for none.
         slots_done: Its slots that succeeded.
         waiting: Articles of the day that still wait for their text or for their analysis.
-        doubtful: Analyses that are marked because the article's text may have influenced them.
+        doubtful: Findings that are marked because the article's text may have influenced the model.
+        withheld: Analyses that such a text brought over the threshold, and that are under it without.
         unread: Its slots that could read no source.
         missed: Its slots that were due and never ran.
     """
@@ -161,3 +162,4 @@ class DayStats:
     doubtful: int = 0
     unread: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
+    withheld: int = 0

@@ -180,9 +180,10 @@ def test_a_day_says_nothing_was_found_only_of_what_was_read(stats: DayStats, out
 
 
 def test_the_coverage_of_a_day_names_what_is_missing() -> None:
-    stats = DayStats(9, 5, 0, 3, 40, ("22:00",), 1, 2, ("07:00",), ("12:00", "14:00"))
+    stats = DayStats(9, 5, 0, 3, 40, ("22:00",), 1, 2, ("07:00",), ("12:00", "14:00"), 3)
     assert findings.coverage(stats) == (
-        "收到 9 篇，分析 5 篇，失败 3 篇，等待 1 篇，存疑 2 篇，没有读到来源的时段 07:00，没有运行的时段 12:00、14:00"
+        "收到 9 篇，分析 5 篇，失败 3 篇，等待 1 篇，存疑 2 篇，存疑而未推送 3 篇，"
+        "没有读到来源的时段 07:00，没有运行的时段 12:00、14:00"
     )
 
 

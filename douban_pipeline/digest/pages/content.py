@@ -75,6 +75,7 @@ class TopView:
     score: int
     reason: str
     analysis_id: int | None = None
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ class DayEntry:
         analyses: Number of analysed articles.
         findings: Titles of the findings by id, best first.
         best_score: The best score of the day; None for none.
-        problem: Why nothing is known of the day; empty if something is.
+        problem: Why there is no report that says something of the day; empty if there is one.
+        counted: Whether articles were read and counted, so that none found is a statement.
     """
 
     report_date: date
@@ -141,3 +143,4 @@ class DayEntry:
     findings: Mapping[int, str] = field(default_factory=dict)
     best_score: int | None = None
     problem: str = ""
+    counted: bool = True

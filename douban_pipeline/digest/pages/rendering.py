@@ -45,7 +45,7 @@ def render_daily(day: DayView, zone: ZoneInfo) -> str:
     ordered = sorted(day.analyses, key=lambda each: (-each.score, each.analysis_id))
     findings = [each for each in ordered if each.is_finding]
     cards = [
-        Card("机会", str(len(findings)), "达到推送阈值", "good" if findings else ""),
+        Card("机会", "—" if day.unread else str(len(findings)), "达到推送阈值", "good" if findings else ""),
         Card("最高分", str(ordered[0].score) if ordered else "—", "满分 100"),
         Card("分析文章", str(len(ordered)), "当日各时段合计"),
         Card("分析失败", str(len(day.failures)), "见下文", "bad" if day.failures else ""),

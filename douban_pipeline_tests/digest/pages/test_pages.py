@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -65,6 +66,7 @@ def test_a_day_that_could_not_be_read_says_why_and_not_that_nothing_was_found() 
     assert "07:00：WeRSS 不可用" in page
     assert "没有分析过的文章" in page
     assert "阈值的" not in page
+    assert "机会—达到推送阈值" in re.sub(r"<[^>]+>|\s", "", page), "nobody knows how many"
 
 
 def test_a_day_that_failed_says_so_with_the_causes_and_shows_what_there_is() -> None:
