@@ -103,6 +103,14 @@ def test_a_reply_to_what_is_elsewhere_is_taken_in_as_a_root(services):
     assert (taken(services)[20].root_id, taken(services)[20].object_id) == (0, 9)
 
 
+def test_signs_that_the_form_of_the_cms_wrote_by_name_are_signs_again(services):
+    typed = "&amp;ldquo;好&amp;rdquo;&amp;hellip;&amp;hellip;5 &amp;lt; 6 &amp;amp;&amp;amp;copy; a&amp;b=1&amp;copy=2"
+    plant(services, [{"id": 20, "rid": 9, "text": typed}])
+    take_in(services, 100)
+    work(services)
+    assert taken(services)[20].content == "“好”……5 < 6 &&copy; a&b=1&copy=2"
+
+
 def test_replies_to_what_another_run_took_in_meanwhile_stay_replies(services):
     with reading(services.engine) as connection:
         before = last_taken(connection)
