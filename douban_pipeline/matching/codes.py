@@ -120,7 +120,7 @@ SENTENCES: Mapping[str, str] = {
     Code.RIVALS_UNSEEN: "还有同名条目未查看",
     Code.FAMILY_UNSEEN: "同名条目太多，候选可能不全",
     Code.INCOMPLETE: "候选不完整（有查询失败）",
-    Code.REVERTED_BEFORE: "此匹配曾被撤销",
+    Code.REVERTED_BEFORE: "此匹配曾被撤销，或在 CMS 后台被清空",
     Code.LINKED_ELSEWHERE: "该条目已关联到季数不同的另一部影片",
     Code.PERSON_CHOSE_OTHER: "审核员选定的是另一条目",
     Code.STRATUM_BRAKED: "这一类匹配的准确率低于目标，自动确认已暂停",

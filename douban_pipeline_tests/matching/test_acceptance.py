@@ -434,7 +434,7 @@ ALONE = [
         full(reverted=frozenset({SERIES_SUBJECT.douban_id})),
         full(reverted=frozenset({1})),
         Code.REVERTED_BEFORE,
-        "此匹配曾被撤销",
+        "此匹配曾被撤销，或在 CMS 后台被清空",
         id="undone before",
     ),
     pytest.param(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -222,6 +222,8 @@ class _Piece:
             for column in sorted(columns)
             if (drift := self._drift(vod_id, column, writes[vod_id].by_column.get(column), vod_id in waiting))
         ]
+        forms = {drift.vod_id for drift in found if drift.looks is DriftCause.STALE_FORM and drift.column != _ID}
+        found = [drift if drift.vod_id in forms else self._by_itself(drift) for drift in found]
         return DriftBatch(len(self.rows), unsure, tuple(sorted([*found, *apart], key=lambda drift: drift.vod_id)))
 
     def _apart(self, vod_id: int) -> bool:
@@ -283,6 +285,16 @@ class _Piece:
             kind = DriftKind.PUT_BACK
         title, held = readable(row["vod_name"]), self._held(row, state, write, written, since, decided) if lock else ""
         return Drift(vod_id, title, column, kind, looks, written, current, author, at, held, state, apart)
+
+    def _by_itself(self, drift: Drift) -> Drift:
+        """Return the finding of a video of which no column but the id is back at its old value.
+
+        A form that was open since before sets back all that was written; an id alone was cleared by a person.
+        """
+        known = self.writes.get(drift.vod_id, LastWrites())
+        others = set(known.by_column) - SYNOPSIS_COLUMNS - {_ID}  # a synopsis may only have been noted
+        alone = drift.column == _ID and not drift.current and drift.looks is DriftCause.STALE_FORM and bool(others)
+        return replace(drift, looks=DriftCause.SAVED) if alone else drift
 
     def _held(
         self,

@@ -240,6 +240,19 @@ def test_locks_are_kept_watch_over_however_old_they_are(library):
     assert [drift.looks for drift in found(library)] == [DriftCause.SAVED, DriftCause.STALE_FORM]
 
 
+@pytest.mark.parametrize(
+    ("back", "looks"),
+    [({}, DriftCause.SAVED), ({"vod_year": "2024"}, DriftCause.STALE_FORM)],
+    ids=["the id alone", "all that was written"],
+)
+@pytest.mark.parametrize("lock", [link, lambda lib: (link(lib), lock_id(lib))], ids=["free", "locked"])
+def test_an_id_cleared_alone_is_no_stale_form(library, lock, back, looks):
+    lock(library)
+    write(library, vod_year="2001")
+    save(library, vod_douban_id=0, **back)
+    assert [drift.looks for drift in found(library) if drift.column == "vod_douban_id"] == [looks]
+
+
 def test_an_id_that_came_with_the_row_and_was_locked(library):
     library.set_cms(7, vod_douban_id=5)
     library.set_state(7, vod_douban_id=5, douban_id_source="cms")

@@ -313,12 +313,14 @@ class FieldWriter:
 
     def _state_after(self, item: SyncItem, douban_id: int, linked: bool) -> dict[str, Any]:
         now = self.services.clock.now()
+        # What intake noted of a locked id that was changed in the CMS holds until the id is back.
+        changed = item.state["douban_id_locked"] and item.row["vod_douban_id"] != item.state["vod_douban_id"]
         state: dict[str, Any] = {
             "douban_last_sync_at": now,
             "douban_next_sync_at": self.services.settings.tiers.next_visit_of(item.row, now),
             "douban_sync_fail_count": 0,
             "douban_last_fail_reason": "",
-            "douban_review_reason": "",
+            "douban_review_reason": item.state["douban_review_reason"] if changed else "",
         }
         if item.verdict is not None:
             state |= {

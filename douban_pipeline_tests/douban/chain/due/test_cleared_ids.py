@@ -117,6 +117,18 @@ def test_a_cleared_link_is_never_made_again(linked):
     assert linked.library.state(4)["douban_review_status"] == "REVIEW"
 
 
+def test_what_is_said_of_a_locked_id_holds_until_it_is_back(linked):
+    linked.library.set_state(4, douban_id_locked=True, douban_id_lock_time=linked.clock.now())
+    said = f"锁定的豆瓣 ID {RIVER['id']} 在 CMS 中被改为 0"
+    for current, reason in ((0, said), (RIVER["id"], "")):
+        linked.library.set_cms(4, vod_douban_id=current)
+        linked.library.intake.sweep(0, 1)
+        linked.library.set_state(4, douban_next_sync_at=linked.clock.now())
+        linked.play()
+        assert linked.library.state(4)["douban_review_reason"] == reason
+        linked.clock.advance(minutes=1)
+
+
 def test_a_form_that_was_opened_before_says_nothing_of_the_link(linked):
     old = written(linked)
     assert len(old) > 1
