@@ -26,7 +26,7 @@ from douban_pipeline.douban.reports.lists.videos import (
     known_of,
     named,
 )
-from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of
+from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of, sharing_conditions
 from douban_pipeline.douban.reports.pages.duplicates_report import ORIGINS
 from douban_pipeline.douban.reports.pages.keepers import Keeper, ranked
 from douban_pipeline.douban.reports.video_site import VideoSite
@@ -44,7 +44,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
     size = func.count().label("size")
     shared = (
         select(video.c.vod_douban_id.label("shared_id"), size)
-        .where(*linked_conditions(services))
+        .where(*sharing_conditions(services))
         .group_by(video.c.vod_douban_id)
         .having(size > 1)
         .subquery("shared")
@@ -75,7 +75,8 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         for gone in held.keys() - subjects:
             del held[gone]
         for douban_id, members in _groups(services, connection, sorted(subjects - held.keys())).items():
-            held[douban_id] = _advised(services, connection, members, keeper)
+            # One whose others lie in the recycle bin is no duplicate.
+            held[douban_id] = _advised(services, connection, members, keeper) if len(members) > 1 else {}
         found = {}
         for vod_id, row in rows.items():
             cells = held.get(row["vod_douban_id"], {}).get(vod_id)

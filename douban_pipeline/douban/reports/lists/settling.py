@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of
+from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of, shared_sizes
 from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, keep_reason, ranked
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
@@ -82,18 +82,8 @@ def settlement(
 
 def _sizes(services: Services, douban_ids: Sequence[int]) -> dict[int, int]:
     """Return how many videos share each subject, the fewest first; for all subjects if none are named."""
-    video, size = services.tables.video, func.count()
-    query = (
-        select(video.c.vod_douban_id, size)
-        .where(*linked_conditions(services))
-        .group_by(video.c.vod_douban_id)
-        .having(size > 1)
-    )
-    found: dict[int, int] = {}
     with reading(services.engine) as connection:
-        for chunk in chunks(douban_ids) if douban_ids else [()]:
-            within = [video.c.vod_douban_id.in_(chunk)] if chunk else []
-            found.update(connection.execute(query.where(*within)).tuples().all())
+        found = shared_sizes(services, connection, douban_ids)
     return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
 
 

@@ -83,8 +83,12 @@ def statistics(services: Services) -> Statistics:
         def count(*conditions: ColumnElement[bool]) -> int:
             return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
 
+        def live(condition: ColumnElement[bool]) -> int:
+            # From an index, less the few without a next visit: those were deleted in the CMS.
+            return count(condition) - count(condition, video.c.douban_next_sync_at.is_(None))
+
         statuses = status_counts(connection, services.tables)
-        with_id = count(video.c.vod_douban_id > 0)
+        with_id = live(video.c.vod_douban_id > 0)
         total = sum(statuses.values())
         finished = finished_tasks(services, connection, start)
         return Statistics(
@@ -105,8 +109,8 @@ def statistics(services: Services) -> Statistics:
                 log.c.state.in_((ChangeState.CONFLICT, ChangeState.REFUSED)),
                 log.c.prepared_at >= now - timedelta(days=UNWRITTEN_DAYS),
             ),
-            locked_ids=count(video.c.douban_id_locked == true()),
-            locked_intros=count(video.c.intro_locked == true()),
+            locked_ids=live(video.c.douban_id_locked == true()),
+            locked_intros=live(video.c.intro_locked == true()),
             due_now=count(video.c.douban_next_sync_at <= now),
             due_today=count(video.c.douban_next_sync_at < end),
             done_today=finished[TaskStatus.SUCCESS],
@@ -118,8 +122,11 @@ def statistics(services: Services) -> Statistics:
 
 def _shared(services: Services, connection: Connection) -> int:
     video, size = services.tables.video, func.count().label("size")
-    groups = select(size).where(video.c.vod_douban_id > 0).group_by(video.c.vod_douban_id).having(size > 1).subquery()
-    return int(connection.execute(select(func.coalesce(func.sum(groups.c.size), 0))).scalar_one())
+    query = select(video.c.vod_douban_id, size).where(video.c.vod_douban_id > 0).group_by(video.c.vod_douban_id)
+    shared = dict(connection.execute(query.having(size > 1)).tuples().all())
+    deleted = dict(connection.execute(query.where(video.c.douban_next_sync_at.is_(None))).tuples().all())
+    sizes = (count - deleted.get(douban_id, 0) for douban_id, count in shared.items())
+    return sum(count for count in sizes if count > 1)
 
 
 def finished_tasks(services: Services, connection: Connection, since: datetime) -> Counter[str]:

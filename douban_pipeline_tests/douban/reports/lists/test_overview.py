@@ -40,7 +40,8 @@ def busy(library: Library) -> Library:
     library.set_state(5, douban_review_status="IGNORED", douban_next_sync_at=now + timedelta(hours=11, minutes=59))
     library.set_state(6, douban_next_sync_at=now + timedelta(hours=12))
     library.set_state(6, douban_last_sync_at=now, douban_review_reason="没有搜到候选")
-    library.set_state(7, douban_next_sync_at=None)
+    linked(library, 7, SHARED + 1, douban_id_locked=True, intro_locked=True)
+    library.set_state(7, douban_next_sync_at=None)  # deleted in the CMS
     task(library, 1, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=11))
     task(library, 2, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=13))
     task(library, 3, "SYNC_DOUBAN", "sync", "FAIL", finished_at=now)
