@@ -9,8 +9,8 @@ Where none of these is set and nothing answers there, a server of the run's own 
 that is installed (`harness.rig.own_servers`).
 
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
-- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser``): a test that would be skipped
-  for want of one of them fails instead.
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms``): a test that would be
+  skipped for want of one of them fails instead.
 """
 
 from __future__ import annotations
