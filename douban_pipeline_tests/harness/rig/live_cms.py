@@ -78,12 +78,13 @@ class LiveCms(Part):
         folder: Where it goes; deleted first, and at the end.
         server: The server of its database; see `cms_refusal`.
         database: The database's name; dropped first, and at the end.
+        keeps_database: Whether the database stays at the end, for its server goes with it.
     """
 
     admin: Any
 
-    def __init__(self, folder: Path, server: URL, database: str) -> None:
-        self.folder, self._server = folder.absolute(), server
+    def __init__(self, folder: Path, server: URL, database: str, *, keeps_database: bool = False) -> None:
+        self.folder, self._server, self._keeps_database = folder.absolute(), server, keeps_database
         self.url = server.set(database=database)
         self._port = free_port()
         self.base = f"http://{HOST}:{self._port}"
@@ -154,6 +155,10 @@ class LiveCms(Part):
                 for process in filter(lives, family):
                     process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._keeps_database:
+            self._drop()
+
+    def _drop(self) -> None:
         name = str(self.url.database)
         drop_database(self._server, name)
         engine = create_engine(self._server, isolation_level="AUTOCOMMIT")

@@ -28,6 +28,7 @@ from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import known, work_of
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
+from douban_pipeline_tests.harness.rig.live_cms import LiveCms, cms_refusal
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
@@ -149,6 +150,10 @@ class World(Part):
         self._say("starting a MariaDB of its own")
         self.server = enter(MariaDbServer(self.scratch / "mariadb"))
         url = self.server.create(DATABASE).update_query_dict({"charset": "utf8mb4"})
+        refusal = cms_refusal(self.server.url)
+        self._say("installing a real CMS, to use its tables" if refusal is None else f"no real CMS: {refusal}")
+        if refusal is None:
+            enter(LiveCms(self.scratch / "cms", self.server.url, DATABASE, keeps_database=True))
         self._say(f"the subjects of {scale.videos + scale.most_arrivals:,} videos")
         self.replay = enter(
             DistantReplay(
