@@ -116,7 +116,7 @@ def test_what_is_serious_warns_and_says_what_can_be_done(scenario):
     # What is long stands in numbered lines below.
     said = {line[4]: line for line in lines if line.startswith("- **")}
     of_first, of_third = (" ".join([*row, said.get(row[0], "")]) for row in (rows[0], rows[2]))
-    assert "过期的后台表单" in of_first
+    assert "CMS 保存或采集更新" in of_first
     assert "过期的后台表单" in of_third
     for job in ("video_history", "record_decisions"):
         assert f"/jobs/{job}/playground/setup?config=" in of_first
