@@ -22,7 +22,7 @@ from douban_pipeline.comments.model_review import ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
-from douban_pipeline.comments.scoring.newcomers import NewcomerHeat
+from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.shards import lease_node
@@ -174,7 +174,7 @@ class CommentsServices:
             batch=settings.worker_batch,
             threads=1 if self.engine.dialect.name == "sqlite" else settings.worker_threads,
             reports_to_review=settings.reports_to_review,
-            heat=NewcomerHeat(self.engine, settings.heat_weights),
+            heat=TouchedHeat(self.engine, settings.heat_weights),
         )
 
     def ready(self) -> Self:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from douban_pipeline.comments.scoring import explanations, policies
+from douban_pipeline.comments import explanations
+from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections, score_active, score_section
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.core.database import reading
@@ -32,18 +33,16 @@ def rebuild(services: CommentsServices, section_id: int) -> ScoredSection:
         ProblemsError: There is no such section, or a rule cannot be applied.
     """
     with reading(services.engine) as connection:
-        policy = explanations.policy_of(connection, section_id, services.settings.heat_weights)
+        policy = policies.policy_of(connection, section_id, services.settings.heat_weights)
     return score_section(services.engine, services.heat_lists, section_id, policy, services.clock.now())
 
 
 def explain_places(services: CommentsServices, section_id: int, places: Sequence[int]) -> dict[int, list[str]]:
-    """Return by place, counted from 1, the explanation of its comment's current rank, in Chinese sentences.
-
-    The section is ranked from its current data, without comments that are not shown.
+    """Return by place, counted from 1, the explanation of its comment's rank as visitors see it, in Chinese sentences.
 
     Raises:
         ProblemsError: There is no such section or place, or a rule cannot be applied.
     """
-    weights, now = services.settings.heat_weights, services.clock.now()
+    weights = services.settings.heat_weights
     with reading(services.engine) as connection:
-        return explanations.explain_places(connection, section_id, places, weights, now)
+        return explanations.explain_places(connection, services.lists, section_id, places, weights)

@@ -71,6 +71,8 @@ class Attribute(IntFlag):
     """Some of its words were replaced by asterisks."""
     PROMOTED = 128
     """An advertisement or paid content; pages label it."""
+    STAFF = 256
+    """Published with an operator's or auditor's token; pages label it."""
 
 
 class EventKind(StrEnum):

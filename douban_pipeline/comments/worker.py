@@ -23,7 +23,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from douban_pipeline.comments.applying.state import Findings, PendingEvent
 from douban_pipeline.comments.applying.steps import apply_events
 from douban_pipeline.comments.review import Draft, SafetyReview, clean
-from douban_pipeline.comments.scoring.newcomers import NewcomerHeat
+from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store import batches, events, shards, tables
 from douban_pipeline.comments.types import SHARDS, EventKind, Rank
 from douban_pipeline.core.clock import Clock
@@ -62,7 +62,7 @@ class Worker:
         batch: Maximum number of events per transaction.
         threads: Number of shards processed concurrently.
         reports_to_review: Number of reports after which a comment waits for review.
-        heat: Computes the initial heat of new comments; without it they have none until a sweep.
+        heat: Computes the heat of new and touched comments; without it they keep theirs until a sweep.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Worker:
         batch: int = 500,
         threads: int = 1,
         reports_to_review: int = 0,
-        heat: NewcomerHeat | None = None,
+        heat: TouchedHeat | None = None,
     ) -> None:
         self._engine, self._clock, self._owner = engine, clock, owner
         self._review, self._followers = review, followers
@@ -197,7 +197,8 @@ class Worker:
             batch = batches.load_batch(connection, applied, now, reports_to_review=self._reports_to_review)
             apply_events(batch, applied)
             if self._heat is not None:
-                self._heat.score(batch)
+                touched = {number for event in applied if not event.refusal for number in event.touched}
+                self._heat.score(connection, batch, touched)
             batches.write_batch(connection, batch, applied)
             return applied
 

@@ -17,6 +17,7 @@ from douban_pipeline.comments.guards import CommentBreach
 from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.pages import Target, place_of, read_roots
 from douban_pipeline.comments.scoring.sections import score_section
+from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.sites import Site
 from douban_pipeline.comments.store.reading import Order, Place
 from douban_pipeline.comments.store.tables import score
@@ -33,6 +34,7 @@ def served(redis_client: redis.Redis, sqlite_url: str) -> Iterator[tuple[Stage, 
         lists = RedisLists(redis_client, place.clock, prefix=prefix, most=5, seconds=60)
         follower = ListFollower(place.engine, lists)
         place.worker._followers = (follower,)
+        place.worker._heat = TouchedHeat(place.engine, {})
         yield place, lists, follower
         assert place.differences() == []
         for key in redis_client.scan_iter(f"{prefix}*"):
@@ -127,6 +129,12 @@ def test_between_sweeps_the_list_by_heat_is_true_and_pages_are_read_from_it(serv
     place.work()
     assert lists.heat.ids(place.section_id).tolist() == place.roots(Order.HEAT) == by_heat()
     assert {*by_heat()} == {*roots[1:]}
+    assert breaches() == []
+    for number in range(20, 24):
+        place.vote(user(number), roots[3], 1)
+    place.work()
+    assert by_heat()[0] == roots[3], "votes move it at once"
+    assert lists.heat.ids(place.section_id).tolist() == place.roots(Order.HEAT) == by_heat()
     assert breaches() == []
     place.undo(OPERATOR, roots[0])
     place.work()

@@ -204,6 +204,7 @@ def test_why_a_comment_is_third_is_said_in_sentences(services, instance):
     ids = planted(services)
     with services.engine.begin() as connection:
         connection.execute(update(comment).where(comment.c.comment_id == ids[0]).values(status=2))
+    assert run(services, instance, "score_comments").success
     said = shown(run(services, instance, "explain_comment_ranks", explain_ranks={"section": 1, "places": [2]}))
     assert f"评论 {ids[2]}。" in said["why"]
     assert "第 2 名，共 2 条" in said["why"]

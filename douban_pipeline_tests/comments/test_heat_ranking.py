@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from douban_pipeline.comments.heat.experiments import BUCKETS, Experiment, Policies, Variant, bucket_of, variant_of
-from douban_pipeline.comments.heat.explaining import explain
+from douban_pipeline.comments.heat.explaining import Facts, Neighbour, Standing, explain
 from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
 from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
 from douban_pipeline.comments.heat.what_if import top_moves, what_if
@@ -25,11 +25,32 @@ SECTION = [
 SPAM = Rule("spam", "content =~~ '加群'", Decision.SINK, 2.0, reason="招揽加群的评论不进前排。")
 
 
+def explained(place: int, policy: Policy, *, variant: str = "", same: bool = True, swept: bool = True) -> list[str]:
+    """Return the explanation of a place of `SECTION`, whose scores are stored as they are computed."""
+    read = columns_of(SECTION)
+    ranking = rank(ids_of(SECTION), read, policy)
+
+    def neighbour(at: int) -> Neighbour | None:
+        if not 0 <= at < len(ranking):
+            return None
+        return Neighbour(int(ranking.heat[at]), {name: float(column[at]) for name, column in ranking.parts.items()})
+
+    own, row = neighbour(place - 1), int(ranking.rows[place - 1])
+    assert own is not None
+    columns = {name: column[row : row + 1] for name, column in read.items()}
+    alone = rank(ranking.ids[place - 1 : place], columns, policy)
+    values = {name: column[0] for name, column in columns.items()}
+    facts = Facts(values, policy, alone.recalled, int(alone.heat[0]), swept, same)
+    counted = tuple(name for name, hit in alone.recalled.counted.items() if hit[0])
+    standing = Standing(place, len(ranking), own, neighbour(place - 2), neighbour(place), counted, variant)
+    return explain(standing, facts)
+
+
 def test_a_rank_is_explained_in_sentences():
     read, policy = columns_of(SECTION), Policy(rules=rule_set([SPAM]))
     ranking = rank(ids_of(SECTION), read, policy)
     assert ranking.ids.tolist() == [101, 102, 104, 105, 103]
-    first, second, last = (explain(ranking, place, read, policy) for place in (1, 2, 5))
+    first, second, last = (explained(place, policy) for place in (1, 2, 5))
     assert first[0].startswith("第 1 名，共 5 条；得分 ")
     assert any("40 赞、0 踩、0 次举报（一次计 3 踩）的威尔逊下界" in each for each in first)
     assert "发布 3.0 小时" in "".join(first)
@@ -38,8 +59,22 @@ def test_a_rank_is_explained_in_sentences():
     assert any(each == "UP 主互动 +0.100：UP 主点赞。" for each in second)
     assert "规则「spam」降权 -2.000：招揽加群的评论不进前排。" in last
     assert not any(each.startswith("高于") for each in last)
-    with pytest.raises(IndexError):
-        explain(ranking, 6, read, policy)
+    assert "发布时长、近 24 小时和近 7 天从上次全区重排时算起。" in last
+
+
+def test_a_score_that_is_no_longer_that_of_now_says_so():
+    policy = Policy(rules=rule_set([SPAM]))
+    said = explained(5, policy, same=False, swept=False)
+    assert "按现在的数据和规则应得 " in said[1]
+    assert "规则「spam」已计入。" in said
+    assert any(each.startswith("本评论区还没有全区重排过") for each in said)
+
+
+def test_parts_that_are_not_stored_yet_are_not_made_up():
+    facts = Facts({}, Policy(), rank(ids_of([]), columns_of([]), Policy()).recalled, 0, True, False)
+    said = explain(Standing(2, 3, Neighbour(5, None), Neighbour(7, None), Neighbour(5, {})), facts)
+    assert said[0] == "第 2 名，共 3 条；列表刚刚更新，各项得分还在写入，请稍后再看。"
+    assert said[-2:] == ["低于第 1 名 0.000 分。", "高于第 3 名 0 分：同分时较新的在前。"]
 
 
 def test_an_exempted_rule_and_a_pin_are_explained():
@@ -47,7 +82,7 @@ def test_an_exempted_rule_and_a_pin_are_explained():
     read, policy = columns_of(SECTION), Policy(rules=rule_set(rules), variant="trial/b")
     ranking = rank(ids_of(SECTION), read, policy)
     assert ranking.ids[0] == 103
-    said = explain(ranking, 1, read, policy)
+    said = explained(1, policy, variant="trial/b")
     assert {"规则「spam」命中但不生效：已被豁免。", "规则「top」置顶。", "规则「trusted」豁免 spam。"} <= set(said)
     assert "高于第 2 名 一个置顶位。" in said
     assert "本评论区参加实验 trial/b。" in said

@@ -23,11 +23,13 @@ from douban_pipeline.comments.scoring.columns import ColumnsError, read_columns
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.impressions import BEFORE, add_impressions, roll_up
 from douban_pipeline.comments.scoring.sections import active_sections, rank_section, score_active, score_section
+from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store.tables import comment, event, impression, rule, score, section
 from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline_tests.comments.sections import NOW, comment_tables, plant_comments, plant_section
+from douban_pipeline_tests.comments.stage import stage, user
 from douban_pipeline_tests.conftest import missing, server_url
 
 HOUR = timedelta(hours=1)
@@ -333,9 +335,8 @@ def test_single_comments_are_put_where_they_belong_and_taken_out(lists, monkeypa
     assert not lists.put(1, [(8, 106)])
     lists.publish(1, IDS, HEAT, NOW)
     assert lists.put(1, [(8, 106)])
-    assert lists.put(1, [(11, 103), (9, 106)], only_new=True)
-    assert lists.put(1, [(10, 102)])
-    assert [number for _, number in lists.page(1, 0, 9)] == [102, 105, 106, 104, 103, 101]
+    assert lists.put(1, [(9, 106), (10, 102)])
+    assert [number for _, number in lists.page(1, 0, 9)] == [102, 106, 105, 104, 103, 101]
     lists.remove(1, [105, 999])
     assert [number for _, number in lists.page(1, 0, 9)] == [102, 106, 104, 103, 101]
     lists.remove(2, [105])
@@ -349,6 +350,30 @@ def test_a_list_that_lost_a_segment_is_given_up(lists, client, prefix, monkeypat
     assert lists.after(1, 99, 1, 9) is None
     assert not lists.put(1, [(-50, 107)])
     assert lists.current(1) is None
+
+
+def test_votes_that_arrive_while_a_sweep_stores_are_not_overwritten(database_url, lists, monkeypatch):
+    with stage(database_url) as place:
+        place.worker._heat = TouchedHeat(place.engine, {})
+        roots = [place.publish(user(number), f"根 {number}") for number in range(2, 6)]
+        place.work()
+        place.clock.advance(hours=2)
+        store, once = sections.store_scores, iter([True])
+
+        def late(*given):
+            if next(once, False):
+                for number in range(20, 34):
+                    place.vote(user(number), roots[0], 1)
+                place.publish(user(50), "回", roots[1])
+                place.work()
+            return store(*given)
+
+        monkeypatch.setattr(sections, "store_scores", late)
+        score_section(place.engine, lists, place.section_id, Policy(), place.clock.now())
+        after = heat_of(place.engine)
+        assert score_section(place.engine, lists, place.section_id, Policy(), place.clock.now()).written == 0
+        assert max(after, key=lambda number: after[number]) == roots[0]
+        assert [number for _, number in lists.page(place.section_id, 0, 2)] == roots[:2]
 
 
 def test_what_happens_while_a_list_is_made_and_stored_is_in_it(any_engine, lists, monkeypatch):

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.comments import names
+from douban_pipeline.comments import explanations, names
 from douban_pipeline.comments.rendering import mentions, pieces
-from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
 
@@ -153,29 +152,6 @@ def test_advertisements_are_the_site_s_alone_and_say_so(place):
     assert {item["id"]: item["labels"] for item in place.page(film)["items"]}[plain] == ["promoted"]
 
 
-def test_a_section_is_ranked_once_for_all_questions_until_something_happens_in_it(place, monkeypatch):
-    film = place.section()
-    roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
-    place.work()
-    ranked = []
-    original = explanations.rank
-    monkeypatch.setattr(explanations, "rank", lambda *given: ranked.append(1) or original(*given))
-
-    def why(number: str) -> list[str]:
-        return list(place.call("GET", f"/admin/comments/{number}", ADMIN).json()["why"])
-
-    first = [why(number) for number in roots]
-    assert len(ranked) == 1
-    assert {said[0].partition("；")[0] for said in first} == {"第 1 名，共 2 条", "第 2 名，共 2 条"}
-    place.call("PUT", f"/comments/{roots[0]}/vote", 9, json={"value": 1})
-    place.work()
-    assert any("1 赞" in said for said in why(roots[0]))
-    assert len(ranked) == 2
-    place.clock.advance(minutes=2)
-    why(roots[0])
-    assert len(ranked) == 3, "ages go on"
-
-
 def test_what_waits_for_a_person_is_seen_by_its_author_alone(place):
     film = place.section()
     waits = place.publish(2, film, "看 https://a.example https://b.example")
@@ -214,7 +190,7 @@ def test_decisions_of_the_audit_stand_and_batches_are_taken_back(place):
     assert refused["refused"][roots[0]] == "已由更高级别（审核）处理，不能更改"
     told = place.call("GET", f"/admin/comments/{roots[0]}", ADMIN).json()
     assert [entry["action"] for entry in told["decided"]] == ["deleted", "deleted"]
-    assert told["heat"]["place"] == 2
+    assert told["place_by_heat"] is None
     assert told["why"] == ["未显示的评论不在热度列表中。"]
     reply = place.publish(4, film, "一条回复", parent=roots[1])
     place.work()
@@ -247,13 +223,13 @@ def test_a_rank_that_cannot_be_explained_in_time_is_told_by_its_stored_parts(pla
     root = place.publish(2, film, "根")
     place.work()
 
-    def fail(*_: object) -> list[str]:
+    def fail(*_: object) -> tuple[int | None, list[str]]:
         raise RuntimeError("too large")
 
     monkeypatch.setattr(explanations, "explain_comment", fail)
     told = place.call("GET", f"/admin/comments/{root}", ADMIN).json()
-    assert (told["why"], told["degraded"]) == ([], ["explanation"])
-    assert told["heat"]["place"] == 1
+    assert (told["place_by_heat"], told["why"], told["degraded"]) == (None, [], ["explanation"])
+    assert set(told["heat"]["parts"]) == {"时间衰减"}
 
 
 @pytest.mark.parametrize(

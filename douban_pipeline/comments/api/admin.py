@@ -10,12 +10,12 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, RowMapping
 
+from douban_pipeline.comments import explanations
 from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.numbers import CommentId, IdText, Number
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.heat.explaining import PART_NAMES
-from douban_pipeline.comments.scoring import explanations
 from douban_pipeline.comments.store import events, searching
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.reading import CommentView, get_comments
@@ -49,7 +49,7 @@ class Undo(BaseModel):
 def admin_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/admin``."""
     router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
-    engine, ranked = context.services.engine, explanations.RankedSections()
+    engine = context.services.engine
 
     async def in_database(work: Any) -> Any:
         def read() -> Any:
@@ -61,21 +61,24 @@ def admin_router(context: Context) -> APIRouter:
         return await context.dependencies.call("page", call, expected=(Problem,))
 
     async def why(found: dict[str, Any]) -> dict[str, Any]:
-        """Return sentences that explain a comment's rank; none where ranking the section takes too long."""
+        """Return a comment's place in the served order by heat and sentences that explain it, if that is possible."""
         if found["root"] is not None:
-            return {"why": ["回复按楼层排列，不参加热度排序。"], "degraded": []}
+            return {"place_by_heat": None, "why": ["回复按楼层排列，不参加热度排序。"], "degraded": []}
         degraded: list[str] = []
-        weights, now = context.services.settings.heat_weights, context.services.clock.now()
+        weights, lists = context.services.settings.heat_weights, context.services.lists
 
-        def read() -> list[str]:
+        def read() -> tuple[int | None, list[str]]:
             section_id, comment_id = int(found["section"]), int(found["id"])
             with reading(engine) as connection:
-                said = explanations.explain_comment(connection, section_id, comment_id, weights, now, ranked)
-            return said or ["未显示的评论不在热度列表中。"]
+                return explanations.explain_comment(connection, lists, section_id, comment_id, weights)
 
         call = partial(context.in_thread, read)
         said = await context.dependencies.try_call("explanation", call, degraded)
-        return {"why": said or [], "degraded": degraded}
+        place, why = said or (None, [])
+        if not why and not degraded:
+            shown = found["status"] == CommentStatus.NORMAL.name
+            why = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
+        return {"place_by_heat": place, "why": why, "degraded": degraded}
 
     @router.get("/search")
     async def search(
@@ -203,7 +206,7 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
         for row in searching.select_moderation(connection, comment_id)
     ]
     section = get_section(connection, view.section_id)
-    heat = searching.explain_heat(connection, comment_id)
+    heat = searching.stored_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
     return {**_item(view), "decided": decided, "heat": heat, "place": None if section is None else _place(section)}

@@ -31,6 +31,12 @@ class SectionState:
     event_seq: int
     created_at: datetime
     active_at: datetime
+    scored_at: datetime | None = None
+
+    @property
+    def heat_at(self) -> datetime:
+        """Reference time of ages and windows in its heat: the last sweep, or its beginning before the first one."""
+        return self.scored_at or self.created_at
 
 
 @dataclass(slots=True)
@@ -188,7 +194,7 @@ class BatchState:
     liked: dict[int, int] = field(default_factory=dict)
     """Likes gained by comment, withdrawn likes subtracted."""
     scores: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Rows of `cmt_score` of new roots, by id; a root without one has heat 0 until it is scored."""
+    """Rows of `cmt_score` of new and touched roots, by id; a new root without one has heat 0 until it is scored."""
 
     def root_of(self, comment: CommentState) -> CommentState:
         """Return the root of a comment; a root is its own root."""

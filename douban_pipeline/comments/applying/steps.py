@@ -227,6 +227,7 @@ def _withdraw_report(batch: BatchState, section: SectionState, event: PendingEve
     batch.changed_reports.add((event.comment_id, event.actor))
     comment.report_count -= 1
     batch.change(comment)
+    event.touched |= {comment.comment_id}
     return None
 
 

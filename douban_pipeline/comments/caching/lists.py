@@ -224,14 +224,10 @@ class RedisLists:
         return ListName(section_id, Order(order), root_id)
 
     def follow_heat(self, section_id: int, shown: Sequence[tuple[int, int]], gone: Sequence[int]) -> bool:
-        """Add (heat, id) pairs to a section's list by heat and remove ids from it, like `follow`.
-
-        Comments that are in the list already keep their place: theirs is the heat of the last sweep, which may not have
-        been written to the tables yet.
-        """
+        """Put (heat, id) pairs where they belong in a section's list by heat and remove ids from it, like `follow`."""
 
         def work() -> bool:
-            self.heat.put(section_id, shown, only_new=True)
+            self.heat.put(section_id, shown)
             self.heat.remove(section_id, gone)
             return True
 

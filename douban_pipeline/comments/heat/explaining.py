@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from douban_pipeline.comments.heat import score
-from douban_pipeline.comments.heat.graph import Columns
-from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, Policy, Ranking
-from douban_pipeline.comments.heat.recall import PIN_STEP, points_of
-from douban_pipeline.comments.heat.rules import Decision, Rule, RuleSet
+from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, Policy
+from douban_pipeline.comments.heat.recall import PIN_STEP, Recalled, points_of
+from douban_pipeline.comments.heat.rules import Decision, Rule
 from douban_pipeline.comments.heat.score import HEAT
 
 PART_NAMES = {
@@ -27,67 +30,131 @@ def part_name(part: str) -> str:
     return PART_NAMES[part]
 
 
-def explain(ranking: Ranking, place: int, read: Columns, policy: Policy) -> list[str]:
-    """Return the explanation of the rank of the comment at ``place``, in Chinese sentences.
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A comment as the served order has it.
 
-    Args:
-        ranking: The ranked section.
-        place: Place, counted from 1.
-        read: The columns that the ranking was computed from.
-        policy: The policy of the ranking.
-
-    Raises:
-        IndexError: The section has no such place.
+    Attributes:
+        heat: Its score in millionths.
+        parts: The parts that this score is the sum of, those of 0 left out; None while they are not stored.
     """
-    if not 1 <= place <= len(ranking):
-        raise IndexError(f"place {place} of {len(ranking)}")
-    at = place - 1
-    row = int(ranking.rows[at])
-    parts = {name: float(ranking.parts[name][at]) for name in SHOWN_PARTS}
-    points = float(ranking.heat[at]) / HEAT - parts["pin"]
-    sentences = [f"第 {place} 名，共 {len(ranking)} 条；得分 {points:.3f}。"]
-    sentences += _of_parts(parts, row, read, policy)
-    sentences += _of_rules(policy.rules, ranking, row)
-    if policy.variant:
-        sentences.append(f"本评论区参加实验 {policy.variant}。")
-    if at:
-        sentences.append(f"低于第 {place - 1} 名 {_gap(ranking, at - 1, at)}。")
-    if place < len(ranking):
-        sentences.append(f"高于第 {place + 1} 名 {_gap(ranking, at, at + 1)}。")
+
+    heat: int
+    parts: Mapping[str, float] | None
+
+    def part(self, name: str) -> float:
+        """Return a part of its score."""
+        return float((self.parts or {}).get(name, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a comment stands, as visitors are served it.
+
+    Attributes:
+        place: Its place, counted from 1.
+        total: Number of comments in the order.
+        own: The comment.
+        upper: The one before it, if any.
+        lower: The one after it, if any.
+        decisions: Names of the rules that counted in its score.
+        variant: Experiment and variant in its score.
+    """
+
+    place: int
+    total: int
+    own: Neighbour
+    upper: Neighbour | None = None
+    lower: Neighbour | None = None
+    decisions: tuple[str, ...] = ()
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a comment's score is computed from, as of now.
+
+    Attributes:
+        values: Its columns.
+        policy: The policy in force.
+        recalled: Effect of the rules in force on the comment alone.
+        heat: Its score by these, in millionths.
+        swept: Whether its age and windows are those of a sweep; else those of the section's beginning.
+        same: Whether this is the score that the served order uses.
+    """
+
+    values: Mapping[str, Any]
+    policy: Policy
+    recalled: Recalled
+    heat: int
+    swept: bool
+    same: bool
+
+
+def explain(standing: Standing, facts: Facts) -> list[str]:
+    """Return the explanation of a comment's place, in Chinese sentences."""
+    own, place = standing.own, standing.place
+    head = f"第 {place} 名，共 {standing.total} 条"
+    if own.parts is None:
+        sentences = [f"{head}；列表刚刚更新，各项得分还在写入，请稍后再看。"]
+    else:
+        sentences = [f"{head}；得分 {own.heat / HEAT - own.part('pin'):.3f}。"]
+        if not facts.same:
+            now = facts.heat / HEAT - float(facts.recalled.pinned[0])
+            sentences.append(
+                f"列表所用的是上次的得分；其中的数目是现在的，按现在的数据和规则应得 {now:.3f}，下次重排时更新。"
+            )
+        sentences += _of_parts(own, facts)
+        sentences += _of_rules(facts) if facts.same else [f"规则「{name}」已计入。" for name in standing.decisions]
+    if facts.swept:
+        sentences.append("发布时长、近 24 小时和近 7 天从上次全区重排时算起。")
+    else:
+        sentences.append("本评论区还没有全区重排过：发布时长、近 24 小时和近 7 天从它建立时算起。")
+    if standing.variant:
+        sentences.append(f"本评论区参加实验 {standing.variant}。")
+    if standing.upper is not None:
+        sentences.append(f"低于第 {place - 1} 名 {_gap(standing.upper, own)}。")
+    if standing.lower is not None:
+        sentences.append(f"高于第 {place + 1} 名 {_gap(own, standing.lower)}。")
     return sentences
 
 
-def _of_parts(parts: dict[str, float], row: int, read: Columns, policy: Policy) -> list[str]:
-    def value(name: str) -> float:
-        return float(read[name][row])
+def explain_pinned(place: int) -> list[str]:
+    """Return the explanation of a pinned comment's place, counted from 1, in Chinese sentences."""
+    return [f"已置顶，是第 {place} 条置顶评论，排在列表之前，不按热度排序。"]
 
-    weights = policy.weights
+
+def _of_parts(own: Neighbour, facts: Facts) -> list[str]:
+    def value(name: str) -> float:
+        return float(facts.values[name])
+
+    weights = facts.policy.weights
     length = float(score.length_weight(np.array([value("length")]), weights)[0])
     level = float(score.level_weight(np.array([value("level")]), weights)[0])
     sentences = [
-        f"口碑 {parts['approval']:+.3f}：{value('likes'):.0f} 赞、{value('dislikes'):.0f} 踩、"
+        f"口碑 {own.part('approval'):+.3f}：{value('likes'):.0f} 赞、{value('dislikes'):.0f} 踩、"
         f"{value('reports'):.0f} 次举报（一次计 {weights.report_dislikes:g} 踩）的威尔逊下界，"
         f"乘字数系数 {length:.2f}（{value('length'):.0f} 字）和等级系数 {level:.2f}（{value('level'):.0f} 级）。",
-        f"回复 {parts['replies']:+.3f}：{value('replies'):.0f} 条可见回复。",
-        f"点赞率 {parts['rate']:+.3f}：近 24 小时曝光 {value('impressions_day'):.0f} 次、"
+        f"回复 {own.part('replies'):+.3f}：{value('replies'):.0f} 条可见回复。",
+        f"点赞率 {own.part('rate'):+.3f}：近 24 小时曝光 {value('impressions_day'):.0f} 次、"
         f"点赞 {value('likes_day'):.0f} 次，近 7 天曝光 {value('impressions_week'):.0f} 次、"
         f"点赞 {value('likes_week'):.0f} 次，累计曝光 {value('impressions'):.0f} 次。",
     ]
-    if parts["owner"]:
+    if own.part("owner"):
         did = [what for name, what in (("owner_liked", "点赞"), ("owner_replied", "回复")) if value(name)]
-        sentences.append(f"UP 主互动 {parts['owner']:+.3f}：UP 主{'、'.join(did)}。")
-    sentences.append(f"时间衰减 {parts['decay']:+.3f}：发布 {_age(value('age_hours'))}。")
+        sentences.append(f"UP 主互动 {own.part('owner'):+.3f}：UP 主{'、'.join(did) or '当时有互动'}。")
+    sentences.append(f"时间衰减 {own.part('decay'):+.3f}：发布 {_age(value('age_hours'))}。")
     return sentences
 
 
-def _of_rules(rules: RuleSet, ranking: Ranking, row: int) -> list[str]:
-    recalled = ranking.recalled
+def _of_rules(facts: Facts) -> list[str]:
+    recalled = facts.recalled
     sentences: list[str] = []
-    for rule in rules.rules:
-        if recalled.counted[rule.name][row]:
+    for rule in facts.policy.rules.rules:
+        if recalled.counted[rule.name][0]:
             sentences.append(f"规则「{rule.name}」{_effect(rule)}{_reason(rule)}。")
-        elif recalled.silenced[rule.name][row]:
-            exempt = rule.name in recalled.exempted and recalled.exempted[rule.name][row]
+        elif recalled.silenced[rule.name][0]:
+            exempt = rule.name in recalled.exempted and recalled.exempted[rule.name][0]
             why = "已被豁免" if exempt else "让位于另一条规则"
             sentences.append(f"规则「{rule.name}」命中但不生效：{why}。")
     return sentences
@@ -109,13 +176,15 @@ def _age(hours: float) -> str:
     return f"{hours:.1f} 小时" if hours < 48 else f"{hours / 24:.1f} 天"
 
 
-def _gap(ranking: Ranking, upper: int, lower: int) -> str:
+def _gap(upper: Neighbour, lower: Neighbour) -> str:
     """Return the difference between two neighbours, and the part that contributes most to it."""
-    if ranking.heat[upper] == ranking.heat[lower]:
+    if upper.heat == lower.heat:
         return "0 分：同分时较新的在前"
-    differences = {name: float(ranking.parts[name][upper]) - float(ranking.parts[name][lower]) for name in SHOWN_PARTS}
+    gap = f"{(upper.heat - lower.heat) / HEAT:.3f} 分"
+    if upper.parts is None or lower.parts is None:
+        return gap
+    differences = {name: upper.part(name) - lower.part(name) for name in SHOWN_PARTS}
     if abs(differences["pin"]) >= PIN_STEP / 2:
         return "一个置顶位"
-    gap = float(ranking.heat[upper] - ranking.heat[lower]) / HEAT
     most = max(differences, key=lambda name: differences[name])
-    return f"{gap:.3f} 分，主要差在{part_name(most)}（{differences[most]:+.3f}）"
+    return f"{gap}，主要差在{part_name(most)}（{differences[most]:+.3f}）"

@@ -263,9 +263,9 @@ def explain_ranks(
 _EXPLAIN = """\
 解释名次：为什么这条评论排第三 · Explain ranks: why is this comment third?
 
-按此刻的数据重新排一遍，逐项列出得分、规则、与前后名的差距；什么都不写入。
+说明读者现在看到的热度列表：逐项列出列表所用的得分、规则、与前后名的差距；什么都不写入。置顶评论在列表之前，不占名次。
 
-The section is ranked by its current data; nothing is written.
+It explains the list that visitors are served now; nothing is written. Pinned comments stand before it, without places.
 
 {examples}
 

@@ -6,7 +6,7 @@ times as long as the database (1,000,000 roots: 4 to 5 s against 25 s).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,6 +29,7 @@ from sqlalchemy import (
 from douban_pipeline.comments.heat.graph import Column
 from douban_pipeline.comments.store.tables import comment, content, impression, score
 from douban_pipeline.comments.types import Attribute, CommentStatus
+from douban_pipeline.core.database import chunks
 
 BATCH = 20_000
 _PACKED = 64_000_000
@@ -37,13 +38,14 @@ _UNIX = 62_167_219_200
 """``TO_SECONDS`` of 1970-01-01."""
 _C = comment.c
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
-_WINDOWED = {
+WINDOWED = {
     "impressions",
     "likes_day",
     "impressions_day",
     "likes_week",
     "impressions_week",
 }
+"""Columns that are summed up from impressions and likes by the hour."""
 _COUNTERS = {
     "likes": _C.like_count,
     "dislikes": _C.dislike_count,
@@ -87,7 +89,9 @@ class SectionColumns:
         return len(self.ids)
 
 
-def read_columns(connection: Connection, section_id: int, wanted: Collection[str], now: datetime) -> SectionColumns:
+def read_columns(
+    connection: Connection, section_id: int, wanted: Collection[str], now: datetime, *, only: int | None = None
+) -> SectionColumns:
     """Return the roots of a section, shown or not, with the columns ``wanted``.
 
     Args:
@@ -95,13 +99,15 @@ def read_columns(connection: Connection, section_id: int, wanted: Collection[str
         section_id: Id of the section.
         wanted: Names of columns, as `heat.ranking.columns_to_read` returns them.
         now: Reference time of ages and windows.
+        only: Id of the root to read; None for all.
 
     Raises:
         ColumnsError: The database truncated a batch.
     """
     if _packs(connection):
         connection.execute(text("SET SESSION group_concat_max_len = :most"), {"most": _PACKED})
-    rows = _batches(connection, section_id)
+    roots = [_C.section_id == section_id, _C.root_id == 0, *([_C.comment_id == only] if only is not None else [])]
+    rows = _batches(connection, roots)
     ids = rows[:, 0]
     stored, scored = _stored(connection, section_id, ids)
     read: dict[str, Column] = {}
@@ -116,17 +122,16 @@ def read_columns(connection: Connection, section_id: int, wanted: Collection[str
         read["guest"] = publisher == 0
     if "age_hours" in wanted:
         read["age_hours"] = np.maximum(now.timestamp() - seconds, 0.0) / 3600
-    if _WINDOWED & set(wanted):
+    if WINDOWED & set(wanted):
         read |= {name: each for name, each in _windows(connection, section_id, ids, now).items() if name in wanted}
     if "content" in wanted:
-        read["content"] = _texts(connection, section_id, ids)
+        read["content"] = _texts(connection, roots, ids)
     return SectionColumns(ids.copy(), status == CommentStatus.NORMAL, stored, scored, read)
 
 
-def _batches(connection: Connection, section_id: int) -> Column:
+def _batches(connection: Connection, roots: Sequence[ColumnElement[bool]]) -> Column:
     of_comment = (_C.comment_id, *_COUNTERS.values(), _C.status, _C.attributes, _C.publisher_id)
     wanted: list[ColumnElement[Any]] = [*of_comment, _seconds(connection, _C.created_at)]
-    roots = (_C.section_id == section_id, _C.root_id == 0)
     # The section's index is ordered by status, then id: only per status is a batch found without sorting all rows.
     return np.concatenate(
         [_read(connection, wanted, _C.comment_id, (*roots, _C.status == status)) for status in CommentStatus]
@@ -152,34 +157,75 @@ def _stored(connection: Connection, section_id: int, ids: Column) -> tuple[Colum
 
 def _windows(connection: Connection, section_id: int, ids: Column, now: datetime) -> dict[str, Column]:
     """Return impressions in total, of the last day and of the last week, and likes of the last day and week."""
+    query = _sums(now).where(impression.c.section_id == section_id)
+    return _summed(ids, _of_ids(connection, query, impression.c.comment_id, ids), {})
+
+
+def windows_of(
+    connection: Connection, ids: Column, stored: Sequence[int], now: datetime, liked: Mapping[int, int]
+) -> dict[str, Column]:
+    """Return the columns `WINDOWED` of a few roots, whatever their sections.
+
+    Args:
+        connection: Connection to the database.
+        ids: Ids of the roots.
+        stored: Those of them that may have rows.
+        now: Reference time of the windows.
+        liked: Likes gained a moment ago, by id, that are not in the tables yet.
+    """
+    rows = [
+        tuple(row)
+        for part in chunks(stored)
+        for row in connection.execute(_sums(now).where(impression.c.comment_id.in_(part)))
+    ]
+    return _summed(ids, _numbers(rows, 1 + len(_SUMMED)), liked)
+
+
+_SUMMED = ("impressions", "impressions_day", "likes_day", "impressions_week", "likes_week")
+
+
+def _sums(now: datetime) -> Select[Any]:
+    """Return the query of `_SUMMED` by comment."""
     day, week = (impression.c.hour > now - each for each in (_DAY, _WEEK))
-    numbers = {
-        "impressions": func.sum(impression.c.shown),
-        "impressions_day": func.sum(case((day, impression.c.shown), else_=0)),
-        "likes_day": func.sum(case((day, impression.c.liked), else_=0)),
-        "impressions_week": func.sum(case((week, impression.c.shown), else_=0)),
-        "likes_week": func.sum(case((week, impression.c.liked), else_=0)),
-    }
-    found = {name: np.zeros(len(ids), dtype=np.int32) for name in numbers}
-    query = (
-        select(impression.c.comment_id, *(cast(each, BigInteger).label(name) for name, each in numbers.items()))
-        .where(impression.c.section_id == section_id)
-        .group_by(impression.c.comment_id)
+    numbers = (
+        func.sum(impression.c.shown),
+        func.sum(case((day, impression.c.shown), else_=0)),
+        func.sum(case((day, impression.c.liked), else_=0)),
+        func.sum(case((week, impression.c.shown), else_=0)),
+        func.sum(case((week, impression.c.liked), else_=0)),
     )
-    rows = _of_ids(connection, query, impression.c.comment_id, ids)
+    named = (cast(each, BigInteger).label(name) for name, each in zip(_SUMMED, numbers, strict=True))
+    return select(impression.c.comment_id, *named).group_by(impression.c.comment_id)
+
+
+def _summed(ids: Column, rows: Column, liked: Mapping[int, int]) -> dict[str, Column]:
+    found = {name: np.zeros(len(ids), dtype=np.int32) for name in _SUMMED}
     at, known = _places(ids, rows[:, 0])
-    for position, name in enumerate(numbers, start=1):
+    for position, name in enumerate(_SUMMED, start=1):
+        found[name][at] = rows[known, position]
+    gained = np.array([liked.get(number, 0) for number in ids.tolist()], dtype=np.int32) if liked else 0
+    for name in ("likes_day", "likes_week"):
         # Likes withdrawn in a later hour than they were given may make a window negative.
-        found[name][at] = np.maximum(rows[known, position], 0)
+        found[name] = np.maximum(found[name] + gained, 0)
     return found
 
 
-def _texts(connection: Connection, section_id: int, ids: Column) -> Column:
+def texts_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """Return the texts of a few comments, by id."""
+    query = select(content.c.comment_id, content.c.content)
+    return {
+        row.comment_id: row.content
+        for part in chunks(ids)
+        for row in connection.execute(query.where(content.c.comment_id.in_(part)))
+    }
+
+
+def _texts(connection: Connection, roots: Sequence[ColumnElement[bool]], ids: Column) -> Column:
     texts = np.full(len(ids), "", dtype=object)
     query = (
         select(content.c.comment_id, content.c.content)
         .join(comment, _C.comment_id == content.c.comment_id)
-        .where(_C.section_id == section_id, _C.root_id == 0)
+        .where(*roots)
     )
     order = np.argsort(ids)
     for rows in connection.execution_options(yield_per=BATCH).execute(query).partitions():

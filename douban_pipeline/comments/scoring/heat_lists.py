@@ -60,32 +60,27 @@ return redis.call('ZREVRANGE', KEYS[1], low, low + tonumber(ARGV[3]) - 1, 'WITHS
 """Returns the comments of a segment that follow a place, whether a comment is still at that place or not."""
 
 _PUT = """
--- ARGV: seconds that it lives, whether those that are in it stay where they are, then heat and member in turns.
+-- ARGV: seconds that it lives, then heat and member in turns.
 local current = redis.call('GET', KEYS[1])
 if not current then return 0 end
 local known = cjson.decode(current)
 local keys = {}
 for segment = 0, known.segments - 1 do keys[segment] = KEYS[1] .. ':' .. known.version .. ':' .. segment end
-for i = 3, #ARGV, 2 do
-    local heat, member, there = tonumber(ARGV[i]), ARGV[i + 1], false
-    if ARGV[2] == '1' then
-        for segment = 0, known.segments - 1 do there = there or redis.call('ZSCORE', keys[segment], member) end
+for i = 2, #ARGV, 2 do
+    local heat, member = tonumber(ARGV[i]), ARGV[i + 1]
+    local wanted = known.segments - 1
+    for segment = 0, known.segments - 2 do
+        if heat >= known.ends[segment + 1] then wanted = segment break end
     end
-    if not there then
-        local wanted = known.segments - 1
-        for segment = 0, known.segments - 2 do
-            if heat >= known.ends[segment + 1] then wanted = segment break end
-        end
-        for segment = 0, known.segments - 1 do
-            if segment ~= wanted then redis.call('ZREM', keys[segment], member) end
-        end
-        if redis.call('EXPIRE', keys[wanted], ARGV[1]) == 0 and known.count > 0 then
-            redis.call('DEL', KEYS[1])
-            return 0
-        end
-        redis.call('ZADD', keys[wanted], ARGV[i], member)
-        redis.call('EXPIRE', keys[wanted], ARGV[1])
+    for segment = 0, known.segments - 1 do
+        if segment ~= wanted then redis.call('ZREM', keys[segment], member) end
     end
+    if redis.call('EXPIRE', keys[wanted], ARGV[1]) == 0 and known.count > 0 then
+        redis.call('DEL', KEYS[1])
+        return 0
+    end
+    redis.call('ZADD', keys[wanted], ARGV[i], member)
+    redis.call('EXPIRE', keys[wanted], ARGV[1])
 end
 return 1
 """
@@ -199,18 +194,32 @@ class HeatLists:
             return None
         return found
 
-    def put(self, section_id: int, places: Iterable[tuple[int, int]], *, only_new: bool = False) -> bool:
-        """Insert comments by heat if the section's list exists; return whether it does.
+    def ranks(self, section_id: int, ids: Sequence[int]) -> tuple[list[int | None], int] | None:
+        """Return the positions of comments in a section's list, None for others, and its length; see `page`."""
+        known = self.current(section_id)
+        if known is None:
+            return None
+        segments = self._lengths(section_id, known)
+        if known.count and not all(length for _, length in segments):
+            return None
+        pipeline = self._client.pipeline(transaction=False)
+        for number in ids:
+            for key, _ in segments:
+                pipeline.zrevrank(key, f"{number:0{_DIGITS}d}")
+        found: list[int | None] = pipeline.execute() if ids else []
+        starts = [sum(length for _, length in segments[:at]) for at in range(len(segments))]
+        ranks = []
+        for at in range(0, len(found), len(segments)):
+            each = zip(starts, found[at : at + len(segments)], strict=True)
+            ranks.append(next((start + rank for start, rank in each if rank is not None), None))
+        return ranks, sum(length for _, length in segments)
 
-        Args:
-            section_id: Id of the section.
-            places: (heat, id) of each comment.
-            only_new: Keep the place of comments that are in the list already.
-        """
+    def put(self, section_id: int, places: Iterable[tuple[int, int]]) -> bool:
+        """Insert or move comments, each a (heat, id), if the section's list exists; return whether it does."""
         given = [part for heat, number in places for part in (heat, f"{number:0{_DIGITS}d}")]
         there = True
         for start in range(0, len(given), _COMMAND):
-            args = [LIFE, int(only_new), *given[start : start + _COMMAND]]
+            args = [LIFE, *given[start : start + _COMMAND]]
             there = there and bool(self._put(keys=[self._current(section_id)], args=args))
         return there
 

@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
 from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
+from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.heat.rules import Decision, Rule, Scope
 from douban_pipeline.comments.heat.what_if import WhatIf
-from douban_pipeline.comments.store.tables import experiment, rule
+from douban_pipeline.comments.store.tables import experiment, rule, section
 from douban_pipeline.core.errors import ProblemsError
 
 ACTIVE, RETIRED = "active", "retired"
@@ -37,6 +38,19 @@ def policies(connection: Connection, weights: Mapping[str, Any]) -> Policies:
         ProblemsError: A weight, a rule or an experiment has a fault; one sentence for each.
     """
     return Policies(weights, rules_in_force(connection), running(connection))
+
+
+def policy_of(connection: Connection, section_id: int, weights: Mapping[str, Any]) -> Policy:
+    """Return the ranking policy of a section.
+
+    Raises:
+        ProblemsError: There is no such section, or a rule cannot be applied.
+    """
+    chosen = policies(connection, weights)
+    kind = connection.execute(select(section.c.type).where(section.c.section_id == section_id)).scalar()
+    if kind is None:
+        raise ProblemsError([f"没有编号为 {section_id} 的评论区"])
+    return chosen.of(section_id, kind)
 
 
 def running(connection: Connection) -> list[Experiment]:

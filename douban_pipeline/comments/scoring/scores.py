@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -46,26 +46,29 @@ def store_scores(
     After an interruption the next run writes only what is still missing.
     """
     changed = np.flatnonzero(~columns.scored | (heat != columns.stored))
+    changed = changed[np.argsort(columns.ids[changed])]  # in the order in which workers lock rows
     for start in range(0, len(changed), BATCH):
-        rows = list(score_rows(changed[start : start + BATCH], section_id, ranking, variant, now))
-        run_transaction(engine, partial(_write, rows=rows))
+        part = changed[start : start + BATCH]
+        rows = list(score_rows(part, np.full(len(part), section_id), ranking, variant, now))
+        run_transaction(engine, partial(write_scores, rows=rows))
     return len(changed)
 
 
-def _write(connection: Connection, rows: list[dict[str, Any]]) -> None:
+def write_scores(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows of `cmt_score` in place of those of the same comments."""
     changes = [each.name for each in score.c if each.name not in ("comment_id", "section_id")]
     upsert(connection, score, rows, keys=["comment_id"], changes=changes)
 
 
 def score_rows(
-    chosen: Column, section_id: int, ranking: Ranking, variant: str, now: datetime
+    chosen: Column, sections: Column, ranking: Ranking, variant: str, now: datetime
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of `cmt_score`.
 
     Args:
-            chosen: Roots to yield, by their positions in the columns that were ranked.
-        section_id: Id of their section.
-        ranking: Ranking of all roots of the section.
+        chosen: Roots to yield, by their positions in the columns that were ranked.
+        sections: Ids of their sections, by position in ``chosen``.
+        ranking: A ranking that contains them.
         variant: Experiment and variant.
         now: Time of computation.
     """
@@ -77,7 +80,7 @@ def score_rows(
     for number, (comment_id, value) in enumerate(zip(ranking.ids[at].tolist(), ranking.heat[at].tolist(), strict=True)):
         yield {
             "comment_id": comment_id,
-            "section_id": section_id,
+            "section_id": int(sections[number]),
             "heat": value,
             "score": value / HEAT,
             "parts": {name: column[number] for name, column in parts.items() if column[number]},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, case, select, update
 
 from douban_pipeline.comments.heat import score as score_rules
 from douban_pipeline.comments.heat.experiments import Policies
@@ -16,20 +16,12 @@ from douban_pipeline.comments.heat.what_if import top_moves
 from douban_pipeline.comments.scoring.columns import SectionColumns, read_columns
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.scores import settle, store_scores
-from douban_pipeline.comments.store.tables import comment, event, score, section
-from douban_pipeline.comments.types import CommentStatus, EventKind
-from douban_pipeline.core.database import reading
+from douban_pipeline.comments.scoring.touched import rescore
+from douban_pipeline.comments.store.tables import comment, event, section
+from douban_pipeline.core.database import reading, run_statement
 
 ACTIVE_FOR = timedelta(days=7)
 TOP = 10
-_MOVING = (
-    EventKind.PUBLISH,
-    EventKind.REPORT,
-    EventKind.WITHDRAW_REPORT,
-    EventKind.SET_STATUS,
-    EventKind.UNDO_STATUS,
-)
-"""Events that add a comment to a list or remove it."""
 _TRIES = 5
 
 
@@ -90,13 +82,14 @@ def score_section(
     ids, ordered = columns.ids[order], heat[order]
     columns.read.clear()
     ranked = clock()
+    # From here on workers compute the heat of what they touch as of this moment.
+    run_statement(engine, update(section).where(section.c.section_id == section_id), {"scored_at": now})
     if lists is not None:
         lists.publish(section_id, ids, ordered, now)
-        _catch_up(engine, lists, section_id, serial)
+        _catch_up(engine, lists, section_id, serial, policy, now)
     published = clock()
     written = store_scores(engine, section_id, ranking, columns, heat, policy.variant, now)
-    if lists is not None:
-        _catch_up(engine, lists, section_id, serial)  # comments shown again since then get their new heat
+    _catch_up(engine, lists, section_id, serial, policy, now)  # its scores may have replaced newer ones
     stored = clock()
     return ScoredSection(
         section_id,
@@ -130,26 +123,28 @@ def _serial(engine: Engine, section_id: int) -> int:
         return connection.execute(query).scalar() or 0
 
 
-def _catch_up(engine: Engine, lists: HeatLists, section_id: int, serial: int) -> None:
-    """Update the list with comments published, hidden or shown again since a serial, with the heat of the tables.
+def _catch_up(
+    engine: Engine, lists: HeatLists | None, section_id: int, serial: int, policy: Policy, now: datetime
+) -> None:
+    """Score again the roots that events touched since a serial, and update the list with them.
 
-    Workers update lists too, but may have updated the version that was replaced.
+    Workers do both too, but may have scored them before the sweep stored what it had read earlier, and may have updated
+    the version of the list that was replaced.
     """
     query = (
-        select(event.c.seq, comment.c.comment_id, comment.c.status, score.c.heat)
+        select(event.c.seq, case((comment.c.root_id == 0, comment.c.comment_id), else_=comment.c.root_id).label("root"))
         .join(comment, comment.c.comment_id == event.c.comment_id)
-        .outerjoin(score, score.c.comment_id == comment.c.comment_id)
-        .where(event.c.section_id == section_id, event.c.refusal == "", event.c.kind.in_(_MOVING))
-        .where(comment.c.root_id == 0)
+        .where(event.c.section_id == section_id, event.c.refusal == "")
     )
     for _ in range(_TRIES):
         with reading(engine) as connection:
             rows = connection.execute(query.where(event.c.seq > serial)).all()
         if not rows:
             return
-        shown = {row.comment_id: row.heat or 0 for row in rows if row.status == CommentStatus.NORMAL}
-        lists.put(section_id, [(heat, number) for number, heat in shown.items()])
-        lists.remove(section_id, {row.comment_id for row in rows} - set(shown))
+        heats = rescore(engine, section_id, {row.root for row in rows}, policy, now, now)
+        if lists is not None:
+            lists.put(section_id, [(heat, number) for number, heat in heats.items() if heat is not None])
+            lists.remove(section_id, [number for number, heat in heats.items() if heat is None])
         # Repeat: the rows may have changed before the list was updated.
         serial = max(row.seq for row in rows)
 

@@ -125,9 +125,9 @@ def load_batch(
     named |= {int(event.payload["parent_id"]) for event in events if event.payload.get("parent_id")}
     pinning = {event.section_id for event in events if event.kind == EventKind.PIN} & set(batch.sections)
     named |= {pinned for number in pinning for pinned in batch.sections[number].pinned}
-    _load_comments(connection, batch, named)
+    batch.comments |= load_comments(connection, named)
     above = {link for comment in batch.comments.values() for link in (comment.root_id, comment.parent_id) if link}
-    _load_comments(connection, batch, above - set(batch.comments))
+    batch.comments |= load_comments(connection, above - set(batch.comments))
     _load_opinions(connection, batch, events)
     undone = {event.comment_id for event in events if event.kind == EventKind.UNDO_STATUS}
     for row in _rows(connection, tables.moderation, "comment_id", sorted(undone), order="moderation_id"):
@@ -136,11 +136,14 @@ def load_batch(
     return batch
 
 
-def _load_comments(connection: Connection, batch: BatchState, ids: Iterable[int]) -> None:
+def load_comments(connection: Connection, ids: Iterable[int]) -> dict[int, CommentState]:
+    """Return comments by id, without their texts; ids that do not exist are missing."""
+    found = {}
     for row in _rows(connection, tables.comment, "comment_id", sorted(ids)):
         given = {name: row[name] for name in _COMMENT_COLUMNS}
         given |= {"status": CommentStatus(row["status"]), "status_rank": Rank(row["status_rank"])}
-        batch.comments[row["comment_id"]] = CommentState(**given)
+        found[row["comment_id"]] = CommentState(**given)
+    return found
 
 
 def _load_opinions(connection: Connection, batch: BatchState, events: Sequence[PendingEvent]) -> None:
@@ -209,6 +212,8 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
                 for root in roots
             ]
             connection.execute(insert(tables.score), scores)
+    rescored = [row for number, row in sorted(batch.scores.items()) if number not in batch.new_comments]
+    upsert(connection, tables.score, rescored, keys=["comment_id"], changes=list(_UNSCORED))
     changed = [batch.comments[number] for number in sorted(batch.changed_comments - batch.new_comments)]
     rows = [_comment_row(comment) for comment in changed]
     upsert(connection, tables.comment, rows, keys=["comment_id"], changes=_CHANGING)

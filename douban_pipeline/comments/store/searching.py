@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, select
+from sqlalchemy import Connection, RowMapping, Select, select
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.reading import CommentView, get_comments
@@ -121,21 +121,13 @@ def sections_of(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     return {row.comment_id: row.section_id for row in connection.execute(query)}
 
 
-def explain_heat(connection: Connection, comment_id: int) -> dict[str, Any] | None:
-    """Return the stored score of a root and its place by heat; None for a comment without a score.
-
-    The place counts hidden roots too: it is the number of roots before it plus one.
-    """
+def stored_heat(connection: Connection, comment_id: int) -> dict[str, Any] | None:
+    """Return the stored score of a root; None for a comment without a score."""
     score = tables.score.c
     own = connection.execute(select(tables.score).where(score.comment_id == comment_id)).mappings().one_or_none()
     if own is None:
         return None
-    above = select(func.count()).where(
-        score.section_id == own["section_id"],
-        (score.heat > own["heat"]) | ((score.heat == own["heat"]) & (score.comment_id > comment_id)),
-    )
     return {
-        "place": connection.execute(above).scalar_one() + 1,
         "score": own["score"],
         "heat": own["heat"],
         "parts": own["parts"],

@@ -53,6 +53,8 @@ section = Table(
     # The Douban subject whose title this is, and since when; 0 where the site set the title, or there is none.
     link("title_douban_id"),
     moment("titled_at"),
+    # Reference time of ages and windows in the heat of its comments: when they were last scored all together.
+    moment("scored_at"),
     UniqueConstraint("type", "object_id", name="uq_cmt_section_object"),
     Index("ix_cmt_section_active", "active_at"),
     **MYSQL_OPTIONS,
@@ -232,6 +234,17 @@ impression = Table(
     count("shown"),
     count("liked"),
     Index("ix_cmt_impression_section", "section_id", "hour"),
+    **MYSQL_OPTIONS,
+)
+
+view = Table(
+    "cmt_view",
+    metadata,
+    # Who has seen a root, see `scoring.impressions`: a visitor's second look counts no more.
+    Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("viewer", String(40), primary_key=True),
+    moment("seen_at", nullable=False),
+    Index("ix_cmt_view_time", "seen_at"),
     **MYSQL_OPTIONS,
 )
 
