@@ -15,7 +15,7 @@ from douban_pipeline.comments.importing import take_in
 from douban_pipeline.comments.resources import SCORE_POOL
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
-from douban_pipeline.comments.scoring.impressions import roll_up
+from douban_pipeline.comments.scoring.impressions import forget_views, roll_up
 from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
@@ -107,12 +107,20 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
 
 
 @dg.asset(
-    group_name="comments", kinds={"python"}, description=described("把点赞率窗口之前的逐小时曝光归并成每条评论一行。")
+    group_name="comments",
+    kinds={"python"},
+    description=described("把点赞率窗口之前的逐小时曝光归并成每条评论一行，并忘掉那时谁看过什么。"),
 )
 def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """Aggregate hourly impressions older than the windows of the like rate into one row per comment."""
+    """Aggregate hourly impressions older than the windows of the like rate into one row per comment.
+
+    Who saw which comment is forgotten then, too.
+    """
     services.ready()
-    return dg.MaterializeResult(metadata={"rolled_up": roll_up(services.engine, services.clock.now())})
+    now = services.clock.now()
+    return dg.MaterializeResult(
+        metadata={"rolled_up": roll_up(services.engine, now), "views_forgotten": forget_views(services.engine, now)}
+    )
 
 
 @dg.asset(

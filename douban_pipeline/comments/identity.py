@@ -36,18 +36,7 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
         UnsignedError: It is no token, or its signature or algorithm (not HS256) is wrong.
         TokenError: It is not valid now, or it names no user.
     """
-    parts = token.split(".")
-    if len(parts) != 3 or not secret:
-        raise UnsignedError("不是令牌")
-    header, claims = (_decoded(part) for part in parts[:2])
-    expected = hmac.new(secret.encode(), f"{parts[0]}.{parts[1]}".encode(), hashlib.sha256).digest()
-    if header.get("alg") != "HS256" or not hmac.compare_digest(_bytes(parts[2]), expected):
-        raise UnsignedError("签名不正确")
-    moment = now.timestamp()
-    if not isinstance(claims.get("exp"), int | float) or claims["exp"] + _LEEWAY_SECONDS < moment:
-        raise TokenError("令牌已过期")
-    if isinstance(claims.get("nbf"), int | float) and claims["nbf"] - _LEEWAY_SECONDS > moment:
-        raise TokenError("令牌尚未生效")
+    claims = verified(token, secret.encode(), now)
     subject = str(claims.get("sub", ""))
     if not subject.isdecimal() or not 0 < int(subject) <= BIGGEST_ID:
         raise TokenError("令牌没有说明是谁")
@@ -57,9 +46,36 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
 
 def make_token(user_id: int, secret: str, expires: datetime, **claims: Any) -> str:
     """Return a token for a user, as the site's own login would create it."""
-    body = {"sub": str(user_id), "exp": int(expires.timestamp()), **claims}
-    signed = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, body))
-    return f"{signed}.{_encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())}"
+    return signed({"sub": str(user_id), **claims}, secret.encode(), expires)
+
+
+def verified(token: str, key: bytes, now: datetime, *, leeway: int = _LEEWAY_SECONDS) -> dict[str, Any]:
+    """Return the claims of a token, valid for ``leeway`` seconds more than it says: clocks differ.
+
+    Raises:
+        UnsignedError: It is no token, or its signature or algorithm (not HS256) is wrong.
+        TokenError: It is not valid now.
+    """
+    parts = token.split(".")
+    if len(parts) != 3 or not key:
+        raise UnsignedError("不是令牌")
+    header, claims = (_decoded(part) for part in parts[:2])
+    expected = hmac.new(key, f"{parts[0]}.{parts[1]}".encode(), hashlib.sha256).digest()
+    if header.get("alg") != "HS256" or not hmac.compare_digest(_bytes(parts[2]), expected):
+        raise UnsignedError("签名不正确")
+    moment = now.timestamp()
+    if not isinstance(claims.get("exp"), int | float) or claims["exp"] + leeway < moment:
+        raise TokenError("令牌已过期")
+    if isinstance(claims.get("nbf"), int | float) and claims["nbf"] - leeway > moment:
+        raise TokenError("令牌尚未生效")
+    return claims
+
+
+def signed(claims: Mapping[str, Any], key: bytes, expires: datetime) -> str:
+    """Return a token with these claims that is valid until ``expires``."""
+    body = {"exp": int(expires.timestamp()), **claims}
+    content = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, body))
+    return f"{content}.{_encoded(hmac.new(key, content.encode(), hashlib.sha256).digest())}"
 
 
 def _encoded(content: bytes) -> str:

@@ -29,6 +29,7 @@ _LABELS = {
     Attribute.FEATURED: "featured",
     Attribute.PINNED: "pinned",
     Attribute.PROMOTED: "promoted",
+    Attribute.STAFF: "staff",
 }
 
 

@@ -145,7 +145,7 @@ def test_advertisements_are_the_site_s_alone_and_say_so(place):
     advert = place.call("POST", path, ADMIN, json=body).json()["id"]
     place.work()
     shown = {item["id"]: (item["labels"], item["ad"]) for item in place.page(film)["items"]}
-    assert shown == {plain: ([], None), advert: (["promoted"], ad)}
+    assert shown == {plain: ([], None), advert: (["promoted", "staff"], ad)}
     assert place.call("PUT", f"/comments/{plain}/promote", 1, json={"on": True}).status_code == 401
     assert place.call("PUT", f"/comments/{plain}/promote", ADMIN, json={"on": True}).status_code == 202
     place.work()
@@ -316,7 +316,7 @@ def test_other_servers_have_a_key_and_few_fields(place):
     }
     (found,) = place.call("GET", "/server/comments", KEY, params={"ids": root}).json()["comments"]
     assert place.call("GET", "/server/comments", KEY, params={"ids": 10**30}).json() == {"comments": []}
-    assert set(found) == {"id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies"}
+    assert set(found) == {"id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels"}
 
 
 def test_a_server_that_asks_too_much_waits_and_impressions_are_counted(tmp_path):
@@ -326,8 +326,12 @@ def test_a_server_that_asks_too_much_waits_and_impressions_are_counted(tmp_path)
         film = place.section()
         root = place.publish(2, film, "根")
         place.work()
-        for _ in range(3):
-            place.call("POST", "/impressions", json={"ids": [root, "77"]})
+        view = place.page(film)["view"]
+        counted = [
+            place.call("POST", "/impressions", user, json={"ids": [root, "77"], "view": view}).json()
+            for user in (None, None, 3, 4, 4)
+        ]
+        assert counted == [{"counted": number} for number in (1, 0, 1, 1, 0)]
         with place.services.engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT comment_id, shown FROM cmt_impression").all() == [(int(root), 3)]
 

@@ -33,6 +33,7 @@ from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
 from douban_pipeline.comments.sites import Site, Sites
 from douban_pipeline.comments.types import Actor, Rank
+from douban_pipeline.comments.view_tokens import ViewTokens
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
@@ -50,6 +51,7 @@ _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
 class SharedPage:
     """The impersonal part of a page, its notice, and its encoded form for anonymous visitors.
 
+    ``view`` is the token of what it shows, with the window in which it was issued; ``encoded`` contains it.
     ``until`` is the time until which a copy may be served while the section is hot, in seconds of the monotonic clock.
     """
 
@@ -57,6 +59,7 @@ class SharedPage:
     notice: str
     degraded: list[str] = field(default_factory=list)
     encoded: tuple[bytes, str] | None = None
+    view: tuple[int, str] | None = None
     until: float = 0.0
 
 
@@ -80,6 +83,7 @@ class Context:
         self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.loads = 0
         """Number of shared pages that this process read itself."""
+        self.views = ViewTokens(self.settings)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)

@@ -16,7 +16,7 @@ from douban_pipeline.comments.store import sections
 from douban_pipeline.comments.types import BIGGEST_ID, SectionType
 from douban_pipeline.core.database import run_transaction
 
-_FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies")
+_FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
 
 
 class SectionInput(BaseModel):

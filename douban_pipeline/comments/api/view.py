@@ -14,7 +14,7 @@ from douban_pipeline.comments.api.numbers import CommentId, IdText, ObjectId
 from douban_pipeline.comments.api.overlay import items_of, personal
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
-from douban_pipeline.comments.identity import guests_at
+from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.types import (
@@ -82,6 +82,7 @@ class Shown(_Body):
     """Comments that were displayed on a visitor's screen."""
 
     ids: list[IdText] = Field(max_length=200)
+    view: str = Field(max_length=8000, description="``view`` of the page that showed them.")
 
 
 def view_router(context: Context) -> APIRouter:
@@ -155,8 +156,7 @@ def view_router(context: Context) -> APIRouter:
         return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
     async def reporter(request: Request) -> Actor:
-        actor = await context.writer(request)
-        return guests_at(address_of(request)) if actor.is_guest else actor
+        return _all_guests(await context.writer(request), request)
 
     @router.post("/comments/{comment_id}/report", status_code=202)
     async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
@@ -216,13 +216,21 @@ def view_router(context: Context) -> APIRouter:
 
     @router.post("/impressions", status_code=202)
     async def impressions(request: Request, body: Shown) -> Response:
-        """Record which comments were displayed; used for the order by heat only."""
-        if await context.counted(f"shown:{household(address_of(request))}", 60) <= 60:
-            seen = {int(number): 1 for number in body.ids}
-            await context.dependencies.try_call(
-                "impressions", lambda: context.in_thread(partial(writing.note_shown, seen)), []
-            )
-        return accepted({"accepted": True})
+        """Record which comments of a page were displayed, once a visitor; used for the order by heat only.
+
+        All guests at an address are one visitor, as for reports: both lower a comment and cost their sender nothing.
+        """
+        actor = _all_guests(await context.visitor(request), request)
+        try:
+            served = context.views.read(body.view, context.services.clock.now())
+        except TokenError:
+            raise Problem(403, "展现凭证（view）无效或已过期，请重新读取列表") from None
+        seen = served & {int(number) for number in body.ids}
+        counted = None
+        if seen and await context.counted(f"shown:{household(address_of(request))}", 60) <= 60:
+            note = partial(writing.note_shown, seen, actor)
+            counted = await context.dependencies.try_call("impressions", lambda: context.in_thread(note), [])
+        return accepted({"counted": counted or 0})
 
     return router
 
@@ -232,16 +240,35 @@ async def _answer(context: Context, request: Request, page: SharedPage) -> Respo
     lists, shared = context.services.lists, page.body
     degraded = [*page.degraded, *(["redis"] if lists is not None and lists.away else [])]
     visitor = await context.visitor(request)
+    view = _view(context, page)
     if visitor is None and not degraded:
         if page.encoded is None:
-            page.encoded = encode({**shared, "notice": page.notice or None, "degraded": []})
+            page.encoded = encode({**shared, **view, "notice": page.notice or None, "degraded": []})
         return answer_with(request, *page.encoded)
-    body: dict[str, Any] = {**shared, "notice": page.notice or None}
+    body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
         body |= await personal(context, visitor, shared, degraded)
         body["me"] = {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
     body["degraded"] = degraded
     return tagged(request, body)
+
+
+def _all_guests(actor: Actor | None, request: Request) -> Actor:
+    """Return a visitor as reports and impressions count them: all guests at an address are one."""
+    return guests_at(address_of(request)) if actor is None or actor.is_guest else actor
+
+
+def _view(context: Context, page: SharedPage) -> dict[str, str]:
+    """Return the token of the roots that a page of a section shows; replies have no order that impressions change."""
+    if "section" not in page.body:
+        return {}
+    now = context.services.clock.now()
+    window = context.views.window(now)
+    if page.view is None or page.view[0] != window:
+        ids = [int(item["id"]) for item in (*page.body["pinned"], *page.body["items"])]
+        page.view = (window, context.views.issue(int(page.body["section"]["id"]), ids, now))
+        page.encoded = None
+    return {"view": page.view[1]}
 
 
 def _place(cursor: str | None) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from fastapi import Request
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from douban_pipeline.comments import names
 from douban_pipeline.comments.api.context import Context, address_of
@@ -20,7 +20,7 @@ from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.review import clean
-from douban_pipeline.comments.scoring.impressions import add_impressions
+from douban_pipeline.comments.scoring.impressions import add_views
 from douban_pipeline.comments.store import events, sections
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
@@ -77,7 +77,7 @@ class Writing:
             Problem: The comment is refused.
         """
         content = clean(content)
-        name = actor.name or names.cleaned(name)
+        name = names.cleaned(actor.name or name)
         if actor.is_guest and actor.rank < Rank.OPERATOR and names.is_reserved(name):
             raise Problem(400, "这个名称只给本站工作人员使用，请换一个")
         settings = self._context.settings
@@ -111,6 +111,7 @@ class Writing:
             "author": {"id": str(actor.user_id) if actor.user_id else None, "name": payload["name"] or "游客"},
             "at": self._services.clock.now().isoformat(),
             "pieces": pieces(content),
+            "labels": ["staff"] if actor.rank >= Rank.OPERATOR else [],
             "ad": ad,
         }
 
@@ -214,10 +215,19 @@ class Writing:
                 outcomes[place_of] = first.comment_id if same else Problem(409, _OTHER_REQUEST)
         return outcomes
 
-    def note_shown(self, seen: Mapping[int, int]) -> None:
-        """Add to the impression counts of comments."""
+    def note_shown(self, seen: Collection[int], viewer: Actor) -> int:
+        """Count comments that a visitor saw and had not seen before; return their number."""
         now = self._services.clock.now()
-        run_transaction(self._services.engine, lambda connection: add_impressions(connection, seen, now))
+
+        def note() -> int:
+            return run_transaction(
+                self._services.engine, lambda connection: add_views(connection, seen, viewer.key, now)
+            )
+
+        try:
+            return note()
+        except IntegrityError:  # the same report is being written at this moment
+            return note()
 
 
 def _same(first: Mapping[str, Any], again: Mapping[str, Any]) -> bool:

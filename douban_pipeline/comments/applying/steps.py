@@ -90,7 +90,8 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
         status_actor="auto" if waits else event.actor,
         attributes=(Attribute.BY_OWNER if by_owner else 0)
         | (Attribute.MASKED if found.masked else 0)
-        | (Attribute.PROMOTED if "ads" in meta else 0),
+        | (Attribute.PROMOTED if "ads" in meta else 0)
+        | (Attribute.STAFF if event.actor_rank >= Rank.OPERATOR and imported is None else 0),
         length=len(found.text),
         level=int(payload.get("level", 0)),
         source_key=payload.get("source_key"),

@@ -1,13 +1,13 @@
-"""Impressions: counts clients' reports by hour, and aggregates old hours into one row per comment."""
+"""Impressions: counts by hour how many visitors saw a comment, and aggregates old hours into one row per comment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, insert, select, tuple_
 
-from douban_pipeline.comments.store.tables import comment, impression
+from douban_pipeline.comments.store.tables import comment, impression, view
 from douban_pipeline.core.database import chunks, run_transaction, upsert
 
 BEFORE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,6 +42,39 @@ def add_impressions(
         known += len(rows)
         _add(connection, rows)
     return known
+
+
+def add_views(connection: Connection, seen: Collection[int], viewer: str, now: datetime) -> int:
+    """Add an impression to each comment that a visitor has not seen within `KEPT`; return their number.
+
+    Raises:
+        IntegrityError: Another transaction added the same at the same time; run again, they are known.
+    """
+    new = 0
+    for ids in chunks(sorted(seen), _BATCH):
+        known = select(view.c.comment_id).where(view.c.comment_id.in_(ids), view.c.viewer == viewer)
+        fresh = sorted(set(ids) - set(connection.execute(known).scalars()))
+        if fresh:
+            rows = [{"comment_id": number, "viewer": viewer, "seen_at": now} for number in fresh]
+            connection.execute(insert(view), rows)
+            new += add_impressions(connection, dict.fromkeys(fresh, 1), now)
+    return new
+
+
+def forget_views(engine: Engine, now: datetime) -> int:
+    """Forget who saw what longer ago than `KEPT`, some hundred rows per transaction; return how many were forgotten."""
+    bound, forgotten = now.astimezone(UTC) - KEPT, 0
+    while done := run_transaction(engine, lambda connection: _forget(connection, bound)):
+        forgotten += done
+    return forgotten
+
+
+def _forget(connection: Connection, bound: datetime) -> int:
+    old = select(view.c.comment_id, view.c.viewer).where(view.c.seen_at < bound).order_by(view.c.seen_at).limit(_BATCH)
+    keys = [tuple(row) for row in connection.execute(old)]
+    if keys:
+        connection.execute(delete(view).where(tuple_(view.c.comment_id, view.c.viewer).in_(keys)))
+    return len(keys)
 
 
 def _add(connection: Connection, rows: list[dict[str, object]]) -> None:
