@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,27 @@ def test_a_visitor_reads_writes_likes_replies_reports_and_deletes(page, place):
     expect(page.locator("#count")).to_have_text("3 条评论")
     expect(page.locator(f"#{own}")).to_have_count(0)
     assert page.title() == "评论"
+
+
+def test_emoji_are_the_cms_s_pictures_and_the_staff_has_its_mark(page, place):
+    film = place.section()
+    place.publish(2, film, "好[em:3]看[em:4]")
+    place.call("POST", f"/sections/1/{film}/comments", ADMIN, json={"content": "说明"})
+    place.work()
+    asked = []
+    # One of the pictures is where the CMS has it; the other is missing.
+    gif = base64.b64decode("R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==")
+    page.route("**/static/images/face/3.gif", lambda route: route.fulfill(body=gif, content_type="image/gif"))
+    page.on("request", lambda request: asked.append(request) if request.url.endswith("/impressions") else None)
+    with page.expect_response(lambda answer: answer.url.endswith("/impressions")) as told:
+        page.goto(f"{place.base}/demo?type=1&id={film}&sort=floor")
+    texts = page.locator("#list .text")
+    expect(texts.first).to_have_text("好看[表情 4]")
+    expect(texts.first.locator("img")).to_have_attribute("src", "/static/images/face/3.gif")
+    expect(page.locator("#list article").nth(1)).to_contain_text("本站工作人员")
+    expect(page.locator("#list article").first).not_to_contain_text("本站工作人员")
+    assert told.value.json() == {"counted": 2}
+    assert len(asked) == 1
 
 
 def test_a_like_that_fails_is_tried_again_and_never_told_of(page, place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine, delete, insert, update
@@ -12,7 +13,7 @@ from douban_pipeline.comments.store.search_index import bigrams_of, searched_for
 from douban_pipeline.comments.store.searching import SearchRequest, search_comments
 from douban_pipeline.comments.store.tables import bigram, comment
 from douban_pipeline.comments.types import CommentStatus
-from douban_pipeline_tests.comments.sections import comment_tables, plant_comments, plant_section
+from douban_pipeline_tests.comments.sections import NOW, comment_tables, plant_comments, plant_section
 
 TEXTS = ["这一集的配乐真好", "配音一般，乐队真好", "ＧＯＯＤ ending 👍👍", "好", "100%_真", "配\u200b乐！"]
 
@@ -108,3 +109,19 @@ def test_a_page_that_read_enough_says_where_to_go_on(engine, monkeypatch):
 def test_pairs_are_of_neighbours_without_blanks(text, count):
     assert len(bigrams_of(searched_form(text))) == count
     assert bigrams_of("好看") != bigrams_of("看好")
+
+
+def test_criteria_are_combined(engine):
+    plant_section(engine, 2, type=2, object_id=1)
+    rows = [{"age_hours": 3, "report_count": 4}, {"age_hours": 30}, {"age_hours": 1, "publisher_id": 9}]
+    first = plant_comments(engine, 1, [{**row, "text": "好看"} for row in rows])
+    second = plant_comments(engine, 2, [{**row, "text": "好看"} for row in rows])
+    search_index.fill(engine, 100)
+    day, hour = timedelta(days=1), timedelta(hours=1)
+    assert search(engine, type=1, object_id=1)[0] == first[::-1]
+    assert search(engine, object_id=1)[0] == [*second[::-1], *first[::-1]]
+    assert search(engine, text="好看", type=2, since=NOW - day)[0] == [second[2], second[0]]
+    assert search(engine, text="好看", until=NOW - day)[0] == [second[1], first[1]]
+    assert search(engine, text="好看", reports=4, section_id=1)[0] == [first[0]]
+    assert search(engine, user_id=9, since=NOW - hour, until=NOW, type=1)[0] == [first[2]]
+    assert search(engine, user_id=9, reports=1)[0] == []

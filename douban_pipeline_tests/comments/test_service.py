@@ -200,6 +200,23 @@ def test_decisions_of_the_audit_stand_and_batches_are_taken_back(place):
     assert "不参加热度排序" in place.call("GET", f"/admin/comments/{reply}", ADMIN).json()["why"][0]
 
 
+def test_a_decision_of_a_moment_ago_is_seen_to_be_on_its_way(place):
+    film = place.section()
+    root = place.publish(2, film, "根")
+    place.work()
+
+    def found() -> list[tuple[str, str, bool]]:
+        asked = {"type": 1, "object": film, "since": "2020-01-01T00:00:00+08:00", "reports": 0}
+        items = place.call("GET", "/admin/search", ADMIN, params=asked).json()["items"]
+        return [(item["id"], item["status"], item["pending"]) for item in items]
+
+    assert found() == [(root, "NORMAL", False)]
+    place.call("POST", "/admin/moderate", ADMIN, json={"ids": [root], "status": 2, "reason": "违规", "dry_run": False})
+    assert found() == [(root, "NORMAL", True)]
+    place.work()
+    assert found() == [(root, "DELETED", False)]
+
+
 def test_where_the_title_of_a_section_comes_from_is_shown(place):
     film = place.section(title="站点的片名")
     root = place.publish(2, film, "好看")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
@@ -21,7 +21,7 @@ from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.reading import CommentView, get_comments
 from douban_pipeline.comments.store.searching import SearchRequest
 from douban_pipeline.comments.store.sections import get_section
-from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
+from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
 from douban_pipeline.core.database import reading, run_transaction
 
 _PAGE = 50
@@ -88,13 +88,28 @@ def admin_router(context: Context) -> APIRouter:
         section: Number = 0,
         status: CommentStatus | None = None,
         before: Number = 0,
+        kind: Annotated[SectionType | None, Query(alias="type")] = None,
+        object_id: Annotated[Number, Query(alias="object")] = 0,
+        since: AwareDatetime | None = None,
+        until: AwareDatetime | None = None,
+        reports: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     ) -> Response:
-        """Return comments of any status, newest first; with status 1, those waiting for review."""
+        """Return comments of any status that meet all criteria, newest first; with status 1, those waiting for review.
+
+        An item about which something waits to be applied, such as a decision of a moment ago, is ``pending``.
+        """
         await context.operator(request)
-        asked = SearchRequest(text.strip(), user, section, status, before)
-        found = await in_database(lambda connection: searching.search_comments(connection, asked, _PAGE))
+        asked = SearchRequest(
+            text.strip(), user, section, status, before, kind or 0, object_id, since, until, reports=reports
+        )
+
+        def find(connection: Connection) -> tuple[searching.SearchPage, set[int]]:
+            page = searching.search_comments(connection, asked, _PAGE)
+            return page, events.pending_about(connection, [view.comment_id for view in page.comments])
+
+        found, pending = await in_database(find)
         body = {
-            "items": [_item(view) for view in found.comments],
+            "items": [{**_item(view), "pending": view.comment_id in pending} for view in found.comments],
             "next": str(found.before) if found.before is not None else None,
         }
         return tagged(request, body)

@@ -76,6 +76,16 @@ def unfinished(connection: Connection, shards: Iterable[int], most: int = 1000) 
     return list(connection.execute(query).mappings())
 
 
+def pending_about(connection: Connection, ids: Collection[int]) -> set[int]:
+    """Return those of the comments about which an event waits to be applied."""
+    found: set[int] = set()
+    for part in chunks(sorted(ids)):
+        c = tables.event.c
+        query = select(c.comment_id).where(c.comment_id.in_(part), c.state == EventState.PENDING)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
 def finish(connection: Connection, events: Sequence[int]) -> None:
     """Mark events as passed to caches."""
     for part in chunks(events):

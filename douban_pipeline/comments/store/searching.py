@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.reading import CommentView, get_comments
@@ -28,6 +29,11 @@ class SearchRequest:
         user_id: Its author.
         section_id: Its section.
         status: Its own status.
+        type: Type of the object that its section belongs to.
+        object_id: That object.
+        since: Earliest time of publishing.
+        until: Time before which it was published.
+        reports: Least number of reports.
         before: Exclusive upper bound of ids: the ``before`` of the previous page.
     """
 
@@ -36,6 +42,33 @@ class SearchRequest:
     section_id: int = 0
     status: CommentStatus | None = None
     before: int = 0
+    type: int = 0
+    object_id: int = 0
+    since: datetime | None = None
+    until: datetime | None = None
+    reports: int = 0
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on a comment's row, all but its text and its place among the pages."""
+        found = []
+        if self.user_id:
+            found.append(_C.publisher_id == self.user_id)
+        if self.section_id:
+            found.append(_C.section_id == self.section_id)
+        if self.status is not None:
+            found.append(_C.status == self.status)
+        if self.type or self.object_id:
+            s = tables.section.c
+            of_type = [s.type == self.type] if self.type else []
+            of_object = [s.object_id == self.object_id] if self.object_id else []
+            found.append(_C.section_id.in_(select(s.section_id).where(*of_type, *of_object)))
+        if self.since is not None:
+            found.append(_C.created_at >= self.since)
+        if self.until is not None:
+            found.append(_C.created_at < self.until)
+        if self.reports:
+            found.append(_C.report_count >= self.reports)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +123,7 @@ def _newest(
         [number] = query.selected_columns
         # Author, section and status are the current ones of the comment.
         given = query if number.table is tables.comment else query.join(tables.comment, _C.comment_id == number)
-        if asked.user_id:
-            given = given.where(_C.publisher_id == asked.user_id)
-        if asked.section_id:
-            given = given.where(_C.section_id == asked.section_id)
-        if asked.status is not None:
-            given = given.where(_C.status == asked.status)
+        given = given.where(*asked.conditions())
         if before:
             given = given.where(number < before)
         found.update(connection.execute(given.order_by(number.desc()).limit(most)).scalars())
