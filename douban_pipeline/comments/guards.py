@@ -77,7 +77,7 @@ def _first_of_lists(section_id: int, heat: HeatLists | None, lists: RedisLists |
     """Return the first comments of a section's lists, by name of the list; empty and missing lists are left out."""
     found: dict[str, set[int]] = {}
     if heat is not None:
-        found["heat"] = {number for _, number in heat.page(section_id, 0, PAGE) or ()}
+        found["heat"] = {number for _, number in heat.page(section_id, None, PAGE) or ()}
     if lists is not None:
         for order in (Order.NEW, Order.LIKES):
             page = lists.page(ListName(section_id, order), None, PAGE)
@@ -90,7 +90,7 @@ def differing_lists(connection: Connection, lists: HeatLists | None) -> Iterator
     if lists is None:
         return
     for section_id in latest_sections(connection):
-        page = lists.page(section_id, 0, PAGE) or []
+        page = lists.page(section_id, None, PAGE) or []
         if any(later >= earlier for earlier, later in pairwise(page)):
             yield CommentBreach(section_id, "热度列表的次序有误")
         stored = _heat(connection, [number for _, number in page])

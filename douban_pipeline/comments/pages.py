@@ -208,11 +208,8 @@ def _places(
 def _cached(lists: RedisLists, name: ListName, after: Place | None, size: int) -> ListPage | None:
     if name.order != Order.HEAT:
         return lists.page(name, after, size)
-    heat = lists.heat
-    if after is None:
-        found = lists.attempt(lambda: heat.page(name.section_id, 0, size))
-    else:
-        found = lists.attempt(lambda: heat.after(name.section_id, after.key, after.comment_id, size))
+    heat, follows = lists.heat, (after.key, after.comment_id) if after is not None else None
+    found = lists.attempt(lambda: heat.page(name.section_id, follows, size))
     if found is None or (after is None and not found):
         return None
     # The list holds the whole section. The tables may briefly have other heat, so they do not continue where it ends.

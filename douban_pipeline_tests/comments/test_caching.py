@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from douban_pipeline.comments import guards
 from douban_pipeline.comments.caching.following import ListFollower
-from douban_pipeline.comments.caching.lists import ListChange, ListName, RedisLists, open_lists
+from douban_pipeline.comments.caching.lists import ListChange, ListName, ListPage, RedisLists, open_lists
 from douban_pipeline.comments.guards import CommentBreach
 from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.pages import Target, place_of, read_roots
@@ -197,7 +197,7 @@ def test_pages_of_a_list_follow_each_other_and_say_where_it_ends(served):
     rest = lists.page(name, first.places[-1], 3)
     assert rest is not None
     assert (len(first.places), first.ended, len(rest.places), rest.ended) == (3, False, 1, True)
-    assert lists.page(name, Place(99, 1), 3) is None, "what is not in the list is looked up in the database"
+    assert lists.page(name, Place(first.places[1].key, 1), 3) == ListPage(first.places[2:] + rest.places, True)
 
 
 def test_what_is_told_late_drops_lists_instead_of_changing_them(served):

@@ -148,7 +148,7 @@ def test_a_section_is_scored_stored_and_published_in_one_order(engine, lists):
     assert (done.comments, done.published, done.written, done.hits) == (5, 4, 5, {"spam": 1})
     stored = heat_of(engine)
     by_table = sorted((each for each in ids if each != ids[4]), key=lambda each: (stored[each], each), reverse=True)
-    published = lists.page(1, 0, 10)
+    published = lists.page(1, None, 10)
     assert [number for _, number in published] == by_table
     assert [heat for heat, _ in published] == [stored[each] for each in by_table]
     assert by_table[0] == ids[0]
@@ -175,7 +175,7 @@ def test_a_second_sweep_writes_only_what_changed(any_engine, lists):
         connection.execute(update(comment).where(comment.c.comment_id == ids[5]).values(like_count=500))
     assert score_section(any_engine, lists, 1, Policy(), NOW + HOUR / 4).written == 1
     stored = heat_of(any_engine)
-    published = lists.page(1, 0, 10)
+    published = lists.page(1, None, 10)
     assert {number: heat for heat, number in published} == {each: stored[each] for each in stored if each != ids[4]}
 
 
@@ -281,16 +281,16 @@ HEAT = np.array([9, 7, 7, 7, -3])
 
 def test_a_list_is_read_by_page_and_by_place_across_segments(lists, monkeypatch):
     monkeypatch.setattr(heat_lists, "SEGMENT", 2)
-    assert lists.page(1, 0, 3) is None
-    assert lists.after(1, 7, 103, 2) is None
+    assert lists.page(1, None, 3) is None
+    assert lists.page(1, (7, 103), 2) is None
     made = lists.publish(1, IDS, HEAT, NOW)
     assert (made.count, made.segments) == (5, 3)
     assert lists.current(1) == made
-    assert lists.page(1, 0, 3) == [(9, 105), (7, 104), (7, 103)]
-    assert lists.page(1, 3, 9) == [(7, 102), (-3, 101)]
-    assert lists.page(1, 9, 9) == []
-    assert lists.after(1, 7, 103, 2) == [(7, 102), (-3, 101)]
-    assert lists.after(1, 8, 999, 2) == [(7, 104), (7, 103)]
+    assert lists.page(1, None, 3) == [(9, 105), (7, 104), (7, 103)]
+    assert lists.page(1, (7, 103), 9) == [(7, 102), (-3, 101)]
+    assert lists.page(1, (-3, 101), 9) == []
+    assert lists.page(1, (7, 103), 2) == [(7, 102), (-3, 101)]
+    assert lists.page(1, (8, 999), 2) == [(7, 104), (7, 103)]
     assert lists.ids(1).tolist() == IDS.tolist()
 
 
@@ -305,7 +305,7 @@ def test_a_place_is_found_among_many_of_equal_heat_in_it_or_not(lists, monkeypat
         *((level, number) for level, number in places for number in (number - 1, number + 1)),
         (1, 1),
     ]:
-        assert lists.after(1, *asked, 10) == [place for place in places if place < asked][:10], asked
+        assert lists.page(1, asked, 10) == [place for place in places if place < asked][:10], asked
 
 
 def test_a_list_is_swapped_whole_and_the_old_one_expires(lists, client, prefix):
@@ -313,12 +313,12 @@ def test_a_list_is_swapped_whole_and_the_old_one_expires(lists, client, prefix):
     old = {key: client.ttl(key) for key in client.keys(f"{prefix}{{1}}:heat:*")}
     assert all(ttl > heat_lists.GRACE for ttl in old.values())
     lists.publish(1, IDS[:2], HEAT[:2], NOW)
-    assert lists.page(1, 0, 9) == [(9, 105), (7, 104)]
+    assert lists.page(1, None, 9) == [(9, 105), (7, 104)]
     assert all(0 < client.ttl(key) <= heat_lists.GRACE for key in old)
     lists.publish(1, IDS[:0], HEAT[:0], NOW)
-    assert lists.page(1, 0, 9) == []
+    assert lists.page(1, None, 9) == []
     lists.drop(1)
-    assert lists.page(1, 0, 9) is None
+    assert lists.page(1, None, 9) is None
 
 
 def test_an_interrupted_publication_changes_nothing_and_expires(lists, client, prefix, monkeypatch):
@@ -326,7 +326,7 @@ def test_an_interrupted_publication_changes_nothing_and_expires(lists, client, p
     monkeypatch.setattr(lists, "_swap", lambda **_: pytest.fail("killed"))
     with pytest.raises(pytest.fail.Exception):
         lists.publish(1, IDS[:1], HEAT[:1], NOW)
-    assert len(lists.page(1, 0, 9)) == 5
+    assert len(lists.page(1, None, 9)) == 5
     assert all(client.ttl(key) > 0 for key in client.keys(f"{prefix}*"))
 
 
@@ -336,9 +336,9 @@ def test_single_comments_are_put_where_they_belong_and_taken_out(lists, monkeypa
     lists.publish(1, IDS, HEAT, NOW)
     assert lists.put(1, [(8, 106)])
     assert lists.put(1, [(9, 106), (10, 102)])
-    assert [number for _, number in lists.page(1, 0, 9)] == [102, 106, 105, 104, 103, 101]
+    assert [number for _, number in lists.page(1, None, 9)] == [102, 106, 105, 104, 103, 101]
     lists.remove(1, [105, 999])
-    assert [number for _, number in lists.page(1, 0, 9)] == [102, 106, 104, 103, 101]
+    assert [number for _, number in lists.page(1, None, 9)] == [102, 106, 104, 103, 101]
     lists.remove(2, [105])
 
 
@@ -346,8 +346,8 @@ def test_a_list_that_lost_a_segment_is_given_up(lists, client, prefix, monkeypat
     monkeypatch.setattr(heat_lists, "SEGMENT", 2)
     made = lists.publish(1, IDS, HEAT, NOW)
     client.delete(f"{prefix}{{1}}:heat:{made.version}:2")
-    assert lists.page(1, 0, 9) is None
-    assert lists.after(1, 99, 1, 9) is None
+    assert lists.page(1, None, 9) is None
+    assert lists.page(1, (99, 1), 9) is None
     assert not lists.put(1, [(-50, 107)])
     assert lists.current(1) is None
 
@@ -397,14 +397,14 @@ def test_what_happens_while_a_list_is_made_and_stored_is_in_it(any_engine, lists
         return publish(*given)
 
     def stored(*given):
-        assert {number for _, number in lists.page(1, 0, 9)} == {*ids[1:4], late[0]}
+        assert {number for _, number in lists.page(1, None, 9)} == {*ids[1:4], late[0]}
         happen(ids[4], CommentStatus.NORMAL)
         return store(*given)
 
     monkeypatch.setattr(lists, "publish", published)
     monkeypatch.setattr(sections, "store_scores", stored)
     score_section(any_engine, lists, 1, Policy(), NOW)
-    page = lists.page(1, 0, 9)
+    page = lists.page(1, None, 9)
     assert {number for _, number in page} == {*ids[1:5], late[0]}
     with any_engine.connect() as connection:
         heat = dict(connection.execute(select(score.c.comment_id, score.c.heat)).tuples().all())

@@ -19,6 +19,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from douban_pipeline.comments.caching.flights import JointFlights
+from douban_pipeline.comments.caching.paging import PAGE
 from douban_pipeline.comments.caching.waking import WakeUps
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store.reading import Order, Place
@@ -157,24 +158,20 @@ class RedisLists:
             return None
 
     def page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
-        """Return at most ``most`` places after ``after``; None where the list is missing or Redis is unavailable."""
+        """Return at most ``most`` places after ``after``, whether a comment is still there or not, as of one moment.
+
+        None where the list is missing or Redis is unavailable.
+        """
         return self.attempt(lambda: self._page(name, after, most))
 
     def _page(self, name: ListName, after: Place | None, most: int) -> ListPage | None:
-        key, start = self._key(name), 0
-        if after is not None:
-            pipe = self._client.pipeline(transaction=True)
-            pipe.zscore(key, member(after.comment_id))
-            pipe.zrevrank(key, member(after.comment_id))
-            score, rank = pipe.execute()
-            if score is None or int(score) != name.score(after):
-                return None  # the comment has moved since: the database knows what comes after its old place
-            start = rank + 1
-        found: Any = self._client.zrevrange(key, start, start + most - 1, withscores=True)
-        if not found and after is None:
+        given: list[Any] = [most] if after is None else [most, name.score(after), member(after.comment_id)]
+        page: Any = self._client.eval(PAGE, 1, self._key(name), *given)
+        if page is None:
             return None
-        ended = bool(found) and found[-1][0] == END
-        return ListPage(tuple(name.place(text, score) for text, score in found if text != END), ended)
+        ended = bool(page) and page[-2] == END
+        found = zip(page[::2], page[1::2], strict=True)
+        return ListPage(tuple(name.place(text, float(score)) for text, score in found if text != END), ended)
 
     def follow(self, section_id: int, serial: int, changes: Sequence[ListChange]) -> bool:
         """Update the existing lists of a section, as of a serial; lists that are ahead of the serial are dropped.

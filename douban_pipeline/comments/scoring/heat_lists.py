@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from redis import Redis
 
+from douban_pipeline.comments.caching.paging import SEGMENTED_PAGE
 from douban_pipeline.comments.heat.graph import Column
 
 SEGMENT = 200_000
@@ -46,18 +47,6 @@ end
 return 1
 """
 """Makes a version the current one, and sets the expiry of the previous one."""
-
-_BEHIND = """
--- KEYS: a segment. ARGV: heat, member, how many. Those of equal heat are halved: there may be most of a section.
-local low = redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[1], '+inf')
-local high = low + redis.call('ZCOUNT', KEYS[1], ARGV[1], ARGV[1])
-while low < high do
-  local middle = math.floor((low + high) / 2)
-  if redis.call('ZREVRANGE', KEYS[1], middle, middle)[1] >= ARGV[2] then low = middle + 1 else high = middle end
-end
-return redis.call('ZREVRANGE', KEYS[1], low, low + tonumber(ARGV[3]) - 1, 'WITHSCORES')
-"""
-"""Returns the comments of a segment that follow a place, whether a comment is still at that place or not."""
 
 _PUT = """
 -- ARGV: seconds that it lives, then heat and member in turns.
@@ -119,6 +108,7 @@ class HeatLists:
         self._prefix = prefix
         self._swap = client.register_script(_SWAP)
         self._put = client.register_script(_PUT)
+        self._page = client.register_script(SEGMENTED_PAGE)
 
     def publish(self, section_id: int, ids: Column, heat: Column, now: datetime) -> HeatList:
         """Replace a section's list; readers see the old one until the new one is complete.
@@ -159,40 +149,21 @@ class HeatLists:
         known = json.loads(stored)
         return HeatList(known["version"], known["count"], known["segments"], known["at"])
 
-    def page(self, section_id: int, offset: int, most: int) -> list[tuple[int, int]] | None:
-        """Return comments starting at position ``offset`` as (heat, id); None where no list is published.
+    def page(self, section_id: int, after: tuple[int, int] | None, most: int) -> list[tuple[int, int]] | None:
+        """Return comments as (heat, id), hottest first; None where no list is published, or Redis evicted a part of it.
 
         The caller has to check their status before showing them.
-        """
-        known = self.current(section_id)
-        if known is None:
-            return None
-        found: list[tuple[int, int]] = []
-        segments = self._lengths(section_id, known)
-        if known.count and not all(length for _, length in segments):
-            return None  # Redis evicted a segment for lack of memory
-        for key, length in segments:
-            if offset < length and len(found) < most:
-                found += self._range(key, offset, offset + most - len(found) - 1)
-            offset = max(offset - length, 0)
-        return found
 
-    def after(self, section_id: int, heat: int, comment_id: int, most: int) -> list[tuple[int, int]] | None:
-        """Return the comments that follow a (heat, id), whether that comment is still listed or not; see `page`."""
-        known = self.current(section_id)
-        if known is None:
+        Args:
+            section_id: Id of the section.
+            after: (heat, id) that they follow, whether a comment is still there or not; None for the first page.
+            most: Maximum number of comments.
+        """
+        given = [most] if after is None else [most, after[0], f"{after[1]:0{_DIGITS}d}"]
+        page: Any = self._page(keys=[self._current(section_id)], args=given)
+        if page is None:
             return None
-        found: list[tuple[int, int]] = []
-        for number in range(known.segments):
-            key, wanted = self._segment(section_id, known.version, number), most - len(found)
-            given = (heat, f"{comment_id:0{_DIGITS}d}", wanted)
-            page: Any = self._client.eval(_BEHIND, 1, key, *given) if wanted else []
-            found += [(int(float(score)), int(member)) for member, score in zip(page[::2], page[1::2], strict=True)]
-        # See `page`: comments of an evicted segment would be skipped, or the list would seem to end before them.
-        complete = known.segments == 1 and len(found) == most
-        if not complete and known.count and not all(length for _, length in self._lengths(section_id, known)):
-            return None
-        return found
+        return [(int(float(score)), int(member)) for member, score in zip(page[::2], page[1::2], strict=True)]
 
     def ranks(self, section_id: int, ids: Sequence[int]) -> tuple[list[int | None], int] | None:
         """Return the positions of comments in a section's list, None for others, and its length; see `page`."""
@@ -248,21 +219,10 @@ class HeatLists:
         if known is None:
             return None
         members: list[bytes] = []
-        for key, _ in self._lengths(section_id, known):
-            found: Any = self._client.zrange(key, 0, -1, desc=True)
+        for number in range(known.segments):
+            found: Any = self._client.zrange(self._segment(section_id, known.version, number), 0, -1, desc=True)
             members += found
         return np.array([int(member) for member in members], dtype=np.int64)
-
-    def _lengths(self, section_id: int, known: HeatList) -> Sequence[tuple[str, int]]:
-        keys = [self._segment(section_id, known.version, number) for number in range(known.segments)]
-        pipeline = self._client.pipeline(transaction=False)
-        for key in keys:
-            pipeline.zcard(key)
-        return list(zip(keys, pipeline.execute(), strict=True))
-
-    def _range(self, key: str, first: int, last: int) -> list[tuple[int, int]]:
-        page: Any = self._client.zrange(key, first, last, desc=True, withscores=True)
-        return [(int(score), int(member)) for member, score in page]
 
     def _current(self, section_id: int) -> str:
         return f"{self._prefix}{{{section_id}}}:heat"
