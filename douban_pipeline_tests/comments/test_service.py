@@ -93,6 +93,22 @@ def test_pinned_comments_are_before_the_first_page_and_in_no_page(place, sort):
     assert sorted(listed) == sorted({*roots} - {roots[0], roots[3], roots[6]})
 
 
+def test_a_comment_of_ones_own_is_deleted_and_restored_before_it_is_applied(place):
+    film = next(place.objects)
+    root = place.publish(2, film, "写错了")
+    reply = place.publish(3, film, "回复", root)
+    assert place.call("DELETE", f"/comments/{root}", 3).status_code == 403
+    assert place.call("DELETE", f"/comments/{root}", 2).status_code == 202
+    assert place.call("DELETE", f"/comments/{reply}", 3).status_code == 202
+    assert place.call("POST", f"/comments/{reply}/undo", 3).status_code == 202
+    place.work()
+    assert place.listed(film) == []
+    place.call("POST", f"/comments/{root}/undo", 2)
+    place.work()
+    assert place.listed(film) == [root]
+    assert place.page(film)["section"]["count"] == 2
+
+
 def test_a_deleted_comment_is_gone_from_every_path_and_comes_back(place):
     film = place.section()
     root = place.publish(2, film, "根")
