@@ -21,6 +21,7 @@ from sqlalchemy import (
     Engine,
     MetaData,
     RowMapping,
+    Select,
     Table,
     Update,
     case,
@@ -33,7 +34,7 @@ from sqlalchemy import (
 
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.tables import comment, export, report, vote
-from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, CommentStatus, Rank
+from douban_pipeline.comments.types import CMS_ACTOR, IMPORTED, IMPORTED_VOTES, CommentStatus, Rank
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.settings_base import BASE_PREFIX
@@ -113,6 +114,15 @@ class CommentExport:
         Raises:
             ProblemsError: The CMS has no such table, or the batch was used before.
         """
+        return self._run(self._ours(), batch, operator, now, dry_run=dry_run)
+
+    def run_for(self, ids: Sequence[int], batch: str, operator: str, now: datetime) -> ExportReport:
+        """Write the differences of those of the given comments that were imported; otherwise like `run`."""
+        return self._run(self._ours_of(ids), batch, operator, now, dry_run=False)
+
+    def _run(
+        self, known: Iterator[dict[int, dict[str, Any]]], batch: str, operator: str, now: datetime, *, dry_run: bool
+    ) -> ExportReport:
         self._ready()
         if not dry_run:
             with reading(self._engine) as connection:
@@ -120,7 +130,7 @@ class CommentExport:
                     raise ProblemsError([f"批次名「{batch}」已经用过"])
             self.settle()
         done = ExportReport()
-        for ours in self._ours():
+        for ours in known:
             with reading(self._library) as connection:
                 theirs = _theirs(connection, self._table, list(ours))
             found = [row for number, one in ours.items() if (row := _compare(number, one, theirs.get(number)))]
@@ -172,11 +182,22 @@ class CommentExport:
         last = IMPORTED
         while True:
             with reading(self._engine) as connection:
-                found = _ours(connection, last)
+                c = comment.c
+                query = select(comment).where(c.source_key > last, c.source_key < f"{IMPORTED}:")
+                found = _ours(connection, query.order_by(c.source_key).limit(BATCH))
             if not found:
                 return
-            last = found[-1]["source_key"]
-            yield {int(row["source_key"].removeprefix(IMPORTED)): row for row in found}
+            last = max(row["source_key"] for row in found.values())
+            yield found
+
+    def _ours_of(self, ids: Sequence[int]) -> Iterator[dict[int, dict[str, Any]]]:
+        """Yield batches of those of the given comments that were imported, by their number in the CMS."""
+        for part in chunks(sorted(ids), BATCH):
+            with reading(self._engine) as connection:
+                c = comment.c
+                found = _ours(connection, select(comment).where(c.comment_id.in_(part), c.source_key.is_not(None)))
+            if found:
+                yield found
 
     def _write(self, found: Sequence[ExportedRow], batch: str, operator: str, now: datetime) -> list[ExportedRow]:
         """Log the rows as prepared, write them, and record the outcome."""
@@ -263,7 +284,7 @@ def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | N
         else:
             refusals.append(f"{name} 在 CMS 中已另有变化（{known} → {theirs[name]}）")
     shown = int(ours["shown"])
-    if shown not in (theirs["comment_status"], ours["undone"].get("comment_status")):
+    if not ours["by_cms"] and shown not in (theirs["comment_status"], ours["undone"].get("comment_status")):
         if not shown or ours["decided"] or ours["exported_status"] == 0:
             wanted["comment_status"] = shown
         else:
@@ -280,20 +301,18 @@ def _theirs(connection: Connection, table: Table, numbers: Sequence[int]) -> dic
     return {row["comment_id"]: {name: int(row[name]) for name in COLUMNS} for row in rows}
 
 
-def _ours(connection: Connection, after: str) -> list[dict[str, Any]]:
-    """Return the next imported comments after a source key, with the values last known from the CMS."""
-    c = comment.c
-    query = (
-        select(comment).where(c.source_key > after, c.source_key < f"{IMPORTED}:").order_by(c.source_key).limit(BATCH)
-    )
+def _ours(connection: Connection, query: Select[Any]) -> dict[int, dict[str, Any]]:
+    """Return imported comments by their number in the CMS, with the values last known from the CMS."""
     rows = connection.execute(query).mappings().all()
     ids = [row["comment_id"] for row in rows]
     numbers = {row["comment_id"]: int(row["source_key"].removeprefix(IMPORTED)) for row in rows}
     known, written = _taken_in(connection, ids), _exported(connection, list(numbers.values()))
-    return [
-        _known(row, known.get(row["comment_id"], (0, 0, 0)), *written.get(numbers[row["comment_id"]], ({}, {})))
+    return {
+        numbers[row["comment_id"]]: _known(
+            row, known.get(row["comment_id"], (0, 0, 0)), *written.get(numbers[row["comment_id"]], ({}, {}))
+        )
         for row in rows
-    ]
+    }
 
 
 def _known(
@@ -307,6 +326,8 @@ def _known(
         "shown": row["status"] == CommentStatus.NORMAL,
         # Decided by an operator or higher, not by the automation that imported its status from the CMS.
         "decided": row["status_rank"] >= Rank.OPERATOR,
+        # What people decided in the CMS is not written back to it: they may have changed their minds since.
+        "by_cms": row["status_actor"] == CMS_ACTOR,
         "undone": undone,
         "exported_status": written.get("comment_status"),
         "counts": {

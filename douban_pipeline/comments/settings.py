@@ -159,7 +159,12 @@ class CommentsSettings(LocatedSettings):
     import_batch: int = Field(
         20_000, ge=0, le=1_000_000, description="Maximum comments of the CMS that one run imports; 0: none."
     )
-    export: bool = Field(False, description="Whether status and counts are written back to the CMS's own comments.")
+    cms_moderation: bool = Field(
+        True, description="Whether what the CMS hides, deletes or shows again of its comments follows here in a minute."
+    )
+    export: bool = Field(
+        False, description="Whether status (in a minute) and counts (hourly) are written back to the CMS's comments."
+    )
     titles_from_douban: bool = Field(
         True, description="Set titles of video sections from Douban, where the library has a confirmed link."
     )

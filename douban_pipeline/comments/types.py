@@ -13,6 +13,8 @@ BIGGEST_LEVEL = 2**15 - 1
 """Greatest level of an author that its column can hold."""
 IMPORTED = "mac_comment:"
 """Prefix of the request keys and source keys of comments imported from the CMS."""
+CMS_ACTOR = "cms"
+"""Key of the actor of changes that people made in the CMS."""
 IMPORTED_VOTES = 1000
 """Maximum number of likes, dislikes and reports (each) imported per comment as votes and reports."""
 

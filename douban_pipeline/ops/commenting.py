@@ -20,6 +20,7 @@ def work(*, once: bool) -> None:
     """
     settings = load_settings()
     try:
+        from douban_pipeline.comments.cms_moderation import CmsModeration
         from douban_pipeline.comments.services import open_services
     except ImportError as error:
         missing = said(f"没有安装 {error.name}", f"{error.name} is not installed")
@@ -57,6 +58,10 @@ def work(*, once: bool) -> None:
             # A daemon thread; comments it has not reviewed when the process ends are reviewed later.
             console.print(said("由模型审读发布的内容", "a model reads what is published"), highlight=False)
             threading.Thread(target=reviewer.run, args=(stopped, 1.0), daemon=True, name="comments-model").start()
+        cms = CmsModeration(services)
+        if cms.is_on:
+            console.print(said("跟随 CMS 对评论的处理", "follows the CMS's moderation of comments"), highlight=False)
+            threading.Thread(target=cms.run, args=(stopped,), daemon=True, name="comments-cms").start()
         wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait
         worker.run(stopped, settings.worker_poll_ms / 1000, wait)
     finally:

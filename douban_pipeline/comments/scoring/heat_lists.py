@@ -159,7 +159,7 @@ class HeatLists:
             after: (heat, id) that they follow, whether a comment is still there or not; None for the first page.
             most: Maximum number of comments.
         """
-        given = [most] if after is None else [most, after[0], f"{after[1]:0{_DIGITS}d}"]
+        given: list[Any] = [most] if after is None else [most, after[0], f"{after[1]:0{_DIGITS}d}"]
         page: Any = self._page(keys=[self._current(section_id)], args=given)
         if page is None:
             return None

@@ -339,6 +339,18 @@ export = Table(
     **MYSQL_OPTIONS,
 )
 
+cms_status = Table(
+    "cmt_cms_status",
+    metadata,
+    # Id of the CMS's comment; one without a row was last seen as it was imported.
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    # 1 shown, 0 hidden, -1 deleted; see `comments.cms_moderation`.
+    Column("status", SmallInteger, nullable=False),
+    # When it was first seen so.
+    moment("seen_at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
 node = Table(
     "cmt_node",
     metadata,
