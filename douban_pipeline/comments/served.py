@@ -112,8 +112,8 @@ class ServedOrder:
         return found if found is not None and found[1] else None
 
     def _page(self, offset: int, most: int) -> list[Place]:
-        lists = self._lists
-        found = lists.attempt(lambda: lists.heat.page(self._section_id, offset, most)) if lists is not None else None
+        lists, of = self._lists, self._section_id
+        found = lists.attempt(lambda: lists.heat.from_rank(of, offset, most)) if lists is not None else None
         return [Place(*each) for each in found or ()]
 
     def _roots(self) -> Select[tuple[int]]:

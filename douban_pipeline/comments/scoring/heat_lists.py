@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -184,6 +184,28 @@ class HeatLists:
             each = zip(starts, found[at : at + len(segments)], strict=True)
             ranks.append(next((start + rank for start, rank in each if rank is not None), None))
         return ranks, sum(length for _, length in segments)
+
+    def from_rank(self, section_id: int, rank: int, most: int) -> list[tuple[int, int]]:
+        """Return comments from a position on, counted from 0; see `ranks`.
+
+        For explanations alone: positions move while others write, so a reader who pages would miss or repeat some.
+        """
+        known = self.current(section_id)
+        found: list[tuple[int, int]] = []
+        for key, length in self._lengths(section_id, known) if known is not None else ():
+            if rank < length and len(found) < most:
+                last = rank + most - len(found) - 1
+                page: Any = self._client.zrange(key, rank, last, desc=True, withscores=True)
+                found += [(int(score), int(member)) for member, score in page]
+            rank = max(rank - length, 0)
+        return found
+
+    def _lengths(self, section_id: int, known: HeatList) -> list[tuple[str, int]]:
+        keys = [self._segment(section_id, known.version, number) for number in range(known.segments)]
+        pipeline = self._client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.zcard(key)
+        return list(zip(keys, pipeline.execute(), strict=True))
 
     def put(self, section_id: int, places: Iterable[tuple[int, int]]) -> bool:
         """Insert or move comments, each a (heat, id), if the section's list exists; return whether it does."""

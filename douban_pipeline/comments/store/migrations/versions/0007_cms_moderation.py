@@ -8,7 +8,7 @@ from douban_pipeline.core.column_types import UtcDateTime
 from douban_pipeline.core.migration_steps import create_table
 
 revision = "0007"
-down_revision = "0005"
+down_revision = "0006"
 
 
 def upgrade() -> None:
