@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from douban_pipeline.comments.cms_moderation import CmsModeration
 from douban_pipeline.comments.importing import take_in
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline_tests.comments.serving import Served, served
@@ -73,3 +74,25 @@ def test_what_visitors_wrote_in_the_cms_is_taken_in_once_as_its_admin_has_it(sit
         service.work()
         assert shown(service, film.vod_id) == {text: "chenmoran"}
     assert service.differences() == []
+
+
+def test_what_the_admin_hides_shows_again_and_deletes_is_followed(site: LiveSite, service: Served) -> None:
+    film = site.film(subject(90_230_001, "灯塔守夜人"))
+    write(site.cms.visitor("zhouwen"), film, "先看再说")
+    [row] = site.library.query(f"SELECT comment_id FROM mac_comment WHERE comment_rid = {film.vod_id}")
+    take_in(service.services, 1000)
+    moderation = CmsModeration(service.services)
+
+    def seen_after_a_round() -> dict[str, str]:
+        moderation.turn()
+        service.work()
+        return shown(service, film.vod_id)
+
+    there = {"先看再说": "zhouwen"}
+    assert seen_after_a_round() == there
+    site.cms.admin.set_comment(row["comment_id"], 0)
+    assert seen_after_a_round() == {}
+    site.cms.admin.set_comment(row["comment_id"], 1)
+    assert seen_after_a_round() == there
+    site.cms.delete_comment(row["comment_id"])
+    assert seen_after_a_round() == {}

@@ -201,6 +201,10 @@ class LiveCms(Part):
         """Change a column of a video in the admin's list, where no form is opened."""
         return self._post("vod/field", ids=vod_id, col=column, val=value)
 
+    def delete_comment(self, comment_id: int) -> dict[str, Any]:
+        """Delete a comment."""
+        return self._post("comment/del", ids=comment_id)
+
     def adopt(self, vod_id: int) -> dict[str, Any]:
         """Adopt the AI annotation of a video that waits, with all it says."""
         page = self.admin.http.get(f"{self.admin.at}/ai_annotation/index.html").text
