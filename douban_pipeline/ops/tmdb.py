@@ -24,10 +24,12 @@ from douban_pipeline.tmdb.enrichment.checking import check_service
 from douban_pipeline.tmdb.enrichment.opening import open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
+from douban_pipeline.tmdb.refreshing import expiry
 from douban_pipeline.tmdb.services import open_client, open_graph, open_store, prune_archive
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import EntityWriter
+from douban_pipeline.tmdb.store.expiring import ANSWERS
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
@@ -281,33 +283,40 @@ def requeue() -> None:
 def prune(*, dry_run: bool) -> None:
     """Delete expired data, or print the cut-off dates."""
     settings, now = load_settings(), SystemClock().now()
-    requests, done, raw, archived = (
-        now - timedelta(days=days)
-        for days in (settings.request_days, settings.outbox_days, settings.raw_days, settings.archive_days)
+    requests, done, archived = (
+        now - timedelta(days=days) for days in (settings.request_days, settings.outbox_days, settings.archive_days)
     )
+    facts = expiry(settings, now)
     if dry_run:
         console.print(
             said(
-                f"将会删除 {requests:%F} 之前的提问、{done:%F} 之前完成的出站行，把 {raw:%F} 之前取得的资料变为占位行，"
-                f"并丢弃 {archived:%F} 之后没有再见到的存档；加 --no-dry-run 执行",
-                f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, make "
-                f"stubs of answers fetched before {raw:%F}, and drop archived answers seen before {archived:%F} last; "
-                "--no-dry-run does it",
+                f"将会删除 {requests:%F} 之前的提问、{done:%F} 之前完成的出站行，清空 {facts:%F} 之前取得的 TMDB 资料"
+                f"（编号和自己的关联保留），并丢弃 {archived:%F} 之后没有再见到的存档；加 --no-dry-run 执行",
+                f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, empty "
+                f"every column of facts that TMDB gave before {facts:%F} (ids and our own links stay), and drop "
+                f"archived answers seen before {archived:%F} last; --no-dry-run does it",
             )
         )
         return
     with open_store(settings) as store:
         store.ready()
         questions_gone, rows_gone = store.delete_requests(requests), store.prune_outbox(done)
-        stubs, archived_gone = store.drop_raw(raw), prune_archive(settings, store, archived)
+        emptied, archived_gone = store.expire(facts), prune_archive(settings, store, archived)
+        stubs = sum(count for place, count in emptied.items() if place.what == ANSWERS)
+        others = sum(emptied.values()) - stubs
         console.print(
             said(
-                f"删除提问 {questions_gone} 个、出站行 {rows_gone} 行，{stubs} 份资料变为占位行，"
-                f"删除存档 {archived_gone} 份",
-                f"{questions_gone} questions and {rows_gone} rows of the outbox deleted, {stubs} answers became stubs, "
-                f"{archived_gone} archived ones deleted",
+                f"删除提问 {questions_gone} 个、出站行 {rows_gone} 行，{stubs} 份资料变为只剩编号的占位行，"
+                f"另有 {others} 行清空了 TMDB 的资料，删除存档 {archived_gone} 份",
+                f"{questions_gone} questions and {rows_gone} rows of the outbox deleted, {stubs} answers became stubs "
+                f"with nothing but ids, {others} other rows lost facts of TMDB, {archived_gone} archived ones deleted",
             )
         )
+        if store.run(outbox.counts).waiting:
+            command = "`douban-pipeline tmdb sync`"
+            console.print(
+                said(f"图里的由 {command} 删除", f"{command} removes from the graph what expired"), highlight=False
+            )
 
 
 def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> None:

@@ -120,7 +120,9 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
 
 def _candidates(row: dict[str, Any]) -> str:
     return "；".join(
-        f"{each['media_type']}/{each['tmdb_id']} {each['title']}（{each['year'] or '?'}）{each['score']}"
+        f"{each['media_type']}/{each['tmdb_id']} "
+        + (f"{each['title']}（{each['year'] or '?'}）" if "title" in each else "（资料已过期）")
+        + f"{each['score']}"
         for each in row["candidates"] or ()
     )
 

@@ -26,8 +26,11 @@ _ENTITY_GUARDS = [
     ),
     Guard(
         "nothing_older_than_terms_allow",
-        described("没有超过 TMDB 条款期限的答案。", "No answer is older than TMDB's terms allow."),
-        guards.outdated_answers,
+        described(
+            "没有一列 TMDB 的资料超过其条款期限，原始答案在不在都算。",
+            "No column holds facts of TMDB that are older than its terms allow, with or without the answer.",
+        ),
+        guards.outdated_facts,
     ),
     Guard(
         "no_relations_in_store",

@@ -6,13 +6,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from neo4j.exceptions import DriverError, Neo4jError
 from sqlalchemy import Connection, text
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.tmdb.running import TmdbServices
-from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store import expiring, outbox
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.store.tables import metadata
@@ -57,19 +58,14 @@ def incomplete_answers(services: TmdbServices, connection: Connection) -> Iterat
             yield TmdbBreach(f"{entity.value}/{tmdb_id}", "原始答案里没有演职员，无法据此重建图")
 
 
-def outdated_answers(services: TmdbServices, connection: Connection) -> Iterator[TmdbBreach]:
-    """Yield full entities whose answers are older than TMDB's terms allow."""
-    for table in (table.name for table in TABLES.values()):
-        rows = connection.execute(
-            text(
-                f"SELECT tmdb_id, fetched_at FROM tmdb.{table} WHERE data_state = 'full' "  # noqa: S608
-                f"AND fetched_at < :before ORDER BY fetched_at LIMIT {_MOST}"
-            ),
-            {"before": services.days_ago(services.settings.raw_days)},
-        )
-        for tmdb_id, fetched_at in rows:
-            problem = f"{fetched_at:%F} 取得，已超过 {services.settings.raw_days} 天：重新取得，或运行 tmdb_retention"
-            yield TmdbBreach(f"{table}/{tmdb_id}", problem)
+def outdated_facts(services: TmdbServices, _connection: Connection) -> Iterator[TmdbBreach]:
+    """Yield rows with a column whose facts are older than TMDB's terms allow, whether or not their answer is kept."""
+    days = services.settings.raw_days
+    before = services.days_ago(days)
+    for place in expiring.PLACES:
+        for name, at in services.store.run(partial(place.oldest, before=before, most=_MOST)):
+            problem = f"{place.named_zh}是 {at:%F} 取得的，已超过 {days} 天：重新取得，或运行 tmdb_retention"
+            yield TmdbBreach(f"{place.table}/{name}", problem)
 
 
 def other_versions(_services: TmdbServices, connection: Connection) -> Iterator[TmdbBreach]:

@@ -92,6 +92,7 @@ def delete_outdated(
         "requests": done.requests,
         "outbox_rows": done.outbox,
         "answers_made_stubs": done.raw,
+        "expired_facts": done.facts,
         "archived_answers": done.archived,
         "runs": runs,
     }
@@ -103,14 +104,16 @@ def delete_outdated(
     owners=owners(),
     tags=tags_of("tmdb_upkeep"),
     description=described(
-        "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成占位行。"
+        "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成只剩编号的占位行，"
+        "其余各列里过期的 TMDB 资料一并清空。"
     ),
 )
 def tmdb_retention() -> None:
     """Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
 
-    Answers that could not be fetched again become stubs one day before they reach the maximum age of TMDB's terms (180
-    days). The periods are settings: `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
+    Answers that could not be fetched again become stubs with nothing but their ids two days before they reach the
+    maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB. The periods are settings:
+    `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
     """
     delete_outdated()
 

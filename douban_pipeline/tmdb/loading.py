@@ -237,7 +237,8 @@ def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
         named: dict[EntityType, list[Mapping[str, Any]]] = {}
         for mention in reading.mentions:
             named.setdefault(mention.type, []).append(mention.item)
-        new = sum(writer.mention(entity, items, language) for entity, items in sorted(named.items()))
+        at = exchange.fetched_at
+        new = sum(writer.mention(entity, items, language, at) for entity, items in sorted(named.items()))
         return _loaded(exchange, note=f"names {sum(map(len, named.values()))} entities, {new} of them new, as stubs")
     if reading.meaning is Meaning.TRANSLATIONS and reading.key is not None:
         changes = Counter(
@@ -246,7 +247,9 @@ def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
         said = ", ".join(f"{count} {change}" for change, count in sorted(changes.items()))
         return _loaded(exchange, entity=reading.key, note=f"translations: {said or 'none'}")
     if reading.meaning is Meaning.GENRES:
-        return _loaded(exchange, note=f"{writer.genres(exchange.body, language)} new names of genres")
+        return _loaded(
+            exchange, note=f"{writer.genres(exchange.body, language, exchange.fetched_at)} new names of genres"
+        )
     return _loaded(exchange, note=reading.why)
 
 

@@ -18,8 +18,10 @@ from douban_pipeline.core.errors import GateClosed, GateUnreadable, NotFound, So
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.clients.errors import KeyRefused
 from douban_pipeline.tmdb.running import TmdbServices
-from douban_pipeline.tmdb.store import due
+from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store import due, expiring
 from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored
+from douban_pipeline.tmdb.store.expiring import ANSWERS, CONFIRMED_EVERY, Place
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
@@ -206,26 +208,43 @@ def _store_translations(writer: EntityWriter, key: EntityKey, body: Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Number of deleted questions, completed outbox rows, answers that became stubs, and archived answers."""
+    """Number of deleted questions, completed outbox rows, answers that became stubs, other rows that lost facts of
+    TMDB, and archived answers."""
 
     requests: int
     outbox: int
     raw: int
+    facts: int
     archived: int
 
 
 def prune(services: TmdbServices, *, dry_run: bool = False) -> Pruned:
-    """Delete expired data; answers one day before TMDB's terms require it, because this runs once a day.
+    """Delete expired data; TMDB's facts before its terms require it (`expiry`), because this runs once a day.
 
     A dry run deletes nothing, and returns how many would be deleted.
     """
     settings, store = services.settings, services.store
-    before = [services.days_ago(days) for days in (settings.request_days, settings.outbox_days, settings.raw_days - 1)]
+    requests, outbox = services.days_ago(settings.request_days), services.days_ago(settings.outbox_days)
+    before = expiry(settings, services.now())
     archived = services.archive.prune(services.days_ago(settings.archive_days), dry_run=dry_run)
     if dry_run:
-        return Pruned(*store.run(lambda connection: due.outdated(connection, *before)), archived)
-    requests, outbox, raw = before
-    return Pruned(store.delete_requests(requests), store.prune_outbox(outbox), store.drop_raw(raw), archived)
+        found = store.run(partial(expiring.counts, before=before))
+        return _pruned(store.run(lambda connection: due.outdated(connection, requests, outbox)), found, archived)
+    done = (store.delete_requests(requests), store.prune_outbox(outbox))
+    return _pruned(done, store.expire(before), archived)
+
+
+def expiry(settings: TmdbSettings, now: datetime) -> datetime:
+    """Return the time before which TMDB's answers expire, so that nothing is older than `RAW_DAYS` a day later.
+
+    One day is for the next run, the other for names, which expire later than answers (`expiring.CONFIRMED_EVERY`).
+    """
+    return now - max(timedelta(days=settings.raw_days - 1) - CONFIRMED_EVERY, timedelta(days=settings.refresh_days))
+
+
+def _pruned(done: tuple[int, int], facts: Mapping[Place, int], archived: int) -> Pruned:
+    answers = sum(count for place, count in facts.items() if place.what == ANSWERS)
+    return Pruned(*done, answers, sum(facts.values()) - answers, archived)
 
 
 def vacuum(services: TmdbServices) -> float:

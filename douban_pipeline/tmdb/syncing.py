@@ -112,7 +112,7 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
     stubs = {
         key: _stub(key, other.properties, shown, names) for key, other in others.items() if not _is_full(shown, key)
     }
-    stubs |= {key: _stub(key, {}, shown, names) for key in gone}
+    stubs |= {key: _stub(key, others[key].properties if key in others else {}, shown, names) for key in gone}
     return GraphBatch(
         owners,
         {key: found.node.properties for key, found in projections.items()},
@@ -167,7 +167,9 @@ def _stub(
     if key.label is Label.GENRE:
         return {"name": names[key.tmdb_id]} if key.tmdb_id in names else dict(said)
     if key in shown:
-        return stub_properties(TYPES[key.label], shown[key].columns)
+        held = stub_properties(TYPES[key.label], shown[key].columns)
+        # The names of a stub may have expired, while a newer answer names it.
+        return {**said, **{name: value for name, value in held.items() if value is not None or name not in said}}
     return dict(said)
 
 

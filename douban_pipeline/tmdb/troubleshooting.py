@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Literal
 
 from neo4j.exceptions import DriverError, Neo4jError
@@ -16,7 +17,7 @@ from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
-from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store import expiring, outbox
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
@@ -108,28 +109,25 @@ def _rows(store: PostgresTmdbStore) -> Finding:
 
 
 def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Finding:
-    before = clock.now() - timedelta(days=settings.raw_days)
-    with store.transaction() as connection:
-        row = connection.execute(
-            """
-            SELECT (SELECT count(*) FROM tmdb.movies WHERE data_state = 'full' AND fetched_at < %(before)s)
-                 + (SELECT count(*) FROM tmdb.people WHERE data_state = 'full' AND fetched_at < %(before)s)
-                 + (SELECT count(*) FROM tmdb.tv_shows WHERE data_state = 'full' AND fetched_at < %(before)s)
-            """,
-            {"before": before},
-        ).fetchone()
-    assert row is not None
-    if row[0]:
-        message = said(
-            f"{row[0]} 份资料超过 {settings.raw_days} 天，TMDB 的条款不允许",
-            f"{row[0]} answers are older than {settings.raw_days} days, which TMDB's terms do not allow",
-        )
-        remedy = said(
-            "重新获取，或运行 `douban-pipeline tmdb prune`", "fetch them again, or run `douban-pipeline tmdb prune`"
-        )
-        return Finding("age", "warn", message, remedy)
     days = settings.raw_days
-    return Finding("age", "ok", said(f"没有超过 {days} 天的资料", f"no answer is older than {days} days"))
+    found = store.run(partial(expiring.counts, before=clock.now() - timedelta(days=days)))
+    if not found:
+        return Finding(
+            "age", "ok", said(f"没有一列 TMDB 资料超过 {days} 天", f"no column of TMDB's is older than {days} days")
+        )
+    places = said(
+        "、".join(f"{place.table} 的{place.named_zh} {count} 行" for place, count in found.items()),
+        ", ".join(f"{count} rows of {place.table} ({place.what})" for place, count in found.items()),
+    )
+    message = said(
+        f"超过 {days} 天，TMDB 的条款不允许：{places}",
+        f"older than {days} days, which TMDB's terms do not allow: {places}",
+    )
+    remedy = said(
+        "重新获取，或运行 `douban-pipeline tmdb prune --no-dry-run`，再运行 `tmdb sync`",
+        "fetch them again, or run `douban-pipeline tmdb prune --no-dry-run`, then `tmdb sync`",
+    )
+    return Finding("age", "warn", message, remedy)
 
 
 def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:

@@ -48,7 +48,7 @@ def test_when_the_newer_of_two_claims_to_a_credit_is_withdrawn_the_older_one_cou
     else:
         with store.transaction() as connection:
             connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 2", (NOW - HOUR,))
-        store.drop_raw(NOW)
+        store.expire(NOW)
     drain(store, target)
     assert ("ACTED_IN", 9, 1, "c") in edges_of(target)
     assert differences(store, target) == []

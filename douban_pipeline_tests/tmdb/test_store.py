@@ -11,13 +11,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from psycopg.sql import SQL
+from psycopg.types.json import Jsonb
 
 from douban_pipeline.tmdb.hashing import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import Change, EntityWriter
 from douban_pipeline.tmdb.store.exports import store_export
-from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.store.postgres import CREDITING, PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title
 from douban_pipeline_tests.tmdb.stored import FILM, put, queued, rows
@@ -93,7 +95,9 @@ def test_a_stub_is_called_what_the_last_change_of_the_graph_calls_it(store: Post
     assert rows(store, "SELECT name FROM tmdb.people") == [("B",)]
     put(store, movie(1, cast(2, "a", name="A"), popularity=0.1))
     assert rows(store, "SELECT name FROM tmdb.people") == [("B",)], "the graph was not told of anything"
-    store.write(lambda writer: writer.mention(EntityType.PERSON, [{"id": 2, "name": "C", "popularity": 3}], "zh-CN"))
+    store.write(
+        lambda writer: writer.mention(EntityType.PERSON, [{"id": 2, "name": "C", "popularity": 3}], "zh-CN", NOW)
+    )
     assert rows(store, "SELECT name, popularity FROM tmdb.people") == [("B", 3.0)]
 
 
@@ -169,6 +173,16 @@ def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
     assert store.people_crediting({EntityType.MOVIE: [1]}) == [2, 4]
     assert store.people_crediting({EntityType.TV: [1, 5]}) == [3]
     assert store.people_crediting({EntityType.MOVIE: [9]}) == []
+    with store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO tmdb.people (tmdb_id, raw, raw_hash) SELECT n, jsonb_build_object('combined_credits', "
+            "jsonb_build_object('cast', jsonb_build_array(jsonb_build_object('media_type', 'movie', 'id', n)))), 'x' "
+            "FROM generate_series(100, 3000) AS n"
+        )
+        connection.execute("ANALYZE tmdb.people")
+        given = {"ids": ["[1]", "[5]"], "titles": Jsonb({"movies": [1], "shows": [5]})}
+        plan = str(connection.execute(SQL("EXPLAIN {}").format(CREDITING), given).fetchall())
+    assert "idx_tmdb_people_credited" in plan, "not every person is read"
 
 
 # --- gone, retention --------------------------------------------------------------------------------------------------
@@ -182,21 +196,6 @@ def test_what_is_gone_is_marked_and_comes_back(store: PostgresTmdbStore):
     assert queued(store) == [("movie", 1, "upsert", 3)]
     assert rows(store, "SELECT gone_at FROM tmdb.movies") == [(None,)]
     assert store.write(lambda writer: writer.gone(EntityKey(EntityType.TV, 1))) is False
-
-
-def test_answers_older_than_the_terms_allow_become_stubs(store: PostgresTmdbStore):
-    put(store, movie(1), movie(2))
-    put(store, movie(1), language="en-US")
-    with store.transaction() as connection:
-        connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 1", (NOW - timedelta(days=200),))
-        connection.execute("UPDATE tmdb.movie_translations SET fetched_at = %s", (NOW - timedelta(days=200),))
-    assert store.drop_raw(NOW - timedelta(days=180)) == 1
-    assert rows(store, "SELECT tmdb_id, data_state, title FROM tmdb.movies ORDER BY 1") == [
-        (1, "stub", "Movie 1"),
-        (2, "full", "Movie 2"),
-    ]
-    assert rows(store, "SELECT count(*) FROM tmdb.movie_translations") == [(0,)]
-    assert queued(store) == [("movie", 1, "delete", 2), ("movie", 2, "upsert", 1)]
 
 
 # --- a user's question ------------------------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ def test_old_answers_leave_the_graph_when_they_leave_the_store(store: PostgresTm
     drain(store, target)
     with store.transaction() as connection:
         connection.execute("UPDATE tmdb.movies SET fetched_at = now() - interval '200 days'")
-    store.drop_raw(NOW)
+    store.expire(NOW)
     drain(store, target)
     assert target.dump() == ({}, {})
 

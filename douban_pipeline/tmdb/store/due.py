@@ -17,23 +17,20 @@ _WANTED = """
 """Entities linked to the library's videos, and entities selected in users' questions."""
 
 
-def outdated(connection: Connection, requests: datetime, outbox: datetime, raw: datetime) -> tuple[int, int, int]:
-    """Return the numbers of questions, completed outbox rows and answers that are older than their given limits.
+def outdated(connection: Connection, requests: datetime, outbox: datetime) -> tuple[int, int]:
+    """Return the numbers of questions and completed outbox rows that are older than their given limits.
 
-    `PostgresTmdbStore` deletes them by `delete_requests` and `prune_outbox`, and turns them into stubs by `drop_raw`.
+    `PostgresTmdbStore` deletes them by `delete_requests` and `prune_outbox`; see `expiring.counts` for TMDB's facts.
     """
 
-    def count(what: str | sql.Composed, before: datetime) -> int:
-        query = sql.SQL("SELECT count(*) FROM {}").format(sql.SQL(what) if isinstance(what, str) else what)
-        row = connection.execute(query, (before,)).fetchone()
+    def count(what: str, before: datetime) -> int:
+        row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.SQL(what)), (before,)).fetchone()
         assert row is not None
         return int(row[0])
 
-    full = sql.SQL("{} WHERE data_state = 'full' AND fetched_at < %s")
     return (
         count("tmdb.enrichment_requests WHERE created_at < %s", requests),
         count("tmdb.neo4j_etl_outbox WHERE processed_at < %s", outbox),
-        sum(count(full.format(_table(entity)), raw) for entity in TABLES),
     )
 
 

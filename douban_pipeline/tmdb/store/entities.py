@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +69,21 @@ class _Prepared:
     raw_hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What an answer calls another entity.
+
+    Attributes:
+        properties: The properties of its node.
+        said_at: When TMDB sent the answer.
+        queued: Whether the answer is queued for the graph, which then is told of the name.
+    """
+
+    properties: Mapping[str, Any]
+    said_at: datetime
+    queued: bool
+
+
 @dataclass(slots=True)
 class EntityWriter:
     """Writes answers in one transaction.
@@ -82,7 +97,7 @@ class EntityWriter:
     connection: Connection
     base: str
     request_id: str | None = None
-    _named: dict[tuple[Label, str], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
+    _named: dict[tuple[Label, str], dict[int, _Named]] = field(default_factory=dict)
 
     def write(self, answers: Sequence[Answer]) -> list[Stored]:
         """Store answers in order, and return the result of each.
@@ -112,10 +127,12 @@ class EntityWriter:
         for entity in EntityType:
             places = {place: prepared[place] for key, place in sorted(waiting.items()) if key.type is entity}
             full = {place: item for place, item in places.items() if is_full(entity, item.answer.raw)}
-            seen = self._touch(TABLES[entity], full.values()) if full else set()
+            seen = self._touch(TABLES[entity], full.values()) if full else {}
             for place, item in full.items():
                 if item.key.tmdb_id in seen:
                     found[place] = Stored(item.key, Change.UNCHANGED, full=True)
+                    if _on_another_day(seen[item.key.tmdb_id], item.answer):
+                        self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
             changed = [(place, item) for place, item in full.items() if found[place] is None]
             for (place, _), stored in zip(changed, self._store([item for _, item in changed]), strict=True):
                 found[place] = stored
@@ -124,7 +141,7 @@ class EntityWriter:
                     found[place] = self._translate(item)
         waiting.clear()
 
-    def _touch(self, table: EntityTable, items: Iterable[_Prepared]) -> set[int]:
+    def _touch(self, table: EntityTable, items: Iterable[_Prepared]) -> dict[int, datetime]:
         rows = list(items)
         parameters = {
             "ids": [item.key.tmdb_id for item in rows],
@@ -132,11 +149,12 @@ class EntityWriter:
             "languages": [item.answer.language for item in rows],
             "fetched": [item.answer.fetched_at for item in rows],
         }
-        return {tmdb_id for (tmdb_id,) in self.connection.execute(table.touch, parameters)}
+        return dict(self.connection.execute(table.touch, parameters).fetchall())
 
     def _store(self, items: Sequence[_Prepared]) -> list[Stored]:
         """Store full answers of one type whose text differs from the stored one."""
         if not items:
+            self._write_named()
             return []
         table = TABLES[items[0].key.type]
         others: list[tuple[Node, ...]] = []
@@ -160,12 +178,12 @@ class EntityWriter:
             rows = [result.fetchone() for result in cursor.results()]
         for item, named, row in zip(items, others, rows, strict=True):
             assert row is not None
-            stored, state, before, _, gone_at, queued = row
+            stored, state, before, gone_at, queued, fetched_at = row
             if not stored:
                 found.append(self._translate(item))
                 continue
-            if queued:
-                self._name_others(named, item.answer.language)
+            if queued or _on_another_day(fetched_at, item.answer):
+                self._name_others(named, item.answer, queued=queued)
             if state != "full" or gone_at is not None:
                 change = Change.NEW
             elif queued:
@@ -186,54 +204,98 @@ class EntityWriter:
             "fetched_at": item.answer.fetched_at,
         }
 
-    def _name_others(self, others: Iterable[Node], language: str) -> None:
+    def _name_others(self, others: Iterable[Node], answer: Answer, *, queued: bool) -> None:
         for (label, tmdb_id), properties in others:
-            self._named.setdefault((label, language), {})[tmdb_id] = properties
+            named = self._named.setdefault((label, answer.language), {})
+            known = named.get(tmdb_id)
+            if known is None or known.said_at <= answer.fetched_at:
+                # The graph is told of what the store holds when it is written, so one queued answer is enough.
+                told = queued or (known is not None and known.queued)
+                named[tmdb_id] = _Named(properties, answer.fetched_at, told)
 
     def _write_named(self) -> None:
-        """Write the names of the nodes at the other ends of changed edges; later ones take precedence."""
+        """Write the names of the nodes at the other ends of edges; newer ones take precedence."""
         for (label, language), items in sorted(self._named.items()):
             if label is Label.GENRE:
                 self._name_genres(items, language)
             else:
-                self._insert_stubs(TYPES[label], items, language, listed=False)
+                self._name_stubs(TYPES[label], items, language)
         self._named.clear()
 
-    def _name_genres(self, genres: Mapping[int, Mapping[str, Any]], language: str) -> None:
+    def _name_genres(self, genres: Mapping[int, _Named], language: str) -> None:
         ids = sorted(genres)
         self.connection.execute(
             """
-            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language)
-            SELECT seen.*, %(language)s FROM unnest(%(ids)s::int[], %(names)s::text[]) AS seen
+            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language, last_seen_at)
+            SELECT seen.tmdb_id, seen.name, %(language)s, seen.said_at
+            FROM unnest(%(ids)s::int[], %(names)s::text[], %(times)s::timestamptz[]) AS seen (tmdb_id, name, said_at)
             ON CONFLICT (tmdb_id) DO UPDATE
-            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = now()
+            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = EXCLUDED.last_seen_at
             WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-              AND kept.name IS DISTINCT FROM EXCLUDED.name
+              AND kept.last_seen_at <= EXCLUDED.last_seen_at
+              AND (kept.name IS DISTINCT FROM EXCLUDED.name OR kept.last_seen_at::date < EXCLUDED.last_seen_at::date)
             """,
-            {"ids": ids, "names": [genres[each]["name"] for each in ids], "language": language, "base": self.base},
+            {
+                "ids": ids,
+                "names": [genres[each].properties["name"] for each in ids],
+                "times": [genres[each].said_at for each in ids],
+                "language": language,
+                "base": self.base,
+            },
         )
 
-    def mention(self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str) -> int:
-        """Insert stubs of the unknown entities in a list; return how many."""
+    def _name_stubs(self, entity: EntityType, items: Mapping[int, _Named], language: str) -> None:
+        """Write names of stubs, and queue those stubs of whose new name no queued answer tells the graph."""
+        table = TABLES[entity]
+        untold = sorted(tmdb_id for tmdb_id, named in items.items() if not named.queued)
+        before = {}
+        if untold:
+            for tmdb_id, full, *shown in self.connection.execute(table.rows, {"ids": untold}):
+                before[tmdb_id] = None if full else shown
+        rows = self._insert_stubs(
+            entity,
+            {tmdb_id: named.properties for tmdb_id, named in items.items()},
+            {tmdb_id: named.said_at for tmdb_id, named in items.items()},
+            language,
+            listed=False,
+        )
+        renamed = [
+            tmdb_id for tmdb_id, _, *shown in rows if before.get(tmdb_id) is not None and before[tmdb_id] != shown
+        ]
+        if renamed:
+            self.connection.execute(table.requeue, {"ids": renamed})
+
+    def mention(
+        self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str, fetched_at: datetime
+    ) -> int:
+        """Insert stubs of the unknown entities in a list that TMDB sent at ``fetched_at``; return how many."""
         columns = {tmdb_id: columns_of(entity, item) for item in items if (tmdb_id := id_of(item.get("id")))}
-        return self._insert_stubs(entity, columns, language, listed=True)
+        times = dict.fromkeys(columns, fetched_at)
+        return sum(is_new for _, is_new, *_ in self._insert_stubs(entity, columns, times, language, listed=True))
 
     def _insert_stubs(
-        self, entity: EntityType, items: Mapping[int, Mapping[str, Any]], language: str, *, listed: bool
-    ) -> int:
+        self,
+        entity: EntityType,
+        items: Mapping[int, Mapping[str, Any]],
+        times: Mapping[int, datetime],
+        language: str,
+        *,
+        listed: bool,
+    ) -> list[tuple[Any, ...]]:
+        """Insert or update stubs; return id, whether it is new, and its shown columns, of each that was written."""
         if not items:
-            return 0
+            return []
         table = TABLES[entity]
         ids = sorted(items)
         parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
         parameters |= {name: [items[tmdb_id].get(name) for tmdb_id in ids] for name in table.columns}
-        rows = self.connection.execute(table.listed_stubs if listed else table.credit_stubs, parameters)
-        return sum(is_new for _, is_new in rows)
+        parameters["times"] = [times[tmdb_id] for tmdb_id in ids]
+        return self.connection.execute(table.listed_stubs if listed else table.credit_stubs, parameters).fetchall()
 
     def _translate(self, item: _Prepared) -> Stored:
         """Store an answer that cannot be the base row: in another language, or without the credits."""
         raw = item.answer.raw
-        self.mention(item.key.type, [{**raw, "id": item.key.tmdb_id}], item.answer.language)
+        self.mention(item.key.type, [{**raw, "id": item.key.tmdb_id}], item.answer.language, item.answer.fetched_at)
         return self._write_translation(item.key, raw, self._common(item), is_item=False)
 
     def _write_translation(
@@ -251,7 +313,7 @@ class EntityWriter:
 
     def translations(self, key: EntityKey, body: Mapping[str, Any], fetched_at: datetime) -> list[Stored]:
         """Store the list of an entity's translations; a complete answer in a language takes precedence."""
-        self.mention(key.type, [{"id": key.tmdb_id}], self.base)
+        self.mention(key.type, [{"id": key.tmdb_id}], self.base, fetched_at)
         found = []
         for item in items_of(body, "translations"):
             language, region, texts = item.get("iso_639_1"), item.get("iso_3166_1"), item.get("data")
@@ -272,16 +334,22 @@ class EntityWriter:
         """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone."""
         return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
 
-    def genres(self, body: object, language: str) -> int:
-        """Store unknown names of genres; return how many."""
+    def genres(self, body: object, language: str, fetched_at: datetime) -> int:
+        """Store unknown names of genres that TMDB sent at ``fetched_at``; return how many."""
         new = 0
         for item in items_of(body, "genres"):
             if (tmdb_id := id_of(item.get("id"))) is not None:
                 new += self.connection.execute(
-                    "INSERT INTO tmdb.genres (tmdb_id, name, raw_language) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-                    (tmdb_id, text_of(item.get("name")), language),
+                    "INSERT INTO tmdb.genres (tmdb_id, name, raw_language, last_seen_at) VALUES (%s, %s, %s, %s) "
+                    "ON CONFLICT DO NOTHING",
+                    (tmdb_id, text_of(item.get("name")), language, fetched_at),
                 ).rowcount
         return new
+
+
+def _on_another_day(before: datetime | None, answer: Answer) -> bool:
+    """Return whether the previous answer is of an earlier day (UTC): then what this one names is confirmed."""
+    return before is not None and before.astimezone(UTC).date() < answer.fetched_at.astimezone(UTC).date()
 
 
 def prepare(answer: Answer) -> _Prepared:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -22,6 +23,8 @@ PIECE = 50_000
 _NAMES = {EntityType.MOVIE: "original_title", EntityType.PERSON: "name", EntityType.TV: "original_name"}
 """Names of the columns in an export."""
 
+SAID_AGAIN = timedelta(days=30)
+"""Age after which an export is stored again although it says the same, so that it does not expire."""
 _NOTHING = "\\N"
 """NULL in COPY's format."""
 
@@ -105,21 +108,31 @@ def _merge(connection: Connection, entity: EntityType, rows: dict[int, str]) -> 
     connection.execute("ANALYZE pg_temp.listed")
     listed = {"first": min(rows, default=0), "last": max(rows, default=0)}  # a list is sorted by id
     table, name = sql.Identifier("tmdb", TABLES[entity].name), sql.Identifier(_NAMES[entity])
-    shown = sql.Identifier(TABLES[entity].shown[0])
+    shown, more = map(sql.Identifier, TABLES[entity].shown)
+    # What other lists said beside the popularity is of another time.
+    others = [each for each in TABLES[entity].listed if each not in ("popularity", _NAMES[entity])]
+    emptied = sql.SQL(", ").join(sql.SQL("{} = NULL").format(sql.Identifier(each)) for each in others)
+    if _NAMES[entity] in TABLES[entity].listed:
+        emptied += sql.SQL(", {} = listed.name").format(name)
+    confirmed = sql.SQL("kept.{1} IS NULL AND COALESCE(kept.{0}, listed.name) = listed.name").format(shown, more)
     connection.execute(
         sql.SQL(
-            "UPDATE {table} AS kept SET popularity = listed.popularity FROM pg_temp.listed "
-            "WHERE kept.tmdb_id = listed.tmdb_id AND kept.tmdb_id BETWEEN %(first)s AND %(last)s "
-            "AND kept.data_state = 'stub' AND kept.popularity IS DISTINCT FROM listed.popularity"
-        ).format(table=table),
-        listed,
+            "UPDATE {table} AS kept SET {emptied}, popularity = listed.popularity, listed_at = now(), "
+            "{shown} = COALESCE(kept.{shown}, listed.name), "
+            "fetched_at = CASE WHEN {confirmed} THEN now() ELSE kept.fetched_at END "
+            "FROM pg_temp.listed WHERE kept.tmdb_id = listed.tmdb_id "
+            "AND kept.tmdb_id BETWEEN %(first)s AND %(last)s AND kept.data_state = 'stub' "
+            "AND (kept.popularity IS DISTINCT FROM listed.popularity "
+            "OR COALESCE(kept.listed_at, kept.fetched_at) < now() - %(again)s)"
+        ).format(table=table, shown=shown, emptied=emptied, confirmed=confirmed),
+        listed | {"again": SAID_AGAIN},
     )
     columns = [name] if TABLES[entity].shown[0] == _NAMES[entity] else [shown, name]
     # Without ON CONFLICT, which costs a third more: the transaction is repeated if a concurrent one was faster.
     return connection.execute(
         sql.SQL(
-            "INSERT INTO {table} (tmdb_id, {columns}, popularity, data_state) "
-            "SELECT tmdb_id, {names}, popularity, 'stub' FROM pg_temp.listed "
+            "INSERT INTO {table} (tmdb_id, {columns}, popularity, data_state, listed_at) "
+            "SELECT tmdb_id, {names}, popularity, 'stub', now() FROM pg_temp.listed "
             "WHERE NOT EXISTS (SELECT FROM {table} AS kept WHERE kept.tmdb_id = listed.tmdb_id "
             "AND kept.tmdb_id BETWEEN %(first)s AND %(last)s) ORDER BY tmdb_id"
         ).format(

@@ -47,11 +47,14 @@ def keep(connection: Connection, match: Match, *, decided_by: str | None = None)
     """
     row = connection.execute(
         """
-        INSERT INTO tmdb.vod_match AS kept (vod_id, title, state, reason, candidates, decided_by, looked_at)
-        VALUES (%(vod_id)s, %(title)s, %(state)s, %(reason)s, %(candidates)s, %(by)s, now())
+        INSERT INTO tmdb.vod_match AS kept (vod_id, title, state, reason, candidates, candidates_at, decided_by,
+            looked_at)
+        VALUES (%(vod_id)s, %(title)s, %(state)s, %(reason)s, %(candidates)s,
+            CASE WHEN %(candidates)s::jsonb IS NOT NULL THEN now() END, %(by)s, now())
         ON CONFLICT (vod_id) DO UPDATE SET
             title = EXCLUDED.title, state = EXCLUDED.state, reason = EXCLUDED.reason, looked_at = EXCLUDED.looked_at,
-            decided_by = EXCLUDED.decided_by, candidates = COALESCE(EXCLUDED.candidates, kept.candidates)
+            decided_by = EXCLUDED.decided_by, candidates = COALESCE(EXCLUDED.candidates, kept.candidates),
+            candidates_at = COALESCE(EXCLUDED.candidates_at, kept.candidates_at)
         WHERE kept.decided_by IS NULL OR EXCLUDED.decided_by IS NOT NULL
         RETURNING 1
         """,

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from psycopg import Connection
 from psycopg.errors import DeadlockDetected, SerializationFailure, UniqueViolation
-from psycopg.sql import Composed
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool
 from sqlalchemy import Engine, make_url
@@ -25,11 +25,13 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store import outbox, requests
+from douban_pipeline.tmdb.store import expiring, outbox, requests
 from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, Stored
+from douban_pipeline.tmdb.store.expiring import Place
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.payloads import answers_of, without_outdated
 from douban_pipeline.tmdb.store.statements import TABLES
+from douban_pipeline.tmdb.store.tables import CREDITED
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _Result = TypeVar("_Result")
@@ -41,6 +43,19 @@ ATTEMPTS = 5
 """Number of attempts for a transaction that is rolled back in favour of another one."""
 _GRAPH_LOCK = 0x746D6462
 """Key of the advisory lock held while writing to the graph."""
+CREDITING = SQL(
+    """
+    SELECT tmdb_id FROM tmdb.people
+    WHERE data_state = 'full' AND gone_at IS NULL AND {credited} @> ANY(%(ids)s::jsonb[]) AND (
+        jsonb_path_exists(raw, '$.combined_credits.*[*] ? (
+            (@.media_type == "movie" && @.id == $movies[*]) || (@.media_type == "tv" && @.id == $shows[*])
+        )', %(titles)s, true)
+        OR jsonb_path_exists(raw, '$.movie_credits.*[*] ? (@.id == $movies[*])', %(titles)s, true)
+        OR jsonb_path_exists(raw, '$.tv_credits.*[*] ? (@.id == $shows[*])', %(titles)s, true)
+    ) ORDER BY tmdb_id
+    """
+).format(credited=SQL(CREDITED))
+"""Full people whose answers name titles: the index finds who lists such an id, the rest says of which type it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,14 +308,12 @@ class PostgresTmdbStore:
         """Delete outbox rows completed before a given time; return how many."""
         return self.run(lambda connection: outbox.prune(connection, before))
 
-    def drop_raw(self, before: datetime, most: int = 500) -> int:
-        """Turn rows fetched before a given time into stubs, and delete older translations; return the number of
-        rows."""
-        dropped = 0
-        for table in TABLES.values():
-            dropped += self._in_pieces(partial(_changed, query=table.drop_raw, before=before, most=most))
-            self.run(partial(_changed, query=table.drop_translations, before=before))
-        return dropped
+    def expire(self, before: datetime) -> dict[Place, int]:
+        """Remove TMDB's facts from before a given time, wherever they are, and queue their entities for the graph.
+
+        Returns of how many rows, by place.
+        """
+        return {place: self._in_pieces(partial(place.expire, before=before)) for place in expiring.PLACES}
 
     def _in_pieces(self, work: Callable[[Connection], int]) -> int:
         total = 0
@@ -346,24 +359,19 @@ class PostgresTmdbStore:
             last = rows[-1]
 
     def people_crediting(self, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
-        """Return full people whose answers name one of these titles; reads every full person."""
+        """Return full people whose answers name one of these titles, by index."""
 
         def named(entity: EntityType) -> list[int]:
             return sorted(titles.get(entity, ()))
 
+        movies, shows = named(EntityType.MOVIE), named(EntityType.TV)
         with self.transaction() as connection:
             rows = connection.execute(
-                """
-                SELECT tmdb_id FROM tmdb.people
-                WHERE data_state = 'full' AND gone_at IS NULL AND (
-                    jsonb_path_exists(raw, '$.combined_credits.*[*] ? (
-                        (@.media_type == "movie" && @.id == $movies[*]) || (@.media_type == "tv" && @.id == $shows[*])
-                    )', %(titles)s, true)
-                    OR jsonb_path_exists(raw, '$.movie_credits.*[*] ? (@.id == $movies[*])', %(titles)s, true)
-                    OR jsonb_path_exists(raw, '$.tv_credits.*[*] ? (@.id == $shows[*])', %(titles)s, true)
-                ) ORDER BY tmdb_id
-                """,
-                {"titles": Jsonb({"movies": named(EntityType.MOVIE), "shows": named(EntityType.TV)})},
+                CREDITING,
+                {
+                    "ids": [f"[{tmdb_id}]" for tmdb_id in sorted({*movies, *shows})],
+                    "titles": Jsonb({"movies": movies, "shows": shows}),
+                },
             ).fetchall()
         return [tmdb_id for (tmdb_id,) in rows]
 
@@ -389,8 +397,3 @@ def _configure(connection: Connection) -> None:
         "WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)"
     )
     connection.commit()
-
-
-def _changed(connection: Connection, query: Composed, **parameters: object) -> int:
-    """Run a statement and return how many rows it changed or returned."""
-    return connection.execute(query, parameters).rowcount

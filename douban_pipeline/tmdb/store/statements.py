@@ -59,6 +59,11 @@ class EntityTable:
     owner: str
     translated: tuple[str, ...]
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The derived columns that lists fill of a stub, and credits do not."""
+        return tuple(name for name in self.columns if name not in self.shown)
+
     def _fill(self, text: str, **parts: sql.Composable) -> sql.Composed:
         return sql.SQL(text).format(
             table=sql.Identifier(SCHEMA, self.name),
@@ -89,18 +94,18 @@ class EntityTable:
     @cached_property
     def touch(self) -> sql.Composed:
         """Mark unchanged full rows as seen again, and queue those whose credits are contested: of two answers the
-        newer one counts; returns the ids of those that were unchanged."""
+        newer one counts; returns the ids of those that were unchanged, and when they were fetched before."""
         return self._fill(
             """
             WITH touched AS (
                 UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
                 FROM unnest(%(ids)s::int[], %(hashes)s::text[], %(languages)s::text[], %(fetched)s::timestamptz[])
-                    AS seen (tmdb_id, raw_hash, raw_language, fetched_at)
+                    AS seen (tmdb_id, raw_hash, raw_language, fetched_at) JOIN {table} AS old USING (tmdb_id)
                 WHERE kept.tmdb_id = seen.tmdb_id AND kept.raw_hash = seen.raw_hash
                   AND kept.raw_language = seen.raw_language AND kept.gone_at IS NULL
-                RETURNING kept.tmdb_id, kept.raw_hash, kept.graph_hash
+                RETURNING kept.tmdb_id, kept.raw_hash, kept.graph_hash, old.fetched_at AS before
             ), queued AS ({enqueue})
-            SELECT tmdb_id FROM touched
+            SELECT tmdb_id, before FROM touched
             """,
             enqueue=sql.SQL(ENQUEUE).format(
                 source=sql.SQL(
@@ -119,8 +124,8 @@ class EntityTable:
     def upsert(self) -> sql.Composed:
         """Store a full answer and queue it for the graph if its part there changed, or its credits are contested.
 
-        Returns one row: whether it was stored (it is not if the row is in another language), and state, hashes and
-        ``gone_at`` of the previous row.
+        Returns one row: whether it was stored (it is not if the row is in another language), state and hash of the
+        previous row, when it was gone, whether it was queued, and when the previous row was fetched.
         """
         return self._fill(
             """
@@ -145,13 +150,13 @@ class EntityTable:
                 ON CONFLICT (tmdb_id) DO UPDATE SET
                     {assigned}, raw_language = EXCLUDED.raw_language, data_state = 'full', raw = EXCLUDED.raw,
                     raw_hash = EXCLUDED.raw_hash, graph_hash = EXCLUDED.graph_hash,
-                    fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), gone_at = NULL
+                    fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), gone_at = NULL, listed_at = NULL
                 WHERE kept.data_state = 'stub' OR kept.raw_language = EXCLUDED.raw_language
                    OR EXCLUDED.raw_language = %(base)s
                 RETURNING tmdb_id
             ), queued AS ({enqueue})
             SELECT (SELECT count(*) FROM stored) > 0, (SELECT data_state FROM old), (SELECT raw_hash FROM old),
-                   (SELECT graph_hash FROM old), (SELECT gone_at FROM old), (SELECT count(*) FROM queued) > 0
+                   (SELECT gone_at FROM old), (SELECT count(*) FROM queued) > 0, (SELECT fetched_at FROM old)
             """,
             values=sql.SQL(", ").join(
                 sql.SQL("{}::{}").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
@@ -173,43 +178,81 @@ class EntityTable:
 
     @cached_property
     def credit_stubs(self) -> sql.Composed:
-        """Insert stubs named by a change of the graph, and update the names of existing ones."""
+        """Insert stubs named by credits, and update the names of existing ones, or that they were said on that day."""
         return self._stubs(
             """
-            SET {assigned_shown}, raw_language = EXCLUDED.raw_language, last_seen_at = now()
-            WHERE kept.data_state = 'stub'
-              AND (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-              AND ({shown}) IS DISTINCT FROM ({excluded})
+            SET {assigned_shown}, raw_language = EXCLUDED.raw_language, fetched_at = EXCLUDED.fetched_at,
+                last_seen_at = now()
+            WHERE kept.data_state = 'stub' AND (
+                {nameless} OR (
+                    (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
+                    AND kept.fetched_at <= EXCLUDED.fetched_at
+                    AND (({shown}) IS DISTINCT FROM ({excluded}) OR kept.fetched_at::date < EXCLUDED.fetched_at::date)
+                )
+            )
             """
         )
 
     @cached_property
     def listed_stubs(self) -> sql.Composed:
-        """Insert stubs named by a list; for existing ones update only when they were seen, and their popularity.
+        """Insert stubs named by a list; for existing ones update only when they were seen, and what lists alone say.
 
-        Their names are kept, because only changes of the graph report names to the graph.
+        Their names are kept, because only changes of the graph report names to the graph; the list may only confirm
+        them, or name what has no name.
         """
         return self._stubs(
-            "SET last_seen_at = now(), popularity = COALESCE(EXCLUDED.popularity, kept.popularity) "
-            "WHERE kept.data_state = 'stub'"
+            """
+            SET last_seen_at = now(), {assigned_listed},
+                listed_at = CASE WHEN {older_list} THEN kept.listed_at ELSE EXCLUDED.listed_at END,
+                {assigned_names},
+                fetched_at = CASE WHEN {confirmed} THEN EXCLUDED.fetched_at ELSE kept.fetched_at END
+            WHERE kept.data_state = 'stub'
+            """
         )
 
     def _stubs(self, update: str) -> sql.Composed:
         arrays = [
             sql.SQL("{}::{}[]").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
         ]
+        nameless = sql.SQL("num_nonnulls({}) = 0").format(_of("kept", self.shown))
+        same = sql.SQL("(({}) IS NOT DISTINCT FROM ({}) AND kept.fetched_at < EXCLUDED.fetched_at)").format(
+            _of("kept", self.shown), _of("excluded", self.shown)
+        )
+        confirmed = sql.SQL("({} OR {})").format(nameless, same)
+        older_list = sql.SQL("(EXCLUDED.popularity IS NULL OR kept.listed_at > EXCLUDED.fetched_at)")
         return self._fill(
             """
-            INSERT INTO {table} AS kept (tmdb_id, {columns}, raw_language, data_state)
-            SELECT seen.*, %(language)s, 'stub' FROM unnest(%(ids)s::int[], {arrays}) AS seen ORDER BY 1
+            INSERT INTO {table} AS kept (tmdb_id, {columns}, fetched_at, raw_language, data_state, listed_at)
+            SELECT seen.*, %(language)s, 'stub', {listed_at}
+            FROM unnest(%(ids)s::int[], {arrays}, %(times)s::timestamptz[]) AS seen ({names}) ORDER BY 1
             ON CONFLICT (tmdb_id) DO UPDATE {update}
-            RETURNING tmdb_id, xmax = 0
+            RETURNING tmdb_id, xmax = 0, {shown_columns}
             """,
             arrays=sql.SQL(", ").join(arrays),
+            names=_names(("tmdb_id", *self.columns, "fetched_at")),
+            listed_at=sql.SQL("seen.fetched_at" if "{confirmed}" in update else "NULL"),
+            shown_columns=_of("kept", self.shown),
             update=sql.SQL(update).format(
                 assigned_shown=_assigned(self.shown),
-                shown=sql.SQL(", ").join(sql.Identifier("kept", name) for name in self.shown),
-                excluded=sql.SQL(", ").join(sql.SQL("EXCLUDED.{}").format(sql.Identifier(name)) for name in self.shown),
+                nameless=nameless,
+                shown=_of("kept", self.shown),
+                excluded=_of("excluded", self.shown),
+                confirmed=confirmed,
+                older_list=older_list,
+                assigned_listed=_chosen(self.listed, older_list),
+                assigned_names=_chosen((*self.shown, "raw_language"), sql.SQL("NOT {}").format(confirmed)),
+            ),
+        )
+
+    @cached_property
+    def requeue(self) -> sql.Composed:
+        """Queue stubs whose name changed without a change of what names them."""
+        return self._fill(
+            "{enqueue}",
+            enqueue=sql.SQL(ENQUEUE).format(
+                source=sql.SQL(
+                    "SELECT {}, tmdb_id, '', '', 'upsert', NULL FROM unnest(%(ids)s::int[]) AS tmdb_id"
+                ).format(sql.Literal(self.entity.value))
             ),
         )
 
@@ -255,23 +298,6 @@ class EntityTable:
             enqueue=self._queue_deletes("gone", "data_state = 'full'"),
         )
 
-    @cached_property
-    def drop_raw(self) -> sql.Composed:
-        """Turn some full rows fetched before a given time into stubs, and queue them; returns their ids."""
-        return self._fill(
-            """
-            WITH old AS MATERIALIZED (
-                SELECT tmdb_id, raw_hash, graph_hash FROM {table}
-                WHERE data_state = 'full' AND fetched_at < %(before)s ORDER BY fetched_at LIMIT %(most)s FOR UPDATE
-            ), dropped AS (
-                UPDATE {table} AS kept SET data_state = 'stub', raw = NULL, raw_hash = NULL, graph_hash = NULL
-                FROM old WHERE kept.tmdb_id = old.tmdb_id RETURNING kept.tmdb_id
-            ), queued AS ({enqueue})
-            SELECT tmdb_id FROM dropped
-            """,
-            enqueue=self._queue_deletes("old", "true"),
-        )
-
     def _queue_deletes(self, source: str, condition: str) -> sql.Composed:
         select = sql.SQL("SELECT {}, tmdb_id, raw_hash, graph_hash, 'delete', NULL FROM {} WHERE {}").format(
             sql.Literal(self.entity.value), sql.Identifier(source), sql.SQL(condition)
@@ -311,11 +337,6 @@ class EntityTable:
             "count(*) FILTER (WHERE data_state = 'stub'), count(*) FILTER (WHERE gone_at IS NOT NULL) FROM {table}"
         )
 
-    @cached_property
-    def drop_translations(self) -> sql.Composed:
-        """Delete translations fetched before a given time."""
-        return self._fill("DELETE FROM {translations} WHERE fetched_at < %(before)s")
-
 
 def _names(columns: dict[str, str] | tuple[str, ...]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, columns))
@@ -323,6 +344,18 @@ def _names(columns: dict[str, str] | tuple[str, ...]) -> sql.Composed:
 
 def _assigned(columns: dict[str, str] | tuple[str, ...]) -> sql.Composed:
     return sql.SQL(", ").join(sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in columns)
+
+
+def _of(row: str, columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(row, name) for name in columns)
+
+
+def _chosen(columns: tuple[str, ...], kept: sql.Composable) -> sql.Composed:
+    """Return assignments of the new values, except where ``kept`` is true."""
+    return sql.SQL(", ").join(
+        sql.SQL("{0} = CASE WHEN {1} THEN kept.{0} ELSE EXCLUDED.{0} END").format(sql.Identifier(name), kept)
+        for name in columns
+    )
 
 
 def _title_columns(name: str, day: str) -> dict[str, str]:

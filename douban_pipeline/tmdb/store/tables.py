@@ -6,6 +6,7 @@ that answers contradict each other about are noted, in ``credit_claim``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -28,6 +29,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 from douban_pipeline.core.platform_tables import gate_table, snapshot_table
+from douban_pipeline.tmdb.projection import SHOWN
+from douban_pipeline.tmdb.types import EntityType
 
 SCHEMA = "tmdb"
 metadata = MetaData(schema=SCHEMA)
@@ -49,7 +52,9 @@ def _text(name: str, default: str | None = None) -> Column[Any]:
     return Column(name, Text) if default is None else Column(name, Text, nullable=False, server_default=default)
 
 
-def _entity_table(name: str, *columns: Column[Any]) -> Table:
+def _entity_table(name: str, entity: EntityType, *columns: Column[Any]) -> Table:
+    shown = SHOWN[entity]
+    listed = [column.name for column in columns if column.name not in shown]
     return Table(
         name,
         metadata,
@@ -65,6 +70,7 @@ def _entity_table(name: str, *columns: Column[Any]) -> Table:
         _moment("last_seen_at"),
         _moment("gone_at", default=False),
         _moment("changed_at", default=False),
+        _moment("listed_at", default=False),
         CheckConstraint("data_state IN ('stub','full')", name=f"{name}_data_state_check"),
         CheckConstraint(_STATE, name=f"ck_tmdb_{name}_state"),
         Index(f"idx_tmdb_{name}_fetched", "fetched_at", postgresql_where=text("data_state = 'full'")),
@@ -76,7 +82,19 @@ def _entity_table(name: str, *columns: Column[Any]) -> Table:
         Index(
             f"idx_tmdb_{name}_stubs", text("popularity DESC NULLS LAST"), postgresql_where=text("data_state = 'stub'")
         ),
+        # What of a stub came from TMDB, by its age: from credits, and from lists.
+        Index(f"idx_tmdb_{name}_named", "fetched_at", postgresql_where=text(f"data_state = 'stub' AND {held(shown)}")),
+        Index(
+            f"idx_tmdb_{name}_listed",
+            text("COALESCE(listed_at, fetched_at)"),
+            postgresql_where=text(f"data_state = 'stub' AND {held(listed)}"),
+        ),
     )
+
+
+def held(columns: Sequence[str]) -> str:
+    """Return the condition that a row holds something in one of the columns, as its index has it."""
+    return f"num_nonnulls({', '.join(columns)}) > 0"
 
 
 def _title_columns(name: str, day: str) -> list[Column[Any]]:
@@ -91,11 +109,25 @@ def _title_columns(name: str, day: str) -> list[Column[Any]]:
     ]
 
 
-movies = _entity_table("movies", *_title_columns("title", "release_date"))
+movies = _entity_table("movies", EntityType.MOVIE, *_title_columns("title", "release_date"))
 people = _entity_table(
-    "people", _text("name"), _text("original_name"), _text("known_for_department"), Column("popularity", Double)
+    "people",
+    EntityType.PERSON,
+    _text("name"),
+    _text("original_name"),
+    _text("known_for_department"),
+    Column("popularity", Double),
 )
-tv_shows = _entity_table("tv_shows", *_title_columns("name", "first_air_date"))
+CREDITED = "jsonb_path_query_array(raw, '$.*.*[*].id')"
+"""Ids of all that a person's answer lists, their titles among them; as its index has it."""
+Index(
+    "idx_tmdb_people_credited",
+    text(CREDITED),
+    _table=people,
+    postgresql_using="gin",
+    postgresql_where=text("data_state = 'full'"),
+)
+tv_shows = _entity_table("tv_shows", EntityType.TV, *_title_columns("name", "first_air_date"))
 
 
 def _translations_table(name: str, owner: str, parent: Table, *columns: str) -> Table:
@@ -111,6 +143,7 @@ def _translations_table(name: str, owner: str, parent: Table, *columns: str) -> 
         _moment("first_seen_at"),
         _moment("last_seen_at"),
         PrimaryKeyConstraint(owner, "language"),
+        Index(f"idx_tmdb_{name}_fetched", "fetched_at"),
     )
 
 
@@ -242,10 +275,12 @@ vod_match = Table(
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False, server_default=""),
     Column("candidates", JSONB),
+    _moment("candidates_at", default=False),
     _moment("looked_at"),
     _text("decided_by"),
     CheckConstraint("state IN ('confirmed','review','none')", name="vod_match_state_check"),
     Index("idx_tmdb_vod_match_state", "state", "looked_at"),
+    Index("idx_tmdb_vod_match_candidates", "candidates_at", postgresql_where=text("candidates_at IS NOT NULL")),
 )
 
 daily_numbers = Table(
