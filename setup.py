@@ -122,7 +122,7 @@ setup(
         "douban_pipeline": ["py.typed"],
         "douban_pipeline.comments.api": ["pages/*.html"],
         "douban_pipeline.comments.store.migrations": ["*.mako"],
-        "douban_pipeline.core.ui": ["*.html.j2", "*.css", "tables.js"],
+        "douban_pipeline.core.ui": ["*.html.j2", "*.css", "tables.js", "tmdb_logo.svg"],
         "douban_pipeline.core.ui.lists": ["*.html.j2", "list.css", "list.js"],
         "douban_pipeline.demo": ["*.html.j2", "data/*"],
         "douban_pipeline.douban.reports.pages": ["*.html.j2"],

@@ -25,8 +25,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_base import BaseGate, Slot, checked_limits
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
-from douban_pipeline.core.gate_rules import Budget, GateRow, GateState
+from douban_pipeline.core.gate_rules import GateRow, GateState
 from douban_pipeline.core.gate_status import GateStatus, decode, encode, status_of
+from douban_pipeline.core.gate_types import Budget
 from douban_pipeline.core.owner import is_dead
 
 __all__ = ["Gate", "GateState", "GateStatus", "Slot"]

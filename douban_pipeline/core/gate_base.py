@@ -24,8 +24,9 @@ from typing import Any, TypeVar
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceDoubted, SourceError
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRefusal, GateRow, WaitForTurn
+from douban_pipeline.core.gate_rules import SAFETY, GateRow
 from douban_pipeline.core.gate_status import GateStatus
+from douban_pipeline.core.gate_types import Admitted, Budget, GateRefusal, Outlook, WaitForTurn
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +115,7 @@ class BaseGate(ABC):
         tokens: int = 0,
         known: bool = False,
         urgent: bool = False,
+        follows: bool = False,
         lasts: timedelta | None = None,
     ) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
@@ -127,6 +129,8 @@ class BaseGate(ABC):
             known: Whether the call requests something that the source is known to have, so that `Slot.found` ends or
                 confirms a doubt.
             urgent: Whether a person waits for the answer: the call goes before all waiting calls that are not urgent.
+            follows: Whether an urgent call ends what earlier calls began, such as the second of two that an answer
+                takes: it goes before urgent calls that begin something, so that no answer is half made for nothing.
             lasts: How long the call takes at most. If this process is killed meanwhile, the source may go on answering,
                 so that the place stays taken for as long; None is the hold of the gate.
 
@@ -141,7 +145,7 @@ class BaseGate(ABC):
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
         with nullcontext() if urgent else self._asking[source]:
-            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent, lasts=lasts)
+            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent, follows=follows, lasts=lasts)
         slot = Slot(source, owner, granted_at)
         try:
             yield slot
@@ -182,6 +186,17 @@ class BaseGate(ABC):
             GateUnreadable: There is no such source, or its row cannot be read or written.
         """
         self._change(source, lambda row: row.close(self._clock.now(), by))
+
+    def outlook(self, source: str) -> Outlook:
+        """Return what a call that joined the queue of ``source`` now could expect; the queue is not changed.
+
+        Raises:
+            GateUnreadable: There is no such source, or its row cannot be read.
+        """
+        found = self._look(source, lambda row: row.outlook(self._clock.now()), without_row=None)
+        if found is None:
+            raise GateUnreadable(source, "the gate has no row for this source: configure it first")
+        return found
 
     def was_unhealthy(self, source: str, moment: datetime) -> bool:
         """Return whether a call that failed at ``moment`` failed because ``source`` was unhealthy.
@@ -230,13 +245,29 @@ class BaseGate(ABC):
         """
 
     def _wait(
-        self, source: str, owner: str, tokens: int, *, known: bool, urgent: bool, lasts: timedelta | None
+        self,
+        source: str,
+        owner: str,
+        tokens: int,
+        *,
+        known: bool,
+        urgent: bool,
+        follows: bool,
+        lasts: timedelta | None,
     ) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The time is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
             return now, row.ask(
-                owner, now, self._hold, tokens, known=known, urgent=urgent, lasts=lasts, since=self._since
+                owner,
+                now,
+                self._hold,
+                tokens,
+                known=known,
+                urgent=urgent,
+                follows=follows,
+                lasts=lasts,
+                since=self._since,
             )
 
         try:

@@ -17,8 +17,9 @@ from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_base import BaseGate, checked_limits
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
-from douban_pipeline.core.gate_rules import Budget, GateRow
+from douban_pipeline.core.gate_rules import GateRow
 from douban_pipeline.core.gate_status import GateStatus, status_of
+from douban_pipeline.core.gate_types import Budget
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from douban_pipeline.core.clock import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, FindingEvidence
 from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes, throttle_pause
+from douban_pipeline.core.gate_types import Admitted, Budget, GateRefusal, Outlook, QueuedCall, WaitForTurn
 from douban_pipeline.core.gate_usage import GateUsage
 
 SAFETY = 1.02
@@ -36,6 +37,10 @@ TURNS_YIELDED = 2
 
 Runs that begin together and share the slots evenly also end together, and while all of them write, nothing is asked.
 With the older ones ahead they end one after the other."""
+FIRST_CALL_SECONDS = 0.4
+"""How long calls are expected to take before one was answered."""
+RECENT_CALLS = 20
+"""About how many calls count for their mean duration."""
 LONGEST_QUEUE = timedelta(minutes=10)
 """A next slot further away than any queue could put it means that the clock was set back."""
 
@@ -52,73 +57,12 @@ class GateState(enum.StrEnum):
 
 
 @dataclass(slots=True)
-class QueuedCall:
-    """One caller in the queue; the first `concurrency` of them hold a place.
-
-    Attributes:
-        owner: Unique token of the call.
-        until: When it is considered dead.
-        slot_at: The slot that it waits for, or had.
-        granted_at: When it was admitted; None while it waits.
-        answered_by: From when on its source surely does not answer it any more, even if it was killed; None while it
-            waits.
-        tokens: Its estimate when it was admitted.
-        urgent: Whether a person waits for it: it goes before waiting calls that are not urgent.
-        since: Since when its process asks; None if unknown.
-        joined_at: When it joined the queue; None if unknown.
-    """
-
-    owner: str
-    until: datetime
-    slot_at: datetime | None = None
-    granted_at: datetime | None = None
-    answered_by: datetime | None = None
-    tokens: int = 0
-    urgent: bool = False
-    since: datetime | None = None
-    joined_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """The caller may call now."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitForTurn:
-    """Poll again after this many seconds."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class GateRefusal:
-    """No call passes before ``until``: the breaker is open, or (``spent``) the daily quota is used up.
-
-    With ``doubted`` the source is doubted, and calls for something known may pass now.
-    """
-
-    until: datetime
-    reason: str
-    spent: bool = False
-    doubted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Limits of a source besides its pace; None is no limit."""
-
-    requests_per_day: int | None = None
-    tokens_per_minute: int | None = None
-    tokens_per_day: int | None = None
-
-
-@dataclass(slots=True)
 class GateRow:
     """One source's pacing, breaker, counters and evidence.
 
     `zone` is the time zone of its days, `empty_limit` how many empty answers in a row make it doubted, `at_risk` how
-    many calls may fail at once in an outage: the recent consecutive failures and the calls in progress.
+    many calls may fail at once in an outage: the recent consecutive failures and the calls in progress. `call_seconds`
+    is the mean duration of recent calls; a gate in a database does not keep it.
     """
 
     source: str
@@ -141,6 +85,7 @@ class GateRow:
     zone: tzinfo = UTC
     empty_limit: int = EMPTY_IN_A_ROW
     at_risk: int = IN_A_ROW
+    call_seconds: float = FIRST_CALL_SECONDS
 
     def ask(
         self,
@@ -151,6 +96,7 @@ class GateRow:
         *,
         known: bool = False,
         urgent: bool = False,
+        follows: bool = False,
         lasts: timedelta | None = None,
         since: datetime | None = None,
     ) -> Admitted | WaitForTurn | GateRefusal:
@@ -163,6 +109,7 @@ class GateRow:
             tokens: Estimate of the tokens the call will use.
             known: Whether the call requests something that the source is known to have.
             urgent: Whether a person waits for the answer.
+            follows: Whether an urgent call ends what earlier calls began.
             lasts: How long the call takes at most; None is ``hold``.
             since: Since when its process asks: older ones go first, see `TURNS_YIELDED`; None has no rank.
         """
@@ -176,7 +123,7 @@ class GateRow:
             # Its answer decides whether the source is trusted again, so it does not queue.
             self.forget(owner)
             return WaitForTurn(self._seconds_to_look(0, now))
-        holder = self._join(owner, now, urgent=urgent, since=since)
+        holder = self._join(owner, now, urgent=urgent, follows=follows, since=since)
         seconds = self._seconds_to_turn(holder, now, tokens) or self._seconds_yielded(holder, now)
         if seconds > 0:
             holder.slot_at = None
@@ -191,6 +138,14 @@ class GateRow:
         self.usage.grant(now, day.date, tokens)
         self.granted += 1
         return Admitted()
+
+    def outlook(self, now: datetime) -> Outlook:
+        """Return what a call that joined the queue now could expect."""
+        interval = self.interval.total_seconds()
+        waiting = sum(holder.slot_at is None for holder in self.holders if holder.until > now)
+        seconds = max((self.next_slot_at - now).total_seconds(), 0.0) + waiting * interval
+        is_open = self.state is GateState.OPEN and self.open_until is not None and self.open_until > now
+        return Outlook(seconds, interval, self.call_seconds, self.open_until if is_open else None, self.reason)
 
     def leave(
         self,
@@ -214,6 +169,9 @@ class GateRow:
             found: Whether a good answer found something (for a probe: something known); None if unknown.
         """
         answered = error is None or error.healthy is True
+        for holder in self.holders:
+            if holder.owner == owner and holder.granted_at is not None and answered:
+                self.call_seconds += ((now - holder.granted_at).total_seconds() - self.call_seconds) / RECENT_CALLS
         given_back = None if answered else 0
         probing = self.probe_owner == owner
         self.forget(owner, given_back if tokens_used is None else tokens_used, now)
@@ -354,15 +312,16 @@ class GateRow:
             return f"今日 token 配额不足（已用 {spent} / {most}，本次预计 {tokens}）"
         return ""
 
-    def _join(self, owner: str, now: datetime, *, urgent: bool, since: datetime | None) -> QueuedCall:
+    def _join(self, owner: str, now: datetime, *, urgent: bool, follows: bool, since: datetime | None) -> QueuedCall:
         for holder in self.holders:
             if holder.owner == owner:
                 return holder
-        holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent, since=since, joined_at=now)
-        # A call that has a slot keeps it.
-        waiting = (place for place, other in enumerate(self.holders) if other.slot_at is None and not other.urgent)
-        place = next(waiting, len(self.holders)) if urgent else len(self.holders)
-        self.holders.insert(place, holder)
+        holder = QueuedCall(owner, now + WAITER_LEASE, urgent=urgent, since=since, joined_at=now, follows=follows)
+        # A call that has a slot keeps it, or the next ones (`_overtake`).
+        behind = (
+            place for place, other in enumerate(self.holders) if other.slot_at is None and other.rank < holder.rank
+        )
+        self.holders.insert(next(behind, len(self.holders)), holder)
         return holder
 
     def _seconds_to_turn(self, holder: QueuedCall, now: datetime, tokens: int) -> float:
@@ -406,7 +365,22 @@ class GateRow:
                 self.next_slot_at = now
             holder.slot_at = max(self.next_slot_at, now)
             self.next_slot_at = holder.slot_at + self.interval
+            if holder.urgent and holder.follows:
+                self._overtake(holder, holder.slot_at, now)
         return holder.slot_at
+
+    def _overtake(self, holder: QueuedCall, last: datetime, now: datetime) -> None:
+        """Give ``holder`` the slot of the first call that waits for its own and begins something; it and those behind
+        take the next ones, up to ``last``, the slot that ``holder`` would have had."""
+        behind = [
+            other
+            for other in self.holders
+            if other.granted_at is None and other.rank < holder.rank and other.slot_at and now < other.slot_at < last
+        ]
+        behind.sort(key=lambda other: other.slot_at or last)
+        slots = [other.slot_at for other in behind] + [last]
+        for other, slot in zip((holder, *behind), slots, strict=True):
+            other.slot_at = slot
 
     def _seconds_to_look(self, ahead: int, now: datetime) -> float:
         """Return after how many seconds a waiter should poll again, with ``ahead`` others before it."""

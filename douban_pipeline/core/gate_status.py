@@ -11,7 +11,8 @@ from sqlalchemy import Row
 from douban_pipeline.core.clock import day_of
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow, FindingEvidence
 from douban_pipeline.core.gate_outcomes import CallOutcomes
-from douban_pipeline.core.gate_rules import SAFETY, Budget, GateRow, GateState, QueuedCall
+from douban_pipeline.core.gate_rules import SAFETY, GateRow, GateState
+from douban_pipeline.core.gate_types import Budget, QueuedCall
 from douban_pipeline.core.gate_usage import GateUsage, Minute
 
 # Keys of the stored usage, in addition to the counters' own.
@@ -119,6 +120,7 @@ def encode(row: GateRow) -> dict[str, object]:
                 "answered_by": holder.answered_by.isoformat() if holder.answered_by else None,
                 "tokens": holder.tokens,
                 **({"urgent": True} if holder.urgent else {}),
+                **({"follows": True} if holder.follows else {}),
                 **({"since": holder.since.isoformat()} if holder.since else {}),
                 **({"joined_at": holder.joined_at.isoformat()} if holder.joined_at else {}),
             }
@@ -183,6 +185,7 @@ def _holder(stored: Any) -> QueuedCall:
         bool(stored.get("urgent", False)),
         _moment(stored.get("since")),
         _moment(stored.get("joined_at")),
+        bool(stored.get("follows", False)),
     )
 
 

@@ -18,6 +18,7 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled
 from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_outcomes import THROTTLE_JITTER
+from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
 from douban_pipeline.core.http_transport import MAX_BYTES, Transport, unusable
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
@@ -127,6 +128,7 @@ class Fetcher:
         found: Callable[[T], bool] | None = None,
         known: bool = False,
         urgent: bool = False,
+        follows: bool = False,
         archived: bool = True,
     ) -> FetchedAnswer[T]:
         """Send a GET request; redirects are followed.
@@ -142,6 +144,7 @@ class Fetcher:
                 answer is not counted there.
             known: Whether the request is for something that the source is known to have, see `Gate.slot`.
             urgent: Whether a person waits for the answer, see `Gate.slot`.
+            follows: Whether it ends what earlier calls began, see `Gate.slot`.
             archived: Whether the answer is stored in the archive.
 
         Raises:
@@ -160,6 +163,7 @@ class Fetcher:
                 found=found,
                 known=known,
                 urgent=urgent,
+                follows=follows,
                 archived=archived,
             )
         )
@@ -297,6 +301,10 @@ class Fetcher:
             return FetchedAnswer(value, snapshot.snapshot_id, snapshot.seen_at, from_cache=True)
         return None
 
+    def outlook(self) -> Outlook:
+        """Return what a call that joined the queue at the gate now could expect; see `Gate.outlook`."""
+        return self._gate.outlook(self.source)
+
     def doubts(self, moment: datetime) -> bool:
         """Return whether an empty answer of the source at ``moment`` proves nothing; see `Gate.doubts`."""
         return self._gate.doubts(self.source, moment)
@@ -338,7 +346,12 @@ class Fetcher:
 
     def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
         with self._gate.slot(
-            self.source, tokens=request.tokens, known=request.known, urgent=request.urgent, lasts=self._lasts
+            self.source,
+            tokens=request.tokens,
+            known=request.known,
+            urgent=request.urgent,
+            follows=request.follows,
+            lasts=self._lasts,
         ) as slot:
             answer = self._transport.send(request)
             status, headers, body = answer.status, answer.headers, answer.body

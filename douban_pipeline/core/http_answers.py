@@ -77,6 +77,7 @@ class HttpRequest(Generic[T]):
     archived: bool = True
     read: Callable[[HttpExchange], T] | None = None
     urgent: bool = False
+    follows: bool = False
 
 
 def retry_after(value: str, now: datetime) -> float | None:

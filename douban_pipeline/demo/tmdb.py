@@ -15,13 +15,14 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
 from douban_pipeline.demo.printed import in_chinese, printed
 from douban_pipeline.demo.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
-from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION, State
+from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -15,6 +15,7 @@ from rich.table import Table
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.ui.tmdb_attribution import attribution_line
 from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
@@ -348,3 +349,4 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
     for row in rows:
         table.add_row(*(" — ".join(map(str, each)) if isinstance(each, list) else str(each) for each in row.values()))
     console.print(table)
+    plain(attribution_line())

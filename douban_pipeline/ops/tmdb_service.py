@@ -10,12 +10,14 @@ from uuid import UUID
 from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
-from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool
-from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION, EnrichmentResult, State
+from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool, service_store
+from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.enrichment.transient import LABEL_WORDS
 from douban_pipeline.tmdb.enrichment.writer import Writer
@@ -28,6 +30,7 @@ _STATES = {
     State.NOTHING: "没有找到",
     State.LATE: "TMDB 未及时回答",
     State.FAILED: "TMDB 没有给出可用的答案",
+    State.REFUSED: "未能及时去问 TMDB",
     State.SKIPPED: "与影视无关",
 }
 _PERSISTENCE = {
@@ -45,9 +48,14 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
     """Answer a question and print its evidence; return whether TMDB gave an answer."""
     settings = load_settings()
     with ExitStack() as stack:
-        store = None
-        if user and session and not incognito:
-            store = stack.enter_context(open_store(settings)).ready()
+        # A server is not waited for: a question that it cannot take now goes to the spool.
+        store = service_store(settings)
+        if store is None and user and session and not incognito:
+            try:
+                store = stack.enter_context(open_store(settings)).ready()
+            except DatabaseError as error:
+                store = None
+                plain(said(f"提问不会保存：{error}", f"the question is not kept: {error}"))
         service = stack.enter_context(open_service(settings, store))
         result = asyncio.run(
             service.enrich_query(
@@ -58,7 +66,7 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
         plain(json.dumps(result.to_json(), ensure_ascii=False, indent=1))
     else:
         _print(result)
-    return result.state not in (State.FAILED, State.LATE)
+    return result.state not in (State.FAILED, State.LATE, State.REFUSED)
 
 
 def _print(result: EnrichmentResult) -> None:
@@ -93,6 +101,9 @@ def _print(result: EnrichmentResult) -> None:
         plain(f"临时图：{nodes}；边 {len(graph.edges)} 条" + ("，例如" if graph.edges else ""))
         for edge in list(graph.edges)[:_MOST_EDGES]:
             plain(f"  {graph.name(edge.start)} -[{edge.relation.value}]-> {graph.name(edge.end)}")
+    if result.as_of is not None:
+        where = "已存的资料" if result.source == "store" else "TMDB"
+        plain(f"来源：{where}，{result.as_of[:10]} 取得")
     plain(f"耗时 {result.duration_ms:.0f} 毫秒，其中 TMDB {result.tmdb_ms:.0f} 毫秒")
     plain(f"提问：{_PERSISTENCE[result.persistence]}")
     plain(ATTRIBUTION)

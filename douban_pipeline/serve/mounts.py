@@ -113,9 +113,7 @@ def tmdb_mount(guard: GuessGuard) -> Mount | None:
         store = service_store(settings)
         service = stack.enter_context(open_service(settings, store))
         limit = RateLimit(settings.questions_per_minute, guard.counters)
-        router = tmdb_router(
-            service, service.client, store, service.spool, limit, deadline=settings.answer_deadline_seconds
-        )
+        router = tmdb_router(service, store, service.spool, limit)
         return Mount("tmdb", router, problem=service.problem, close=stack.pop_all().close)
     raise AssertionError("unreachable")
 

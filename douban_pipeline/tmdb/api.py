@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 from uuid import UUID
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -17,9 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.core.guesses import household
+from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED, LOGO, LOGO_PATH
 from douban_pipeline.tmdb.cleaning import id_of
-from douban_pipeline.tmdb.enrichment.asking import Client
-from douban_pipeline.tmdb.enrichment.results import ATTRIBUTION
+from douban_pipeline.tmdb.enrichment.admission import Refusal
+from douban_pipeline.tmdb.enrichment.knowing import KnownAnswer
+from douban_pipeline.tmdb.enrichment.results import refused
 from douban_pipeline.tmdb.enrichment.routing import LONGEST_QUESTION
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
@@ -31,8 +32,6 @@ _logger = logging.getLogger(__name__)
 
 MOST_BYTES = 16_384
 """Maximum size of a request's body."""
-STORE_SECONDS = 0.5
-"""Time limit of a film's lookup in PostgreSQL before TMDB is requested."""
 
 
 class Choice(BaseModel):
@@ -78,43 +77,31 @@ class RateLimit:
 
 
 def tmdb_router(
-    service: TMDBEnrichmentService,
-    client: Client,
-    store: PostgresTmdbStore | None,
-    spool: Spool | None,
-    limit: RateLimit,
-    *,
-    deadline: float,
+    service: TMDBEnrichmentService, store: PostgresTmdbStore | None, spool: Spool | None, limit: RateLimit
 ) -> APIRouter:
     """Return the router.
 
     Args:
         service: Service that answers questions.
-        client: Client for films that are missing in the store.
-        store: Store in which films are looked up first; None for none.
+        store: Store in which questions are deleted; None for none.
         spool: Spool whose size is reported.
         limit: Rate limit per address.
-        deadline: Seconds to wait for TMDB.
     """
-    return _Api(service, client, store, spool, limit, deadline).router()
+    return _Api(service, store, spool, limit).router()
 
 
 class _Api:
     def __init__(
         self,
         service: TMDBEnrichmentService,
-        client: Client,
         store: PostgresTmdbStore | None,
         spool: Spool | None,
         limit: RateLimit,
-        deadline: float,
     ) -> None:
         self._service = service
-        self._client = client
         self._store = store
         self._spool = spool
         self._limit = limit
-        self._deadline = deadline
         self._builder = TransientGraphBuilder()
 
     def router(self) -> APIRouter:
@@ -123,6 +110,7 @@ class _Api:
         router.get("/tmdb/movies/{tmdb_id}")(self.movie)
         router.delete("/tmdb/users/{user_id}/requests")(self.forget_user)
         router.delete("/tmdb/conversations/{conversation_id}/requests")(self.forget_conversation)
+        router.get(LOGO_PATH)(self.logo)
         router.get("/metrics")(self.metrics)
         return router
 
@@ -143,7 +131,13 @@ class _Api:
             choice=EntityKey(choice.media_type, choice.tmdb_id) if choice else None,
             language=question.language,
         )
+        if result.retry_after is not None:
+            return JSONResponse(result.to_json(), 503, {"Retry-After": str(result.retry_after)})
         return JSONResponse(result.to_json())
+
+    async def logo(self) -> Response:
+        """Return TMDB's logo, to be shown beside its data."""
+        return Response(LOGO, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=86400"})
 
     async def movie(self, tmdb_id: str, request: Request) -> Response:
         """Return a film from the store, or from TMDB if the store does not have it or does not answer."""
@@ -151,32 +145,25 @@ class _Api:
         key = id_of(int(tmdb_id)) if tmdb_id.isascii() and tmdb_id.isdecimal() and len(tmdb_id) < 11 else None
         if key is None:
             raise HTTPException(404, "没有这样的编号")
-        raw, source = await self._stored(key), "store"
-        if raw is None:
-            raw, source = await self._asked(key), "tmdb"
-        graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": raw}])
-        return JSONResponse({"source": source, "movie": raw, "graph": graph.to_json(), "attribution": ATTRIBUTION})
-
-    async def _stored(self, tmdb_id: int) -> Mapping[str, Any] | None:
-        writer, store = self._service.writer, self._store
-        if store is None or (writer is not None and writer.is_down):
-            return None
-        looking = asyncio.to_thread(store.raws, EntityType.MOVIE, [tmdb_id])
         try:
-            return (await asyncio.wait_for(looking, STORE_SECONDS)).get(tmdb_id)
-        except (TimeoutError, PoolTimeout, PostgresError) as error:
-            _logger.warning("requesting a film from TMDB: the store does not answer (%s)", type(error).__name__)
-            return None
-
-    async def _asked(self, tmdb_id: int) -> Mapping[str, Any]:
-        asking = asyncio.to_thread(self._client.details, EntityKey(EntityType.MOVIE, tmdb_id))
-        try:
-            return (await asyncio.wait_for(asking, self._deadline)).raw
+            answer = await self._service.details(EntityKey(EntityType.MOVIE, key))
         except NotFound:
             raise HTTPException(404, "TMDB 没有这部电影") from None
         except (TimeoutError, SourceError) as error:
-            _logger.warning("TMDB gave no answer about movie/%d: %s", tmdb_id, error)
+            _logger.warning("TMDB gave no answer about movie/%d: %s", key, error)
             raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
+        if isinstance(answer, Refusal):
+            raise HTTPException(503, refused(answer), {"Retry-After": str(answer.seconds)})
+        graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": answer.raw}])
+        return JSONResponse(
+            {
+                "source": "store" if isinstance(answer, KnownAnswer) else "tmdb",
+                "as_of": answer.fetched_at.isoformat(),
+                "movie": answer.raw,
+                "graph": graph.to_json(),
+                **ATTRIBUTED,
+            }
+        )
 
     async def forget_user(self, user_id: str) -> Response:
         """Delete all questions of a user, in the queue, the spool and PostgreSQL."""

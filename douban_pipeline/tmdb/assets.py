@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
 from douban_pipeline.tmdb import figures
@@ -114,6 +115,7 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
             "failed": report.failed,
             "ended_early_because": report.ended or "—",
             "doubtful": shown_table(rows, most=_MOST_FAILED),
+            "attribution": dg.MetadataValue.md(attribution_markdown()),
         },
     )
 

@@ -7,7 +7,8 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.errors import SourceError, SourceUnavailable
-from douban_pipeline.core.gate_rules import Admitted, Budget, GateRow, WaitForTurn
+from douban_pipeline.core.gate_rules import GateRow
+from douban_pipeline.core.gate_types import Admitted, Budget, WaitForTurn
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 HOLD = timedelta(seconds=60)

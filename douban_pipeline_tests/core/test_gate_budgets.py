@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from douban_pipeline.core.errors import GateUnreadable, NotFound, SourceError, SourceThrottled, SourceUnavailable
-from douban_pipeline.core.gate_rules import Admitted, GateRefusal, GateState, WaitForTurn
+from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_types import Admitted, GateRefusal, WaitForTurn
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, SHANGHAI, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 

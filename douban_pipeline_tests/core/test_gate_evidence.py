@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from douban_pipeline.core.gate_evidence import LEAST_PAST, MOST_PROBES, RECENT_ANSWERS, DoubtWindow, FindingEvidence
-from douban_pipeline.core.gate_rules import Admitted, GateRefusal, GateRow, GateState, WaitForTurn
+from douban_pipeline.core.gate_rules import GateRow, GateState
+from douban_pipeline.core.gate_types import Admitted, GateRefusal, WaitForTurn
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_outcomes import CallOutcomes
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, Budget, GateRefusal, GateRow, WaitForTurn
+from douban_pipeline.core.gate_rules import SAFETY, GateRow
+from douban_pipeline.core.gate_types import Admitted, Budget, GateRefusal, WaitForTurn
 from douban_pipeline.core.gate_usage import GateUsage
 from douban_pipeline_tests.core.gate_rows import HOLD, SHANGHAI
 from douban_pipeline_tests.harness.fixtures.clocks import START

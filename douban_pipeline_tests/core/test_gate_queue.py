@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import timedelta
 from random import Random
 
-from douban_pipeline.core.gate_rules import Admitted, WaitForTurn
+from douban_pipeline.core.gate_types import Admitted, WaitForTurn
 from douban_pipeline_tests.core.gate_rows import HOLD, SECOND, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -164,3 +164,39 @@ def test_who_comes_late_for_a_slot_gets_a_new_one_behind_those_that_were_given_s
     assert gate.ask("c", START + 9 * SECOND, HOLD) == Admitted(), "nobody stands behind it"
     assert gate.next_slot_at == START + 11 * SECOND
     assert gate.ask("d", START + 9 * SECOND, HOLD) == WaitForTurn(2.0)
+
+
+def test_a_second_call_takes_the_slot_of_a_first_one_that_waits_and_only_shifts_the_others() -> None:
+    gate = row(concurrency=9)
+    assert gate.ask("a", START, HOLD, urgent=True) == Admitted()
+    for place, waiter in enumerate("bcd", 1):
+        assert gate.ask(waiter, START, HOLD, urgent=True) == WaitForTurn(2.0 * place)
+    assert gate.ask("second", START, HOLD, urgent=True, follows=True) == WaitForTurn(2.0)
+    assert gate.ask("other second", START, HOLD, urgent=True, follows=True) == WaitForTurn(4.0), "first come, first"
+    assert [gate.ask(waiter, START, HOLD, urgent=True) for waiter in "bcd"] == [
+        WaitForTurn(seconds) for seconds in (6.0, 8.0, 10.0)
+    ]
+    assert gate.ask("e", START, HOLD, urgent=True) == WaitForTurn(12.0), "each slot is given once"
+
+
+def test_a_second_call_without_a_place_goes_before_first_ones_and_a_run_is_not_urgent_by_following() -> None:
+    gate = row(concurrency=1)
+    for waiter in "abc":
+        gate.ask(waiter, START, HOLD, urgent=True)
+    gate.ask("second", START, HOLD, urgent=True, follows=True)
+    gate.ask("run", START, HOLD, follows=True)
+    assert [holder.owner for holder in gate.holders] == ["a", "second", "b", "c", "run"]
+
+
+def test_the_outlook_counts_all_that_wait_and_how_long_calls_take() -> None:
+    gate = row(concurrency=2)
+    assert gate.outlook(START).seconds == 0
+    for waiter in "abcd":
+        gate.ask(waiter, START, HOLD, urgent=True)
+    assert (gate.outlook(START).seconds, gate.outlook(START).interval) == (8.0, 2.0)
+    before = gate.outlook(START).call_seconds
+    gate.leave("a", None, START + 5 * SECOND, Random(0))
+    assert gate.outlook(START).call_seconds > before
+    gate.open(START + 9 * SECOND, "why", "")
+    assert (gate.outlook(START).closed_until, gate.outlook(START).reason) == (START + 9 * SECOND, "why")
+    assert gate.outlook(START + 9 * SECOND).closed_until is None

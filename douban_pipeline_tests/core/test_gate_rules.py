@@ -21,7 +21,8 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT
-from douban_pipeline.core.gate_rules import Admitted, GateRefusal, GateRow, GateState, WaitForTurn
+from douban_pipeline.core.gate_rules import GateRow, GateState
+from douban_pipeline.core.gate_types import Admitted, GateRefusal, WaitForTurn
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START

@@ -10,8 +10,9 @@ import pytest
 
 from douban_pipeline.core.errors import SourceThrottled
 from douban_pipeline.core.gate_outcomes import RAISED_AFTER, CallOutcomes
-from douban_pipeline.core.gate_rules import Admitted, GateRow
+from douban_pipeline.core.gate_rules import GateRow
 from douban_pipeline.core.gate_status import status_of
+from douban_pipeline.core.gate_types import Admitted
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, SECOND, called, row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 

@@ -11,7 +11,8 @@ from itertools import count
 import pytest
 
 from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, WaitForTurn
+from douban_pipeline.core.gate_rules import SAFETY, GateRow
+from douban_pipeline.core.gate_types import Admitted, WaitForTurn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RATE = 30

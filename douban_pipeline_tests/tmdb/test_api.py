@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import socket
@@ -31,6 +32,7 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 STOPPED = "postgresql://nobody@127.0.0.1:1/x"
+LOGO_HASH = "8e7b30f73a4020692ccca9c88bafe5dcb6f8a62a4c6bc55cd9ba82bb2cd95f6c"
 TOKEN = "a-token-of-this-service-0123456789"
 ASKED = {"message": "《喜宴》的导演是谁？", "kb_prefix": "movie", "user_id": "u", "session_id": "s"}
 
@@ -209,3 +211,30 @@ def test_a_service_that_is_stopped_drains_its_queue_to_the_disk(tmp_path: Path, 
     spool = Spool(tmp_path / "tmdb" / "spool.sqlite", FakeClock())
     assert spool.counts() == (3, 0)
     spool.close()
+
+
+def test_while_tmdb_lets_no_call_pass_who_asks_is_told_when_to_come_back(tmp_path: Path, tmdb: TmdbServer):
+    tmdb.faults.append(TmdbFault("throttled", retry_after=300))
+    with running(tmp_path, tmdb, SERVICE_REQUESTS_PER_SECOND="15") as client:
+        client.post("/tmdb/enrich", json=ASKED)
+        asked = len(tmdb.asked)
+        for answer in (client.post("/tmdb/enrich", json=ASKED), client.get("/tmdb/movies/9261")):
+            assert answer.status_code == 503
+            assert 290 <= int(answer.headers["Retry-After"]) <= 400
+            assert answer.headers["Retry-After"] in answer.text
+        refused = client.post("/tmdb/enrich", json=ASKED).json()
+        assert (refused["state"], refused["retry_after"] > 0) == ("refused", True)
+        assert len(tmdb.asked) == asked, "TMDB is not asked meanwhile"
+
+
+def test_tmdb_s_logo_and_sentence_are_with_its_data(tmp_path: Path, tmdb: TmdbServer):
+    with running(tmp_path, tmdb) as client:
+        for answer in (client.post("/tmdb/enrich", json=ASKED).json(), client.get("/tmdb/movies/9261").json()):
+            assert answer["attribution_en"] == (
+                "This product uses the TMDB API but is not endorsed or certified by TMDB."
+            )
+            assert answer["link"] == "https://www.themoviedb.org/"
+            logo = client.get(answer["logo"])
+            assert logo.headers["Content-Type"] == "image/svg+xml"
+            # The address of the logo on TMDB's page names this hash.
+            assert hashlib.sha256(logo.content).hexdigest() == LOGO_HASH

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.tmdb.answers import Request, language_of
 from douban_pipeline.tmdb.cleaning import id_of, items_of
@@ -114,11 +115,17 @@ class TmdbClient:
     # --- lists --------------------------------------------------------------------------------------------------------
 
     def search_multi(
-        self, query: str, *, language: str | None = None, page: int = 1, include_adult: bool = False
+        self,
+        query: str,
+        *,
+        language: str | None = None,
+        page: int = 1,
+        include_adult: bool = False,
+        follows: bool = False,
     ) -> Page:
-        """Return the films, series and people with a name."""
+        """Return the films, series and people with a name; ``follows`` as in `details`."""
         more = {"query": query, "include_adult": str(include_adult).lower(), "page": str(page)}
-        return self._list("/search/multi", more, language, self._search_age)
+        return self._list("/search/multi", more, language, self._search_age, follows=follows)
 
     def search(
         self, entity: EntityType, query: str, *, language: str | None = None, page: int = 1, **filters: str
@@ -171,13 +178,21 @@ class TmdbClient:
 
     # --- single things ------------------------------------------------------------------------------------------------
 
-    def details(self, key: EntityKey, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
+    def details(
+        self,
+        key: EntityKey,
+        *,
+        language: str | None = None,
+        append: Sequence[str] | None = None,
+        follows: bool = False,
+    ) -> Answer:
         """Return the details of an entity, with its credits.
 
         Args:
             key: The entity.
             language: Language of the answer; by default the client's.
             append: Parts to append instead of `APPENDED`.
+            follows: Whether it ends what earlier calls began: where people wait, it goes before calls that begin.
 
         Raises:
             NotFound: TMDB does not have it (any more).
@@ -201,7 +216,8 @@ class TmdbClient:
                 raise SchemaChanged(SOURCE, f"an answer about {key} without its {needed}")
             return value
 
-        raw, fetched_at = self._get(f"/{key.type.value}/{key.tmdb_id}", query, read, archived=False)
+        path = f"/{key.type.value}/{key.tmdb_id}"
+        raw, fetched_at = self._get(path, query, read, archived=False, follows=follows)
         return Answer(key.type, raw, spoken, fetched_at)
 
     def movie(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
@@ -281,7 +297,19 @@ class TmdbClient:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def _list(self, path: str, query: Mapping[str, str], language: str | None, age: timedelta | None) -> Page:
+    def outlook(self) -> Outlook:
+        """Return what a call that joined the queue at the gate now could expect."""
+        return self._fetcher.outlook()
+
+    def _list(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        language: str | None,
+        age: timedelta | None,
+        *,
+        follows: bool = False,
+    ) -> Page:
         if not 1 <= int(query["page"]) <= MOST_PAGES:
             raise RequestRefused(SOURCE, f"page {query['page']}; from 1 to {MOST_PAGES}")
         if language != "":
@@ -292,7 +320,7 @@ class TmdbClient:
                 raise SchemaChanged(SOURCE, f"an answer of {path} without a list of results")
             return value
 
-        raw, fetched_at = self._get(path, query, read, age=age)
+        raw, fetched_at = self._get(path, query, read, age=age, follows=follows)
         return Page(Request(path, query), raw, items_of(raw, "results"), fetched_at)
 
     def _get(
@@ -303,6 +331,7 @@ class TmdbClient:
         *,
         age: timedelta | None = None,
         archived: bool = True,
+        follows: bool = False,
     ) -> tuple[T, datetime]:
         key = f"{path}?{urlencode(sorted(query.items()))}"
         parse = partial(_parsed, read=read)
@@ -317,6 +346,7 @@ class TmdbClient:
             parser_version=PARSER_VERSION,
             parse=parse,
             urgent=self._urgent,
+            follows=follows,
             archived=archived and self._archived,
         )
         return answer.value, answer.fetched_at

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from douban_pipeline.core.errors import NotFound
+from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.matching import parse_title
 from douban_pipeline.tmdb.clients.api import Page
 from douban_pipeline.tmdb.enrichment.choosing import ScoredCandidate, Wanted, choose, is_uncertain, rank, score
+from douban_pipeline.tmdb.enrichment.knowing import Known, KnownAnswer
 from douban_pipeline.tmdb.enrichment.routing import Intent, Route
 from douban_pipeline.tmdb.store.entities import Answer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -27,7 +29,7 @@ class Client(Protocol):
 
     language: str
 
-    def search_multi(self, query: str, *, language: str | None = None) -> Page:
+    def search_multi(self, query: str, *, language: str | None = None, follows: bool = False) -> Page:
         """Return the films, series and people with a name."""
         ...
 
@@ -39,8 +41,12 @@ class Client(Protocol):
         """Return series by filters."""
         ...
 
-    def details(self, key: EntityKey, *, language: str | None = None) -> Answer:
+    def details(self, key: EntityKey, *, language: str | None = None, follows: bool = False) -> Answer:
         """Return the details of an entity."""
+        ...
+
+    def outlook(self) -> Outlook:
+        """Return what a request that joined the queue now could expect."""
         ...
 
 
@@ -53,11 +59,12 @@ class Found:
         ranked: The candidates of each name, best first.
         selected: The chosen candidate of each name, if any.
         uncertain: Whether a choice had a rival of nearly the same score.
-        payloads: Details in their stored form.
+        payloads: Details in their stored form; ``known`` are those that the store holds already.
         multi: Raw search answers, one per name.
         discovered: The raw discovery answer.
         seconds: Time taken by TMDB, including waiting at the gate.
         complete: Whether all necessary requests were made.
+        stored: The candidates that the store knew.
     """
 
     endpoint: str = MULTI
@@ -69,6 +76,7 @@ class Found:
     discovered: Mapping[str, Any] | None = None
     seconds: float = 0.0
     complete: bool = False
+    stored: set[EntityKey] = field(default_factory=set)
 
 
 class Asking:
@@ -78,12 +86,14 @@ class Asking:
         client: Client of TMDB.
         language: Language of the answers.
         until: No request is started after this time (`time.monotonic`).
+        known: What the store knows of names in the question: they are not searched.
     """
 
-    def __init__(self, client: Client, language: str, until: float) -> None:
+    def __init__(self, client: Client, language: str, until: float, known: Mapping[str, Known] | None = None) -> None:
         self._client = client
         self._language = language
         self._until = until
+        self._known = known or {}
         self.found = Found()
 
     def run(self, route: Route, choice: EntityKey | None = None) -> Found:
@@ -114,13 +124,22 @@ class Asking:
         return time.monotonic() >= self._until
 
     def _search(self, route: Route, name: str) -> None:
+        if name in self._known:
+            known = self._known[name]
+            self.found.stored.update(each.key for each in known.ranked)
+            self.found.ranked.append([*known.ranked])
+            self.found.selected.append(known.chosen)
+            self.found.uncertain = self.found.uncertain or known.uncertain
+            self._keep(known.answer)
+            return
         if self._is_late():
             return
-        wanted = Wanted(name, route.year, route.role_hint, name in route.titles, route.media)
+        wanted = wanted_by(route, name)
         page = self._client.search_multi(name, language=self._language)
         shorter = parse_title(name).base
         if not page.results and shorter and shorter != name and not self._is_late():
-            page = self._client.search_multi(shorter, language=self._language)  # 庆余年第二季: TMDB names the series
+            # 庆余年第二季: TMDB names the series
+            page = self._client.search_multi(shorter, language=self._language, follows=True)
         self.found.multi.append(page.raw)
         ranked = rank(wanted, page.results)
         details: dict[EntityKey, Answer] = {}
@@ -166,7 +185,7 @@ class Asking:
             self._keep(self._details(candidate.key))
 
     def _take(self, choice: EntityKey) -> None:
-        answer = self._details(choice)
+        answer = self._details(choice, follows=False)
         if answer is None:
             return
         candidate = score(Wanted(""), choice, answer.raw)
@@ -174,22 +193,30 @@ class Asking:
         self.found.selected.append(candidate)
         self._keep(answer)
 
-    def _details(self, key: EntityKey) -> Answer | None:
+    def _details(self, key: EntityKey, *, follows: bool = True) -> Answer | None:
         """Return an entity's details; None if TMDB no longer has it, or the deadline has passed."""
         if self._is_late():
             return None
         try:
-            return self._client.details(key, language=self._language)
+            return self._client.details(key, language=self._language, follows=follows)
         except NotFound:
             return None
 
     def _keep(self, answer: Answer | None) -> None:
         if answer is not None:
+            if isinstance(answer, KnownAnswer) and not self.found.multi and self.found.discovered is None:
+                self.found.stored.add(EntityKey(answer.entity, int(answer.raw["id"])))
             self.found.payloads.append(
                 {
                     "type": answer.entity.value,
                     "data": answer.raw,
                     "language": answer.language,
                     "fetched_at": answer.fetched_at.isoformat(),
+                    "known": isinstance(answer, KnownAnswer),
                 }
             )
+
+
+def wanted_by(route: Route, name: str) -> Wanted:
+    """Return what a route searches for under one of its names."""
+    return Wanted(name, route.year, route.role_hint, name in route.titles, route.media)

@@ -12,6 +12,7 @@ from douban_pipeline.core.http import Fetcher
 from douban_pipeline.tmdb.clients.api import SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import RULES
 from douban_pipeline.tmdb.enrichment.choosing import Wanted, rank
+from douban_pipeline.tmdb.enrichment.knowing import THREADS, KnownTitles
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool
@@ -79,11 +80,17 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
         )
 
 
+def _known(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None) -> KnownTitles:
+    threads = max(1, min(THREADS, settings.pool_max - 1))
+    return KnownTitles(store, clock or SystemClock(), timedelta(days=settings.refresh_days), threads)
+
+
 @contextmanager
 def open_service(
     settings: TmdbSettings, store: PostgresTmdbStore | None, clock: Clock | None = None
 ) -> Iterator[TMDBEnrichmentService]:
-    """Yield the service; questions are written to ``store``, if given; the queue is drained at the end of the block.
+    """Yield the service; questions are answered from ``store`` and written to it, if given; the queue is drained at the
+    end of the block.
 
     Raises:
         ProblemsError: Neither a key nor a token is set.
@@ -111,6 +118,7 @@ def open_service(
             asynchronous=settings.enrichment_async_write_enable,
             threads=CALLS,
             writer=writer,
+            known=None if store is None else _known(settings, store, clock),
         )
         stack.callback(service.close)
         # Word lists and character tables are loaded at first use: load them now, not during the first question.

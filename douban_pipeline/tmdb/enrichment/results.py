@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED
+from douban_pipeline.tmdb.enrichment.admission import Refusal
 from douban_pipeline.tmdb.enrichment.choosing import LEAD, ScoredCandidate
 from douban_pipeline.tmdb.enrichment.routing import Intent, Role, Route
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph
 from douban_pipeline.tmdb.types import LABELS, EntityType, NodeKey, Relation
 
-ATTRIBUTION = "本产品使用 TMDB API，但未获 TMDB 认可或认证。"
-"""Sentence that TMDB's terms require wherever its data is shown."""
 _SHOWN = 8
 _NAMESAKES = 3
 _RELATIONS = {Role.DIRECTOR: (Relation.DIRECTED, "导演"), Role.ACTOR: (Relation.ACTED_IN, "演员")}
@@ -30,6 +30,8 @@ class State(StrEnum):
     """TMDB did not answer (completely) by the deadline; the results so far are returned."""
     FAILED = "failed"
     """TMDB gave no usable answer."""
+    REFUSED = "refused"
+    """TMDB cannot be asked within the question's time; nothing was requested."""
     SKIPPED = "skipped"
     """The question is not one for TMDB."""
 
@@ -53,6 +55,9 @@ class EnrichmentResult:
         request_id: The caller's request id.
         duration_ms: Total duration.
         tmdb_ms: Part of it that TMDB took, including waiting at the gate.
+        source: ``store`` if all of it was stored, ``tmdb`` if TMDB was asked; empty without details.
+        as_of: When TMDB sent the oldest of the details (ISO); None without any.
+        retry_after: Seconds after which a refused question can be answered.
     """
 
     state: State
@@ -69,6 +74,9 @@ class EnrichmentResult:
     request_id: str | None = None
     duration_ms: float = 0.0
     tmdb_ms: float = 0.0
+    source: str = ""
+    as_of: str | None = None
+    retry_after: int | None = None
 
     @property
     def candidates_top3(self) -> list[dict[str, Any]]:
@@ -97,8 +105,18 @@ class EnrichmentResult:
             "request_id": self.request_id,
             "duration_ms": round(self.duration_ms, 1),
             "tmdb_ms": round(self.tmdb_ms, 1),
-            "attribution": ATTRIBUTION,
+            "source": self.source or None,
+            "as_of": self.as_of,
+            "retry_after": self.retry_after,
+            **ATTRIBUTED,
         }
+
+
+def refused(refusal: Refusal) -> str:
+    """Return the answer to a question that was refused, in Chinese."""
+    if refusal.closed:
+        return f"TMDB 暂停应答，请在 {refusal.seconds} 秒后再问。"
+    return f"正在等 TMDB 的提问太多，请在 {refusal.seconds} 秒后再问。"
 
 
 def answer_of(

@@ -7,7 +7,7 @@ is outside text: it is searched by patterns and cut to a length, and never becom
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -61,6 +61,13 @@ class Route:
     year: int | None = None
     media: EntityType | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> tuple[Hashable, ...]:
+        """What two questions have in common whose requests to TMDB are the same."""
+        filters = tuple(sorted(self.filters.items()))
+        names = (tuple(self.extracted_entities), self.titles)
+        return (self.query_intent, *names, self.role_hint, self.year, self.media, filters)
 
 
 class EntityExtractor(Protocol):

@@ -1,33 +1,51 @@
-"""The service that answers questions from TMDB: it waits for TMDB up to a deadline, and never for PostgreSQL."""
+"""The service that answers questions: from the store what that knows, else from TMDB, once for equal questions.
+
+It waits for TMDB up to a deadline, for a look-up in the store half a second, and to write nothing down. A question that
+cannot be answered within its deadline is refused at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import uuid
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.tmdb.answers import language_of
-from douban_pipeline.tmdb.enrichment.asking import Asking, Client, Found
+from douban_pipeline.tmdb.enrichment.admission import Admission, Refusal
+from douban_pipeline.tmdb.enrichment.asking import MOST_DETAILS, Asking, Client, Found, wanted_by
+from douban_pipeline.tmdb.enrichment.knowing import Known, KnownTitles
+from douban_pipeline.tmdb.enrichment.logged import dated, disambiguation, source_of
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
-from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State, answer_of
+from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State, answer_of, refused
 from douban_pipeline.tmdb.enrichment.routing import Intent, Route, Router, RuleRouter
+from douban_pipeline.tmdb.enrichment.sharing import Flights, SharingClient, search_flight
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph, TransientGraphBuilder
 from douban_pipeline.tmdb.enrichment.writer import Store, Writer
+from douban_pipeline.tmdb.store.entities import Answer
 from douban_pipeline.tmdb.types import EntityKey, PayloadError
 
 _logger = logging.getLogger(__name__)
 
 DEADLINE_SECONDS = 3.0
 _LONGEST_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """The requests for one question or several equal ones; without a future they are done."""
+
+    asking: Asking
+    found: Future[Found] | None
 
 
 class TMDBEnrichmentService:
@@ -46,6 +64,7 @@ class TMDBEnrichmentService:
         queue_size: Capacity of the queue in memory (``ENRICHMENT_WRITE_QUEUE_SIZE``).
         threads: Maximum number of concurrent questions to TMDB.
         writer: Replaces the writer made of store and spool.
+        known: What the store knows: TMDB is not asked for it. None for nothing.
     """
 
     def __init__(
@@ -63,6 +82,7 @@ class TMDBEnrichmentService:
         queue_size: int = 100,
         threads: int = 64,
         writer: Writer | None = None,
+        known: KnownTitles | None = None,
     ) -> None:
         self._client = tmdb_client
         self._builder = graph_builder or TransientGraphBuilder()
@@ -76,6 +96,11 @@ class TMDBEnrichmentService:
             writer = Writer(store, spool, self.metrics, size=queue_size)
         self.writer = writer
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="tmdb-ask")
+        self._known = known
+        self._admission = Admission(tmdb_client.outlook, self._clock)
+        self._requests = Flights()
+        self._asked: dict[Hashable, _Flight] = {}
+        self._lock = threading.Lock()
 
     async def enrich_query(
         self,
@@ -92,7 +117,7 @@ class TMDBEnrichmentService:
         language: str | None = None,
         deadline: float | None = None,
     ) -> EnrichmentResult:
-        """Answer a question from TMDB.
+        """Answer a question from the store or TMDB, or refuse it because TMDB cannot be asked in time.
 
         Args:
             message: The question, outside text; cut to its first 500 characters.
@@ -116,10 +141,12 @@ class TMDBEnrichmentService:
         if route.query_intent is Intent.NONE:
             return self._finished(State.SKIPPED, route, Found(endpoint=""), EMPTY, "", started, request_id)
         wait = self._deadline if deadline is None else deadline
-        asking = Asking(self._client, spoken, started + wait)
-        state, problem = await self._ask(asking, route, choice, started + wait)
+        flight = await self._flight(route, choice, spoken, wait, started)
+        if isinstance(flight, Refusal):
+            return self._finished(State.REFUSED, route, Found(endpoint=""), EMPTY, "", started, request_id, flight)
+        state, problem = await self._landed(flight, started + wait)
         # Copied, because results of a late thread must not change an answer that was already given.
-        found = _copied(asking.found)
+        found = _copied(flight.asking.found)
         state, graph, problem = self._graph_of(state, found, problem)
         result = self._finished(state, route, found, graph, problem, started, request_id)
         persistence = await self._maybe_persist(
@@ -135,18 +162,86 @@ class TMDBEnrichmentService:
         )
         return replace(result, persistence=persistence)
 
-    async def _ask(self, asking: Asking, route: Route, choice: EntityKey | None, until: float) -> tuple[State, str]:
-        future = asyncio.get_running_loop().run_in_executor(self._threads, asking.run, route, choice)
-        try:
-            found = await asyncio.wait_for(asyncio.shield(future), max(until - time.monotonic(), 0.001))
-        except TimeoutError:
-            future.add_done_callback(_note_late_failure)
-            return State.LATE, "TMDB did not answer in time"
-        except NotFound as error:
-            return State.NOTHING, str(error)
-        except SourceError as error:
-            _logger.warning("TMDB gave no answer to a question: %s", error)
-            return State.FAILED, str(error)
+    async def details(self, key: EntityKey) -> Answer | Refusal:
+        """Return the answer about an entity: a `KnownAnswer` from the store, else TMDB's, or a refusal.
+
+        Raises:
+            NotFound: TMDB does not have it.
+            SourceError: TMDB gave no usable answer.
+            TimeoutError: TMDB did not answer in time.
+        """
+        known = await self._known.film(key, self._client.language) if self._known is not None else None
+        if known is not None:
+            return known
+        ticket = self._admission.enter(1, self._deadline)
+        if isinstance(ticket, Refusal):
+            return ticket
+        client = SharingClient(self._client, self._requests, on_call=ticket.called)
+        asking = self._threads.submit(client.details, key)
+        asking.add_done_callback(lambda _: ticket.close())
+        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(asking)), self._deadline)
+
+    async def _flight(
+        self, route: Route, choice: EntityKey | None, spoken: str, wait: float, started: float
+    ) -> _Flight | Refusal:
+        """Return the requests for a question: those under way for an equal one, or its own; or why none are made."""
+        key = (*route.requests, choice, spoken)
+        with self._lock:
+            if (flight := self._asked.get(key)) is not None:
+                return flight
+        wanted = [] if route.query_intent is not Intent.ENTITY else route.extracted_entities
+        known: Mapping[str, Known] = {}
+        answers: dict[EntityKey, Answer] = {}
+        if self._known is not None and choice is not None:
+            if (answer := await self._known.film(choice, spoken)) is not None:
+                answers[choice] = answer
+        elif self._known is not None and wanted:
+            known = await self._known.named([wanted_by(route, name) for name in wanted], spoken)
+        searched = [name for name in wanted if name not in known and search_flight(name, spoken) not in self._requests]
+        calls = 2 * len(searched) if wanted else 1 + MOST_DETAILS
+        if choice is not None:
+            calls = 0 if answers else 1
+        ticket = self._admission.enter(calls, wait - (time.monotonic() - started)) if calls else None
+        if isinstance(ticket, Refusal):
+            return ticket
+        on_call = ticket.called if ticket is not None else lambda: None
+        client = SharingClient(self._client, self._requests, self._known, answers, on_call)
+        asking = Asking(client, spoken, started + wait, known)
+        if answers or (wanted and len(known) == len(set(wanted))):
+            asking.run(route, choice)  # nothing is requested
+            return _Flight(asking, None)
+        with self._lock:
+            if (flight := self._asked.get(key)) is not None:  # an equal one began during the look-up
+                if ticket is not None:
+                    ticket.close()
+                return flight
+            flight = self._asked[key] = _Flight(asking, self._threads.submit(asking.run, route, choice))
+
+        def land(_: object) -> None:
+            if ticket is not None:
+                ticket.close()
+            with self._lock:
+                self._asked.pop(key, None)
+
+        assert flight.found is not None
+        flight.found.add_done_callback(land)
+        return flight
+
+    async def _landed(self, flight: _Flight, until: float) -> tuple[State, str]:
+        """Wait for a question's requests until a time (`time.monotonic`); return the outcome."""
+        found = flight.asking.found
+        if flight.found is not None:
+            future = asyncio.wrap_future(flight.found)
+            try:
+                await asyncio.wait_for(asyncio.shield(future), max(until - time.monotonic(), 0.001))
+            except TimeoutError:
+                future.add_done_callback(_note_late_failure)
+                return State.LATE, "TMDB did not answer in time"
+            except NotFound as error:
+                return State.NOTHING, str(error)
+            except SourceError as error:
+                _logger.warning("TMDB gave no answer to a question: %s", error)
+                return State.FAILED, str(error)
         if not found.complete:
             return State.LATE, "TMDB did not answer all in time"
         return (State.ANSWERED if found.payloads else State.NOTHING), ""
@@ -166,6 +261,7 @@ class TMDBEnrichmentService:
         problem: str,
         started: float,
         request_id: str | None,
+        refusal: Refusal | None = None,
     ) -> EnrichmentResult:
         seconds = time.monotonic() - started
         self.metrics.count("enrichments_total", state.value)
@@ -179,8 +275,11 @@ class TMDBEnrichmentService:
             uncertain=found.uncertain,
             payloads=found.payloads,
             graph=graph,
-            answer=answer_of(state, route, found.selected, found.ranked, graph),
-            problem=problem,
+            answer=refused(refusal) if refusal else answer_of(state, route, found.selected, found.ranked, graph),
+            problem=refusal.reason if refusal else problem,
+            retry_after=refusal.seconds if refusal else None,
+            source=source_of(found),
+            as_of=min((each["fetched_at"] for each in found.payloads), default=None),
             request_id=request_id,
             duration_ms=1000 * seconds,
             tmdb_ms=1000 * found.seconds,
@@ -208,12 +307,12 @@ class TMDBEnrichmentService:
             "query_text": message,
             "tmdb_endpoint": result.endpoint,
             "extracted_entities": list(result.route.extracted_entities),
-            "disambiguation": _disambiguation(found),
-            "payloads": list(found.payloads),
+            "disambiguation": disambiguation(found),
+            "payloads": [each for each in found.payloads if not each["known"]],
             "request_id": result.request_id,
             "conversation_id": conversation_id,
             "user_message_id": user_message_id,
-            "candidates_top3": result.candidates_top3,
+            "candidates_top3": [dated(each, found) for each in result.candidates_top3],
             "multi_results_raw": found.multi[0] if len(found.multi) == 1 else list(found.multi) or None,
             "discover_results_raw": found.discovered,
             "role_hint": result.route.role_hint.value if result.route.role_hint else None,
@@ -268,6 +367,8 @@ class TMDBEnrichmentService:
     def close(self) -> None:
         """Finish questions in progress, write or spool the queue; safe to repeat."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._known is not None:
+            self._known.close()
         if self.writer is not None:
             self.writer.close()
 
@@ -283,21 +384,11 @@ def _copied(found: Found) -> Found:
         found.discovered,
         found.seconds,
         found.complete,
+        set(found.stored),
     )
 
 
-def _disambiguation(found: Found) -> list[dict[str, Any]]:
-    chosen = {each.key: each for each in found.selected}
-    return [
-        {
-            "selected": next((each.to_json() for each in ranked if each.key in chosen), None),
-            "candidates": [each.to_json() for each in ranked],
-        }
-        for ranked in found.ranked
-    ]
-
-
-def _note_late_failure(future: asyncio.Future[Found]) -> None:
+def _note_late_failure(future: asyncio.Future[Any]) -> None:
     """Log the late error of a question that was answered without it."""
     if not future.cancelled() and (error := future.exception()) is not None:
         _logger.warning("TMDB gave no answer to a question, late: %s", error)

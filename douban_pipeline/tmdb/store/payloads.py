@@ -9,9 +9,9 @@ from typing import Any
 
 from psycopg import Connection
 
-from douban_pipeline.tmdb.answers import language_of, payload_of
+from douban_pipeline.tmdb.answers import Request, language_of, payload_of, read_answer
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store.entities import Answer, prepare
+from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, prepare
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType, PayloadError
 
@@ -39,6 +39,17 @@ def _moment(value: object) -> datetime | None:
     except ValueError:
         return None
     return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def named_in(writer: EntityWriter, path: str, bodies: Iterable[Any], beside: Answer) -> None:
+    """Insert stubs of the entities in the answers of a search or discovery, given at the time of another answer."""
+    pages = [page for body in bodies for page in (body if isinstance(body, list) else [body])]
+    for page in pages:
+        items: dict[EntityType, list[Mapping[str, Any]]] = {}
+        for mention in read_answer(Request(path, {}), 200, page).mentions:
+            items.setdefault(mention.type, []).append(mention.item)
+        for entity, some in sorted(items.items()):
+            writer.mention(entity, some, beside.language, beside.fetched_at)
 
 
 def without_outdated(connection: Connection, answers: Sequence[Answer]) -> list[Answer]:

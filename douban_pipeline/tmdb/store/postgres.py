@@ -16,8 +16,6 @@ from uuid import UUID
 
 from psycopg import Connection
 from psycopg.errors import DeadlockDetected, SerializationFailure, UniqueViolation
-from psycopg.sql import SQL
-from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool
 from sqlalchemy import Engine, make_url
 
@@ -25,13 +23,12 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store import expiring, outbox, requests
+from douban_pipeline.tmdb.store import crediting, expiring, outbox, requests
 from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, Stored
 from douban_pipeline.tmdb.store.expiring import Place
 from douban_pipeline.tmdb.store.migrations import TREE
-from douban_pipeline.tmdb.store.payloads import answers_of, without_outdated
+from douban_pipeline.tmdb.store.payloads import answers_of, named_in, without_outdated
 from douban_pipeline.tmdb.store.statements import TABLES
-from douban_pipeline.tmdb.store.tables import CREDITED
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _Result = TypeVar("_Result")
@@ -43,19 +40,6 @@ ATTEMPTS = 5
 """Number of attempts for a transaction that is rolled back in favour of another one."""
 _GRAPH_LOCK = 0x746D6462
 """Key of the advisory lock held while writing to the graph."""
-CREDITING = SQL(
-    """
-    SELECT tmdb_id FROM tmdb.people
-    WHERE data_state = 'full' AND gone_at IS NULL AND {credited} @> ANY(%(ids)s::jsonb[]) AND (
-        jsonb_path_exists(raw, '$.combined_credits.*[*] ? (
-            (@.media_type == "movie" && @.id == $movies[*]) || (@.media_type == "tv" && @.id == $shows[*])
-        )', %(titles)s, true)
-        OR jsonb_path_exists(raw, '$.movie_credits.*[*] ? (@.id == $movies[*])', %(titles)s, true)
-        OR jsonb_path_exists(raw, '$.tv_credits.*[*] ? (@.id == $shows[*])', %(titles)s, true)
-    ) ORDER BY tmdb_id
-    """
-).format(credited=SQL(CREDITED))
-"""Full people whose answers name titles: the index finds who lists such an id, the rest says of which type it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +129,13 @@ class PostgresTmdbStore:
     def transaction(self) -> Iterator[Connection]:
         """Yield a connection in a transaction, committed at the end of the block."""
         with self.open()._pool.connection() as connection:
+            yield connection
+
+    @contextmanager
+    def lookup(self, seconds: float) -> Iterator[Connection]:
+        """Yield a connection for a short look-up, which waits for it and for each statement ``seconds`` at most."""
+        with self.open()._pool.connection(timeout=seconds) as connection:
+            connection.execute("SELECT set_config('statement_timeout', %s, true)", (f"{round(1000 * seconds)}",))
             yield connection
 
     def run(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -267,7 +258,11 @@ class PostgresTmdbStore:
         def work(connection: Connection) -> None:
             if logged_id is not None and requests.is_logged(connection, logged_id):
                 return
-            EntityWriter(connection, self.language, request_id).write(without_outdated(connection, answers))
+            writer = EntityWriter(connection, self.language, request_id)
+            writer.write(without_outdated(connection, answers))
+            if answers:  # namesakes are known from then on, so that the store can tell them apart
+                listed = (multi_results_raw, discover_results_raw)
+                named_in(writer, tmdb_endpoint, listed, answers[0])
             keys = [key_of(each.entity, each.raw) for each in answers]
             requests.log_request(connection, request, keys, logged_id)
 
@@ -360,20 +355,8 @@ class PostgresTmdbStore:
 
     def people_crediting(self, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
         """Return full people whose answers name one of these titles, by index."""
-
-        def named(entity: EntityType) -> list[int]:
-            return sorted(titles.get(entity, ()))
-
-        movies, shows = named(EntityType.MOVIE), named(EntityType.TV)
         with self.transaction() as connection:
-            rows = connection.execute(
-                CREDITING,
-                {
-                    "ids": [f"[{tmdb_id}]" for tmdb_id in sorted({*movies, *shows})],
-                    "titles": Jsonb({"movies": movies, "shows": shows}),
-                },
-            ).fetchall()
-        return [tmdb_id for (tmdb_id,) in rows]
+            return crediting.people_crediting(connection, titles)
 
     def row_counts(self) -> dict[EntityType, RowCounts]:
         """Return how many rows there are of each type."""

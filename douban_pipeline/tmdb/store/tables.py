@@ -82,6 +82,7 @@ def _entity_table(name: str, entity: EntityType, *columns: Column[Any]) -> Table
         Index(
             f"idx_tmdb_{name}_stubs", text("popularity DESC NULLS LAST"), postgresql_where=text("data_state = 'stub'")
         ),
+        *(Index(f"idx_tmdb_{name}_{each}", text(f"lower({each})")) for each in (shown[0], f"original_{shown[0]}")),
         # What of a stub came from TMDB, by its age: from credits, and from lists.
         Index(f"idx_tmdb_{name}_named", "fetched_at", postgresql_where=text(f"data_state = 'stub' AND {held(shown)}")),
         Index(

@@ -11,7 +11,8 @@ from random import Random
 
 import pytest
 
-from douban_pipeline.core.gate_rules import SAFETY, Admitted, GateRow, WaitForTurn
+from douban_pipeline.core.gate_rules import SAFETY, GateRow
+from douban_pipeline.core.gate_types import Admitted, WaitForTurn
 from douban_pipeline.douban.pacing import requests_at_once, videos_at_once
 from douban_pipeline_tests.harness.fixtures.clocks import START
 

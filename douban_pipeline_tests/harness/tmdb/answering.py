@@ -1,9 +1,9 @@
-"""How much an answer takes beside TMDB's own time: 50 callers, with PostgreSQL running and with it stopped.
+"""What who asks gets at the default limits: from the store, beside TMDB's own time, in a crowd, and above the limit.
 
-The stand-in runs in a process of its own and takes a fixed time an answer. The same requests are made bare first, by
-the same number of callers at the same pace: what `enrich_query` takes more at the 95th percentile is our own time.
-Callers pause between questions as people do, so that all together ask what TMDB's limit allows (about 40 requests a
-second). On a machine that does other work the figures say little.
+The stand-in of TMDB runs in a process of its own and takes a fixed time an answer. For answers of TMDB the same
+requests are made bare first, by the same number of callers at the same pace: what `enrich_query` takes more at the 95th
+percentile is our own time. Callers pause between questions as people do. On a machine that does other work the figures
+say little.
 """
 
 from __future__ import annotations
@@ -25,12 +25,19 @@ from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.clients.api import APPENDED
 from douban_pipeline.tmdb.enrichment.opening import STORE_WAIT_SECONDS, open_service
 from douban_pipeline.tmdb.enrichment.results import State
+from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityType
 
 CALLERS = 50
-QUESTIONS_A_SECOND = 18.0
+QUESTIONS_A_SECOND = 6.0
+"""Of all callers together, for films that are not stored: each takes two of the 15 requests a second."""
+STORED_A_SECOND = 50.0
+"""Of all callers together, for films that are stored."""
+ABOVE_A_SECOND = 15
+"""Different questions a second above the limit, for `ABOVE_SECONDS`."""
+ABOVE_SECONDS = 8
 UPSTREAM_SECONDS = 0.2
 STOPPED = "postgresql://nobody@127.0.0.1:1/x"
 ASKED = ("《喜宴》的导演是谁？", "《饮食男女》的主演有谁", "《卧虎藏龙》是谁导演的", "《推手》的编剧是谁")
@@ -38,8 +45,16 @@ TARGET = 25.0
 """Milliseconds at the 95th percentile."""
 
 
+FILMS = [f"无此{chr(0x4E00 + number)}影" for number in range(ABOVE_A_SECOND * ABOVE_SECONDS)]
+"""Films of the stand-in that nobody asked for before."""
+
+
 def _serve(pipe: Connection) -> None:
     with TmdbServer(seconds=UPSTREAM_SECONDS) as server:
+        for number, title in enumerate(FILMS, 80_000_000):
+            credits = {"cast": [], "crew": [{"id": 1, "credit_id": f"{number}", "job": "Director", "name": "导演"}]}
+            film = {"id": number, "title": title, "release_date": "1993-08-04", "credits": credits}
+            server.learn({"path": f"/3/movie/{number}", "body": film})
         pipe.send(server.api_url)
         pipe.recv()
 
@@ -57,14 +72,14 @@ def upstream() -> Iterator[str]:
         process.join(10)
 
 
-async def _callers(rounds: int, ask: Callable[[str], Awaitable[None]]) -> list[float]:
+async def _callers(rounds: int, ask: Callable[[str], Awaitable[None]], pace: float) -> list[float]:
     """Have every caller ask ``rounds`` questions with pauses; return how long each took, in milliseconds."""
     took: list[float] = []
 
     async def caller(number: int) -> None:
         draw = random.Random(number)
         for _ in range(rounds):
-            await asyncio.sleep(draw.uniform(0, 2 * CALLERS / QUESTIONS_A_SECOND))
+            await asyncio.sleep(draw.uniform(0, 2 * CALLERS / pace))
             began = time.perf_counter()
             await ask(draw.choice(ASKED))
             took.append(1000 * (time.perf_counter() - began))
@@ -89,24 +104,54 @@ def _bare(url: str, rounds: int) -> list[float]:
         async def ask(question: str) -> None:
             await asyncio.get_running_loop().run_in_executor(threads, requests, question)
 
-        asyncio.run(_callers(1, ask))  # connections, threads, caches
-        return asyncio.run(_callers(rounds, ask))
+        asyncio.run(_callers(1, ask, QUESTIONS_A_SECOND))  # connections, threads, caches
+        return asyncio.run(_callers(rounds, ask, QUESTIONS_A_SECOND))
 
 
-def _answered(url: str, home: Path, database: str, rounds: int) -> list[float]:
-    settings = TmdbSettings(
-        home=home, database_url=database, api_url=url, api_key="k", service_requests_per_second=1000
-    )
-    store = PostgresTmdbStore(database, wait_seconds=STORE_WAIT_SECONDS)
-    with open_service(settings, store) as service:
+@contextmanager
+def _service(url: str, home: Path, database: str) -> Iterator[TMDBEnrichmentService]:
+    """Yield the service at its default limits."""
+    settings = TmdbSettings(home=home, database_url=database, api_url=url, api_key="k")
+    with open_service(settings, PostgresTmdbStore(database, wait_seconds=STORE_WAIT_SECONDS)) as service:
+        yield service
 
-        async def ask(question: str) -> None:
-            result = await service.enrich_query(question, "movie", "u", "s")
-            if result.state is not State.ANSWERED or result.persistence not in ("queued", "spooled"):
-                raise RuntimeError(f"{question}: {result.state}, {result.persistence}, {result.problem}")
 
-        asyncio.run(_callers(1, ask))
-        return asyncio.run(_callers(rounds, ask))
+def _answered(service: TMDBEnrichmentService, rounds: int, pace: float, source: str) -> list[float]:
+    async def ask(question: str) -> None:
+        result = await service.enrich_query(question, "movie", "u", "s")
+        if result.state is not State.ANSWERED or (source and result.source != source):
+            raise RuntimeError(f"{question}: {result.state}, {result.source}, {result.problem}")
+
+    return asyncio.run(_callers(rounds, ask, pace))
+
+
+def _crowd(service: TMDBEnrichmentService) -> tuple[float, list[float]]:
+    """Have all callers ask for one film at once that is not stored; return the share answered, and times in ms."""
+
+    async def ask() -> tuple[State, float]:
+        result = await service.enrich_query(f"《{FILMS[0]}》的导演是谁？", "movie", "u", "s", incognito=True)
+        return result.state, result.duration_ms
+
+    async def every() -> list[tuple[State, float]]:
+        return await asyncio.gather(*(ask() for _ in range(CALLERS)))
+
+    found = asyncio.run(every())
+    good = [took for state, took in found if state is State.ANSWERED]
+    return 100 * len(good) / len(found), good
+
+
+def _above(service: TMDBEnrichmentService) -> list[tuple[State, float]]:
+    """Ask for different films that are not stored, twice as fast as TMDB may be asked; return outcomes and ms."""
+
+    async def ask(number: int, title: str) -> tuple[State, float]:
+        await asyncio.sleep(number / ABOVE_A_SECOND)
+        result = await service.enrich_query(f"《{title}》的导演是谁？", "movie", "u", "s", incognito=True)
+        return result.state, result.duration_ms
+
+    async def every() -> list[tuple[State, float]]:
+        return await asyncio.gather(*(ask(*each) for each in enumerate(FILMS)))
+
+    return asyncio.run(every())
 
 
 def p95(took: list[float]) -> float:
@@ -118,9 +163,25 @@ def measure_answers(store: PostgresTmdbStore, home: Path, rounds: int) -> Iterat
     """Yield each figure as it is known, in milliseconds."""
     database = store.url.render_as_string(hide_password=False)
     with upstream() as url:
+        with _service(url, home / "up", database) as service:
+            _answered(service, 1, QUESTIONS_A_SECOND, "")  # asks TMDB for the films, and stores them
+        with _service(url, home / "up", database) as service:
+            _answered(service, 1, STORED_A_SECOND, "store")
+            yield "ms of an answer from the store, p95", p95(_answered(service, 4 * rounds, STORED_A_SECOND, "store"))
         bare = _bare(url, rounds)
         yield "ms of TMDB's own time, p95", p95(bare)
-        answered = _answered(url, home / "up", database, rounds)
-        yield "ms beside TMDB's own time, p95", p95(answered) - p95(bare)
-        stopped = _answered(url, home / "down", STOPPED, rounds)
+        with _service(url, home / "down", STOPPED) as service:
+            _answered(service, 1, QUESTIONS_A_SECOND, "tmdb")
+            stopped = _answered(service, rounds, QUESTIONS_A_SECOND, "tmdb")
         yield "ms beside TMDB's own time, p95, PostgreSQL stopped", p95(stopped) - p95(bare)
+        with _service(url, home / "crowd", STOPPED) as service:
+            share, took = _crowd(service)
+        yield "% answered of 50 at once for one film that is not stored", share
+        yield "ms of an answer in that crowd, p95", p95(took)
+        with _service(url, home / "above", STOPPED) as service:
+            found = _above(service)
+        for state in (State.ANSWERED, State.REFUSED, State.LATE):
+            share = 100 * sum(each is state for each, _ in found) / len(found)
+            yield f"% {state.value} of 15 different questions a second, none stored", share
+        yield "ms of an answer among them, p95", p95([took for state, took in found if state is State.ANSWERED])
+        yield "ms of a refusal among them, p95", p95([took for state, took in found if state is State.REFUSED])

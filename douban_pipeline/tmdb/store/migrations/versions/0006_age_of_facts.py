@@ -1,4 +1,4 @@
-"""The age of every fact of TMDB, so that none is kept longer than its terms allow; people's credits by index.
+"""The age of every fact of TMDB, so that none is kept longer than its terms allow; names and credits by index.
 
 A stub's ``fetched_at`` becomes the time at which TMDB last gave its name, ``listed_at`` that of what only lists say.
 """
@@ -47,6 +47,9 @@ def upgrade() -> None:
             f"CREATE INDEX idx_tmdb_{table}_listed ON tmdb.{table} (COALESCE(listed_at, fetched_at)) "
             f"WHERE data_state = 'stub' AND num_nonnulls({listed}) > 0"
         )
+        name = shown.split(",")[0]
+        for each in (name, f"original_{name}"):
+            op.execute(f"CREATE INDEX idx_tmdb_{table}_{each} ON tmdb.{table} (lower({each}))")
         op.execute(f"CREATE INDEX idx_tmdb_{translations}_fetched ON tmdb.{translations} (fetched_at)")
         # What lists said keeps its time, which is that of the row so far.
         op.execute(f"UPDATE tmdb.{table} SET listed_at = fetched_at WHERE data_state = 'stub'")  # noqa: S608

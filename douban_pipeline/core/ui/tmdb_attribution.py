@@ -1,0 +1,32 @@
+"""What TMDB's terms require wherever its data are shown: its logo, the sentence, and a link to it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from douban_pipeline.core.ui.language import described, said
+
+SENTENCE = "This product uses the TMDB API but is not endorsed or certified by TMDB."
+"""The sentence, as the terms word it."""
+ATTRIBUTION = "本产品使用 TMDB API，但未获 TMDB 认可或认证。"
+"""The same in Chinese."""
+LINK = "https://www.themoviedb.org/"
+LOGO = (Path(__file__).parent / "tmdb_logo.svg").read_bytes()
+"""TMDB's own logo ("blue short"), unchanged, from its page of logos for attribution. It is TMDB's trademark: show it
+smaller than the product's own, in these colours and proportions, and only beside TMDB's data."""
+LOGO_PATH = "/tmdb/logo.svg"
+"""Where the service has it."""
+ATTRIBUTED = {"attribution": ATTRIBUTION, "attribution_en": SENTENCE, "logo": LOGO_PATH, "link": LINK}
+"""The parts in an answer of the service."""
+
+
+def attribution_line() -> str:
+    """Return the sentence with the link, for a terminal."""
+    return f"{said(ATTRIBUTION, SENTENCE)} {LINK}"
+
+
+def attribution_markdown() -> str:
+    """Return logo and sentence, linking to TMDB, for a page of Dagster."""
+    image = f"data:image/svg+xml;base64,{base64.b64encode(LOGO).decode()}"
+    return f"[![TMDB]({image})]({LINK})\n\n{described(ATTRIBUTION, SENTENCE)}"
