@@ -19,6 +19,10 @@ LONGEST_RETRY = timedelta(seconds=30)
 """How far ahead refused questions are expected to come back, one after the other: not all of them do."""
 
 
+RESERVE = 0.15
+"""Share of a question's time that is kept for calls that take longer than expected, and for a busy machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A question that cannot be answered in time.
@@ -83,7 +87,7 @@ class Admission:
         with self.lock:
             queue = outlook.seconds + self.promised * outlook.interval
             # The second call waits at most for one more turn: only other second calls go before it.
-            late = queue + 2 * outlook.call_seconds + outlook.interval - seconds
+            late = queue + 2 * outlook.call_seconds + outlook.interval - (1 - RESERVE) * seconds
             if late <= 0 or queue <= outlook.interval:
                 self.promised += calls
                 return Ticket(self, calls)
