@@ -21,6 +21,7 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.syncing import drain
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline_tests.conftest import new_database
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title
 from douban_pipeline_tests.tmdb.stored import put, queued, rows
@@ -262,24 +263,32 @@ def test_the_times_of_runs_leave_a_day_for_the_next_one():
     assert [days(180, 150), days(20, 19), days(2, 1)] == [178, 19, 1]
 
 
-def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is_upgraded(store: PostgresTmdbStore):
-    put(store, movie(1, cast(2, "a")), movie(3, cast(2, "b"), cast(4, "c")))
-    put(store, actor(9, title(7, "d")), entity="person")
-    with store.transaction() as connection:
-        connection.execute("UPDATE tmdb.people SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
-        connection.execute("UPDATE tmdb.movies SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
-        connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 3", (NOW - DAY,))
-        for table in ("movies", "people", "tv_shows"):
-            connection.execute(f"ALTER TABLE tmdb.{table} DROP COLUMN listed_at")
-            connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_named")
-        for table in ("movie", "person", "tv"):
-            connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_translations_fetched")
-        connection.execute("DROP INDEX tmdb.idx_tmdb_people_credited")
-        connection.execute("ALTER TABLE tmdb.vod_match DROP COLUMN candidates_at")
-        connection.execute("UPDATE tmdb.version SET version_num = '0005'")
-    assert store.upgrade()[0] == "0005"
-    assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.people WHERE data_state = 'stub' ORDER BY 1") == [
-        (2, NOW),
-        (4, NOW - DAY),
-    ]
-    assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.movies WHERE data_state = 'stub'") == [(7, NOW)]
+def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is_upgraded():
+    with new_database("postgres") as url, PostgresTmdbStore(url) as store:
+        store.upgrade()
+        put(store, movie(1, cast(2, "a")), movie(3, cast(2, "b"), cast(4, "c")))
+        put(store, actor(9, title(7, "d")), entity="person")
+        with store.transaction() as connection:
+            connection.execute("UPDATE tmdb.people SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
+            connection.execute("UPDATE tmdb.movies SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
+            connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 3", (NOW - DAY,))
+            back_to_five(connection)
+        assert store.upgrade()[0] == "0005"
+        assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.people WHERE data_state = 'stub' ORDER BY 1") == [
+            (2, NOW),
+            (4, NOW - DAY),
+        ]
+        assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.movies WHERE data_state = 'stub'") == [(7, NOW)]
+
+
+def back_to_five(connection: Any) -> None:
+    """Take back what the migration adds."""
+    for table, name in (("movies", "title"), ("people", "name"), ("tv_shows", "name")):
+        connection.execute(f"ALTER TABLE tmdb.{table} DROP COLUMN listed_at")
+        for index in ("named", name, f"original_{name}"):
+            connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_{index}")
+    for table in ("movie", "person", "tv"):
+        connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_translations_fetched")
+    connection.execute("DROP INDEX tmdb.idx_tmdb_people_credited")
+    connection.execute("ALTER TABLE tmdb.vod_match DROP COLUMN candidates_at")
+    connection.execute("UPDATE tmdb.version SET version_num = '0005'")
