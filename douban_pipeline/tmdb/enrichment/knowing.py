@@ -97,8 +97,8 @@ class KnownTitles:
 
     @property
     def is_down(self) -> bool:
-        """Whether the store did not answer recently."""
-        return time.monotonic() < self._down_until
+        """Whether the store did not answer recently, or one look-up is trying whether it does again."""
+        return time.monotonic() < self._down_until or (self._pause > 0 and bool(self._began))
 
     def close(self) -> None:
         """Look nothing up any more."""
@@ -132,7 +132,7 @@ class KnownTitles:
         return found
 
     def _failed(self, error: Exception) -> None:
-        if self.is_down:
+        if time.monotonic() < self._down_until:
             return  # another look-up that began before
         first, most = PAUSES
         self._pause = min(2 * self._pause or first, most)
