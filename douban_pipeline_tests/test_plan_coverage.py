@@ -1,4 +1,4 @@
-"""Whether `docs/plan-coverage.md` names what there is: settings, definitions, tables, columns, files."""
+"""Whether `plans/douban.md` names what there is: settings, definitions, tables, columns, files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "plan-coverage.md"
-PACKAGE = PAGE.parents[1] / "douban_pipeline"
+PAGE = Path(__file__).resolve().parent / "plans" / "douban.md"
+PACKAGE = PAGE.parents[2] / "douban_pipeline"
 STATES = ("built", "built another way", "partly", "not")
 CHAPTERS = range(1, 13)
 

@@ -1,4 +1,4 @@
-"""Whether the coverage pages of feeds, digest and TMDB name what there is, and a test that there is for each row."""
+"""Whether the pages of the plans of feeds, digest and TMDB name what there is, and a test for each row."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class System:
     @property
     def rows(self) -> list[tuple[int, list[str]]]:
         """The rows of its page, as chapter and cells."""
-        return rows_of((PAGE.parent / f"{self.name}-coverage.md").read_text(encoding="utf-8"))
+        return rows_of((PAGE.parent / f"{self.name}.md").read_text(encoding="utf-8"))
 
 
 SYSTEMS = (

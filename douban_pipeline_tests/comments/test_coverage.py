@@ -1,4 +1,4 @@
-"""Whether `docs/comments-coverage.md` has every part of the plan once, and names files that there are."""
+"""Whether `plans/comments.md` has every part of the plan once, and names files that there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from douban_pipeline_tests.test_plan_coverage import PACKAGE, PAGE, STATES
 
 ROWS = re.findall(
-    r"^\| (\d+) [^|]+ \| ([^|]+) \| (.+) \|$", (PAGE.parent / "comments-coverage.md").read_text(encoding="utf-8"), re.M
+    r"^\| (\d+) [^|]+ \| ([^|]+) \| (.+) \|$", (PAGE.parent / "comments.md").read_text(encoding="utf-8"), re.M
 )
 
 
