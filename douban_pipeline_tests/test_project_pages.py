@@ -161,5 +161,9 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
     assert executed == {"initialise_library"} <= names
 
 
+def test_the_readme_is_read_in_five_minutes(readme: str):
+    assert len(readme.splitlines()) <= 120
+
+
 def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):
     assert str(len(load_videos())) in readme

@@ -86,8 +86,8 @@ def _set_up_douban() -> None:
     print_results([profile_result(services)])
     console.print(
         said(
-            "下一步：启动作业 initialise_library，再启动 Dagster（见 README.zh-CN.md）。",
-            "Next: launch the job initialise_library, then start Dagster (README.md, “Start small”).",
+            "下一步：启动作业 initialise_library，再启动 Dagster（见 docs/operate.zh-CN.md 的小步开始）。",
+            "Next: launch the job initialise_library, then start Dagster (docs/operate.md, “Start small”).",
         )
     )
     services.close()
