@@ -23,6 +23,7 @@ from douban_pipeline.douban.intros import measured
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
+from douban_pipeline.douban.upkeep.expiring import TERM, overdue
 from douban_pipeline.ops.console import plain
 from douban_pipeline.ops.grants import missing_grants, missing_table_grants
 from douban_pipeline.ops.results import CheckResult, State, print_results
@@ -219,6 +220,8 @@ def database_results(services: Services) -> Iterator[CheckResult]:
         ("grants", lambda: _grants(services), _run_grants()),
         ("clock", lambda: clock_result(services.engine, services.clock), _keep_clocks()),
     ]
+    if services.settings.evidence_from_tmdb:
+        questions.append(("tmdb_facts", lambda: tmdb_facts_result(services), _run_upgrade()))
     for name, question, remedy in questions if database.state != "fail" else ():
         result = look(name, question, remedy)
         yield result
@@ -279,6 +282,29 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
     command = f"`douban-pipeline upgrade{option}`"
     remedy = said(f"停止 Dagster，再运行 {command}", f"stop Dagster and run {command}")
     return CheckResult("tables", "fail", message, remedy)
+
+
+def tmdb_facts_result(services: Services) -> CheckResult:
+    """Look for columns with facts of TMDB that are older than its terms allow."""
+    with reading(services.engine) as connection:
+        found = overdue(services, connection)
+    days = TERM.days
+    if not found:
+        kept = said(f"没有一列 TMDB 资料超过 {days} 天", f"no column of TMDB's is older than {days} days")
+        return CheckResult("tmdb_facts", "ok", kept)
+    places = said(
+        "、".join(f"{each.column} {each.rows} 行" for each in found),
+        ", ".join(f"{each.rows} rows of {each.column}" for each in found),
+    )
+    return CheckResult(
+        "tmdb_facts",
+        "warn",
+        said(
+            f"超过 {days} 天，TMDB 的条款不允许：{places}",
+            f"older than {days} days, which TMDB's terms do not allow: {places}",
+        ),
+        said("在 Dagster 里启动作业 prune_history", "launch the job prune_history in Dagster"),
+    )
 
 
 def profile_result(services: Services) -> CheckResult:

@@ -9,9 +9,11 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
+from douban_pipeline.douban.evidence.adding import Added, stored_facts
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.matching import Video
 from douban_pipeline_tests.browser.sheets import (
     LOCKED,
     SIX,
@@ -316,3 +318,18 @@ def test_more_than_a_link_holds_is_cut_into_whole_rows(page: Page, library: Libr
     assert page.locator("#links a").count() >= 3
     press(page, "g")
     expect(page.locator("#links a").nth(1)).to_contain_text("（第 2 份，共")
+
+
+def test_what_tmdb_added_stands_on_the_card_with_its_logo(page: Page, library: Library, tmp_path: Path):
+    added = Added("movie/7", aliases=("<b>蓝鲸</b>",), year=2022)
+    facts = stored_facts(Video(4, "甲"), added)
+    cases = [Case(4, {"vod_name": "甲", "vod_hits": 9_000}, verdict={"facts": facts}), Case(5, {"vod_name": "乙"})]
+    open_sheet(page, stocked(library, cases), tmp_path)
+    shown = card(page, 4)
+    expect(shown.get_by_text("参考 TMDB movie/7 ↗：别名 <b>蓝鲸</b>；年份 2022")).to_be_visible()
+    expect(shown.get_by_role("link", name="TMDB movie/7")).to_have_attribute(
+        "href", "https://www.themoviedb.org/movie/7"
+    )
+    expect(shown.locator(".attribution")).to_contain_text("TMDB API")
+    assert shown.locator(".attribution img").evaluate("logo => logo.decode().then(() => logo.naturalWidth > 0)")
+    expect(card(page, 5).locator(".attribution")).to_have_count(0)

@@ -23,7 +23,7 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 PROJECT = Path(__file__).resolve().parents[2]
 REPORTS = (
     *("automatic_precision", "source_gates", "pipeline_health", "cms_drift"),
-    *("applied_decisions", "due_rechecks"),
+    *("applied_decisions", "due_rechecks", "review_queue"),
 )
 CHAIN_ASSETS = ["due_videos", "search_candidates", "scored_matches", "synced_fields", "ai_intros"]
 
@@ -159,6 +159,7 @@ def test_every_guard_blocks_and_is_unpartitioned(
         "ai_intros": {"intros_pass_guard", "intros_logged", "locked_intros_untouched"},
         "automatic_precision": {"precision_holds"},
         "source_gates": {"gates_closed"},
+        "review_queue": {"no_tmdb_facts_beyond_terms"},
         "cms_drift": {"cms_keeps_what_was_written"},
         "pipeline_health": {
             *("backlog_steady", "failures_rare", "work_succeeds", "review_share_usual", "tasks_taken_up")

@@ -15,10 +15,24 @@ LINK = "https://www.themoviedb.org/"
 LOGO = (Path(__file__).parent / "tmdb_logo.svg").read_bytes()
 """TMDB's own logo ("blue short"), unchanged, from its page of logos for attribution. It is TMDB's trademark: show it
 smaller than the product's own, in these colours and proportions, and only beside TMDB's data."""
+LOGO_INLINE = f"data:image/svg+xml;base64,{base64.b64encode(LOGO).decode()}"
+"""The logo as an address that holds it, for pages that load nothing."""
 LOGO_PATH = "/tmdb/logo.svg"
 """Where the service has it."""
 ATTRIBUTED = {"attribution": ATTRIBUTION, "attribution_en": SENTENCE, "logo": LOGO_PATH, "link": LINK}
 """The parts in an answer of the service."""
+MENTION = "（参考 TMDB "
+"""What a text says where TMDB's data had a part in it."""
+
+
+def attribution_parts() -> dict[str, str]:
+    """Return logo, sentence and link for a page that holds all that it shows."""
+    return {"logo": LOGO_INLINE, "sentence": described(ATTRIBUTION, SENTENCE), "link": LINK}
+
+
+def attribution_of(*texts: str) -> str:
+    """Return logo and sentence for a page of Dagster with these texts; empty where none names TMDB."""
+    return attribution_markdown() if any(MENTION in text for text in texts) else ""
 
 
 def attribution_line() -> str:
@@ -28,5 +42,4 @@ def attribution_line() -> str:
 
 def attribution_markdown() -> str:
     """Return logo and sentence, linking to TMDB, for a page of Dagster."""
-    image = f"data:image/svg+xml;base64,{base64.b64encode(LOGO).decode()}"
-    return f"[![TMDB]({image})]({LINK})\n\n{described(ATTRIBUTION, SENTENCE)}"
+    return f"[![TMDB]({LOGO_INLINE})]({LINK})\n\n{described(ATTRIBUTION, SENTENCE)}"

@@ -2,15 +2,18 @@
 
 The site's facts take precedence: none is replaced, and a conflict of the site's facts with a subject is never
 outweighed. Added facts are stored with the verdict, so that it can be explained and judged again without TMDB's
-database.
+database, until they expire (`upkeep.expiring`). They are stored there only: texts say which facts of TMDB's title
+were used, never what they are, so that nothing else has to expire.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any, Self
 
+from douban_pipeline.core.ui.tmdb_attribution import MENTION
 from douban_pipeline.matching import Comparison, Kind, Status, Verdict, Video, compare
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.conflicts import Finding
@@ -24,9 +27,16 @@ MOST_ACTORS = 10
 """Most leading actors that are added."""
 EVIDENCE = "evidence"
 """Key of the added facts among a verdict's stored facts."""
+EXPIRED_EVIDENCE = "tmdb_agreed"
+"""Key of what is left of them when TMDB's facts expired: which title it was, and which kinds of facts it added."""
 
 POSTERS = "posters"
 """Key of the candidates that have the video's poster, among a verdict's stored facts."""
+
+_KINDS = {"aliases": "别名", "year": "年份", "directors": "导演", "actors": "主演"}
+"""Fields of `Added` with facts of TMDB, with their names for reviewers."""
+_COMPARED_PEOPLE = 3
+"""People of a video that the texts of a comparison name at most, see `matching.conflicts.versus`."""
 
 _SHORTEST = {"han": 2, "latin": 4}
 """Least number of characters of an added name, by script. Names in other scripts are not added: one in common would
@@ -45,6 +55,7 @@ class TitleFacts:
         actors: Its actors, the leading ones first.
         imdb_id: Its id at IMDb, empty if it has none.
         seasons: The years of a series' seasons by number, None where unknown.
+        said_at: When TMDB said the oldest of it (UTC); None where that is not known.
     """
 
     key: str
@@ -54,6 +65,7 @@ class TitleFacts:
     actors: tuple[str, ...] = ()
     imdb_id: str = ""
     seasons: Mapping[int, int | None] = field(default_factory=dict)
+    said_at: datetime | None = field(default=None, compare=False)
 
     @property
     def serial(self) -> bool:
@@ -63,7 +75,12 @@ class TitleFacts:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Facts that were added to a video; empty fields add nothing. See `TitleFacts`."""
+    """Facts that were added to a video; empty fields add nothing. See `TitleFacts`.
+
+    Attributes:
+        said_at: When TMDB said the oldest of it, in ISO's form; empty where that is not known.
+        expired: Names of the fields that were added and have expired since; then they are empty.
+    """
 
     key: str
     imdb_id: str = ""
@@ -71,11 +88,13 @@ class Added:
     year: int | None = None
     directors: tuple[str, ...] = ()
     actors: tuple[str, ...] = ()
+    said_at: str = ""
+    expired: tuple[str, ...] = ()
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any] | None) -> Self | None:
-        """Return the added facts among a verdict's stored facts; None if there are none."""
-        stored = (facts or {}).get(EVIDENCE)
+        """Return the added facts among a verdict's stored facts, or what is left of them; None if there are none."""
+        stored = (facts or {}).get(EVIDENCE) or (facts or {}).get(EXPIRED_EVIDENCE)
         if not stored:
             return None
         values: dict[str, Any] = {
@@ -84,20 +103,35 @@ class Added:
         return cls(**values)
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the fields that were added, expired or not."""
+        return self.expired or tuple(name for name in _KINDS if getattr(self, name))
+
+    @property
     def sentence(self) -> str:
-        """The added facts and their source as a Chinese sentence for reviewers."""
-        parts = [
-            f"{name} {'、'.join(map(str, values))}"
-            for name, values in (
-                ("别名", self.aliases[:2]),
-                ("年份", [self.year] if self.year is not None else []),
-                ("导演", self.directors[:2]),
-                ("主演", self.actors[:2]),
-            )
-            if values
-        ]
+        """Which facts were added, and from which title, as a Chinese sentence for reviewers; it holds none of them."""
         imdb = f"，IMDb {self.imdb_id}" if self.imdb_id else ""
-        return f"（参考 TMDB {self.key}{imdb}：{'；'.join(parts)}）"
+        return f"{MENTION}{self.key}{imdb}：{'、'.join(_KINDS[name] for name in self.kinds)}）"
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """The added facts by the names of their kinds, for reviewers; those that expired are left out."""
+        values = {name: getattr(self, name) for name in self.kinds}
+        lists = {name: value if isinstance(value, tuple) else (value,) for name, value in values.items() if value}
+        return {_KINDS[name]: list(map(str, each)) for name, each in lists.items()}
+
+    def without_values(self, text: str) -> str:
+        """Return a comparison's text with TMDB named instead of what it says, which is not the site's own either."""
+        for values in (self.directors, self.actors, (self.year,) if self.year is not None else ()):
+            if values:
+                text = text.replace(f"本地 {'、'.join(map(str, values[:_COMPARED_PEOPLE]))} / ", "TMDB 的资料 / ")
+        for alias in self.aliases:
+            text = text.replace(f"本地《{alias}》", "TMDB 的别名")
+        return text
+
+    def left(self) -> Added:
+        """Return what is left when the facts expire: ids, and which kinds of facts there were."""
+        return Added(self.key, self.imdb_id, expired=self.kinds)
 
 
 def add_evidence(video: Video, facts: TitleFacts) -> tuple[Video, Added | None]:
@@ -117,6 +151,7 @@ def add_evidence(video: Video, facts: TitleFacts) -> tuple[Video, Added | None]:
         year=_year(video, facts),
         directors=facts.directors if nobody else (),
         actors=facts.actors[:MOST_ACTORS] if nobody else (),
+        said_at=facts.said_at.isoformat() if facts.said_at is not None else "",
     )
     if not (added.aliases or added.year or added.directors or added.actors):
         return video, None
@@ -151,6 +186,8 @@ def judge_with_evidence(
 ) -> Verdict:
     """Return the verdict on a video with added facts, which may confirm more than the site's facts, and never less.
 
+    Its explanation says nothing of what TMDB says, which is not kept as long as a verdict.
+
     What the site's own facts confirm stays confirmed, unless the added facts name another subject: then a person
     chooses. A subject that only the added facts confirm is not confirmed where the site's own facts conflict with it.
 
@@ -163,6 +200,7 @@ def judge_with_evidence(
     verdict = judged(video)
     if added is None:
         return verdict
+    verdict = replace(verdict, explanation=added.without_values(verdict.explanation))
     site = without_added(video, added)
     alone = judged(site)
     if alone.status is Status.CONFIRMED:
@@ -263,7 +301,10 @@ def _said(video: Video) -> tuple[str, ...]:
 def stored_facts(video: Video, added: Added | None, posters: Collection[int] = ()) -> dict[str, Any]:
     """Return the facts that are stored with a verdict: the video as it was judged, the added facts, and the candidates
     that have the video's poster."""
-    evidence = {EVIDENCE: asdict(added)} if added is not None else {}
+    evidence = {}
+    if added is not None:
+        key = EXPIRED_EVIDENCE if added.expired else EVIDENCE
+        evidence = {key: {name: value for name, value in asdict(added).items() if value}}
     return {**asdict(video), **evidence, **({POSTERS: list(posters)} if posters else {})}
 
 

@@ -103,20 +103,27 @@ def _query(tables: _Tables, vod_ids: Sequence[int]) -> Select[Any]:
     link = table(
         "vod_link", *map(column, ("media_type", "state", "tmdb_id")), column("vod_id", BigInteger), schema="tmdb"
     )
-    names = ("tmdb_id", tables.name, f"original_{tables.name}", tables.day, "data_state", "gone_at")
+    names = ("tmdb_id", tables.name, f"original_{tables.name}", tables.day, "data_state", "gone_at", "fetched_at")
     title = table(tables.title, *map(column, names), column("raw", JSONB), schema="tmdb")
     spoken = table(
-        tables.translations, column(tables.owner), column("language", Text), column(tables.name), schema="tmdb"
+        tables.translations,
+        *(column(tables.owner), column("language", Text), column(tables.name), column("fetched_at")),
+        schema="tmdb",
     )
     raw = title.c.raw
+    of_title = (
+        spoken.c[tables.owner] == title.c.tmdb_id,
+        spoken.c[tables.name].is_not(None),
+        func.split_part(spoken.c.language, "-", 1).in_(_SPOKEN),
+    )
     translated = (
         select(spoken.c[tables.name])
-        .where(spoken.c[tables.owner] == title.c.tmdb_id, spoken.c[tables.name].is_not(None))
-        .where(func.split_part(spoken.c.language, "-", 1).in_(_SPOKEN))
+        .where(*of_title)
         .order_by(spoken.c.language.desc())
         .correlate(title)
         .scalar_subquery()
     )
+    oldest = select(func.min(spoken.c.fetched_at)).where(*of_title).correlate(title).scalar_subquery()
 
     def part(path: str) -> Any:
         return func.jsonb_path_query_array(raw, cast(literal(path), JSONPATH), type_=JSONB)
@@ -137,6 +144,7 @@ def _query(tables: _Tables, vod_ids: Sequence[int]) -> Select[Any]:
             part(f"$.credits.cast[0 to {most}]").label("cast"),
             part(f"$.aggregate_credits.cast[0 to {most}]").label("regulars"),
             raw["seasons"].label("seasons"),
+            func.least(title.c.fetched_at, oldest).label("said_at"),
         )
         .join_from(link, title, and_(title.c.tmdb_id == link.c.tmdb_id, link.c.media_type == tables.media_type))
         .where(link.c.state == "confirmed", link.c.vod_id.in_(vod_ids))
@@ -160,6 +168,7 @@ def title_facts(media_type: str, row: Mapping[Any, Any]) -> TitleFacts:
         actors=tuple(_people(row["cast"]) or _people(row["regulars"])),
         imdb_id=row["imdb_id"] or "",
         seasons=seasons,
+        said_at=row["said_at"],
     )
 
 

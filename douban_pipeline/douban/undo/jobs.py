@@ -10,6 +10,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
+from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
@@ -240,12 +241,14 @@ def show_history(context: dg.OpExecutionContext, config: HistoryConfig, services
     if len(unknown) == len(chosen):
         raise ProblemsError([f"没有这些影片：{listed(unknown)}"])
     left_out = wanted[config.most :]
+    page = history_page(found, services.settings.zone, services.location)
+    credit = attribution_of(page)
     context.add_output_metadata(
         {
             "videos": len(chosen) - len(unknown),
             "unknown": "、".join(map(str, unknown)),
             "left_out": f"最多 {config.most} 部，未显示：{listed(left_out)}" if left_out else "",
-            "history": dg.MetadataValue.md(history_page(found, services.settings.zone, services.location)),
+            "history": dg.MetadataValue.md(page + (f"\n\n{credit}" if credit else "")),
         }
     )
 

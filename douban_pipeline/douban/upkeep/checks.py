@@ -1,11 +1,16 @@
-"""Whether the outside sources may be called. The check blocks nothing: the gate itself does, at every call."""
+"""Whether the outside sources may be called, and whether TMDB's terms are kept. The checks block nothing.
+
+Calls are blocked by the gate itself, at every call.
+"""
 
 import dagster as dg
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
+from douban_pipeline.douban.upkeep.expiring import TERM, overdue
 from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_closed
 
 
@@ -31,4 +36,25 @@ def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     )
 
 
-checks = [gates_closed]
+@dg.asset_check(
+    asset=dg.AssetKey("review_queue"),
+    description=described(
+        f"没有一列保存着 TMDB 超过 {TERM.days} 天的资料；作业 `prune_history` 会清空。",
+        f"No column holds facts of TMDB that are older than {TERM.days} days; the job `prune_history` removes them.",
+    ),
+)
+def no_tmdb_facts_beyond_terms(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Warn about columns with facts of TMDB that its terms do not allow to be kept any more."""
+    services.ready()
+    with reading(services.engine) as connection:
+        found = overdue(services, connection)
+    places = "、".join(f"{each.column} {each.rows} 行" for each in found)
+    return dg.AssetCheckResult(
+        passed=not found,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"超过 {TERM.days} 天，TMDB 的条款不允许：{places}；请启动作业 prune_history" if found else "",
+        metadata={"rows": sum(each.rows for each in found)},
+    )
+
+
+checks = [gates_closed, no_tmdb_facts_beyond_terms]

@@ -20,6 +20,7 @@ from douban_pipeline.douban.chain.linking.revisiting import revisit
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.upkeep.expiring import expire
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, revisit_window, set_by_hand
 from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
@@ -363,16 +364,17 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-@dg.op(description=described("删除过期的已结束运行、已结束任务和已结束告警"))
+@dg.op(description=described("删除过期的已结束运行、已结束任务、已结束告警和 TMDB 的资料"))
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
-    """Delete finished runs, closed tasks and ended alerts after their retention period."""
+    """Delete finished runs, closed tasks, ended alerts and TMDB's facts after their retention periods."""
     services.ready()
     now = services.clock.now()
     before = now - timedelta(days=services.settings.history_days)
     sooner = {now - timedelta(days=HEALTH_DAYS): HEALTH_TAGS}
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run, sooner=sooner)
     deleted = delete_closed(services.engine, services.tables, before, dry_run=config.dry_run)
-    counts = {"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts}
+    facts = expire(services, dry_run=config.dry_run)
+    counts = {"runs": runs, "tasks": deleted.tasks, "alerts": deleted.alerts, "tmdb_facts": facts}
     report_pruned(context, counts, dry_run=config.dry_run)
 
 
@@ -382,7 +384,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     tags=tags_of("housekeeping"),
     description=described(
         "清理 Dagster 的运行记录、已结束的任务和告警，保留 `DOUBAN_PIPELINE_HISTORY_DAYS` 天。健康检"
-        "查的运行每几分钟一次，只留两天。"
+        "查的运行每几分钟一次，只留两天。随判定保存的 TMDB 资料在其条款允许的六个月之前清空，编号和判定的结论保留。"
     ),
 )
 def prune_history() -> None:
@@ -391,7 +393,8 @@ def prune_history() -> None:
     Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
     starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is
     kept. Runs of other code locations are not deleted; each location prunes its own. The change log, verdicts and
-    archived answers are not changed: they explain the values in the CMS.
+    archived answers are kept: they explain the values in the CMS. Only what TMDB said is taken out of them before six
+    months are over, as its terms ask; which of its titles was used, and for which kinds of facts, stays.
     """
     prune()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -122,9 +123,33 @@ def test_what_was_added_can_be_stored_read_added_again_and_taken_away():
     assert with_added(replace(BARE, year=2001, actors=("别人",)), added).year == 2001
     assert EVIDENCE not in stored_facts(BARE, None)
     assert Added.of_facts(stored_facts(BARE, None)) is None
-    assert added.sentence == (
-        "（参考 TMDB movie/7，IMDb tt0000007：别名 蓝鲸与灯塔守望者；年份 2022；导演 蓝鲸导；主演 蓝鲸甲、蓝鲸乙）"
-    )
+    assert added.sentence == "（参考 TMDB movie/7，IMDb tt0000007：别名、年份、导演、主演）"
+    assert added.shown["主演"] == ["蓝鲸甲", "蓝鲸乙", "蓝鲸丙"]
+
+
+def test_what_is_left_of_expired_facts_says_what_there_was_and_adds_nothing():
+    video, added = add_evidence(BARE, replace(FILM, said_at=datetime(2026, 11, 1, tzinfo=UTC)))
+    assert added.said_at == "2026-11-01T00:00:00+00:00"
+    left = added.left()
+    assert (left.sentence, left.shown, with_added(BARE, left)) == (added.sentence, {}, BARE)
+    facts = stored_facts(BARE, left)
+    assert Added.of_facts(facts) == left
+    assert EVIDENCE not in facts
+    assert not any(name in str(facts) for name in ("蓝鲸", "2022", "2026"))
+    assert added.left().left() == left
+    assert video != BARE
+
+
+def test_no_text_repeats_what_tmdb_says():
+    other = Subject(5, "蓝鲸与灯塔守望者", year=1999, directors=("别人",), actors=("子", "丑", "寅"))
+    video, added = add_evidence(BARE, FILM)
+    judged = partial(judge, subjects=[other], profile=PROFILE)
+    assert any(name in judged(video).explanation for name in ("蓝鲸导", "蓝鲸甲")), "the matcher's own text does"
+    verdict = judge_with_evidence(video, added, judged, PROFILE)
+    notes = [item.note for item in verdict.best.items] + [each.text for each in verdict.best.comparison.findings]
+    for text in (verdict.explanation, *map(added.without_values, notes)):
+        assert not any(name in text for name in ("本地《蓝鲸", "蓝鲸导", "蓝鲸甲", "2022")), text
+    assert "TMDB 的资料 / 豆瓣 别人" in verdict.explanation
 
 
 WHALE = Subject(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -141,7 +142,7 @@ def test_a_video_with_a_latin_title_alone_is_reviewed_without_and_confirmed_with
     assert (added.key, added.imdb_id, added.directors, added.year) == ("movie/7", "tt0000007", (), None)
     assert added.aliases[0] == "蓝鲸与灯塔守望者"
     assert set(added.aliases) <= set(verdict["facts"]["aliases"])
-    assert "（参考 TMDB movie/7，IMDb tt0000007：别名 蓝鲸与灯塔守望者" in verdict["explanation"]
+    assert verdict["explanation"].endswith("（参考 TMDB movie/7，IMDb tt0000007：别名）")
     assert [run.metadata(step)["with_evidence"] for step in ("search_candidates", "scored_matches")] == [1, 1]
 
     # Judged again, and synced, without TMDB's database: what was added is with the verdict.
@@ -167,6 +168,24 @@ def test_a_video_with_a_latin_title_alone_is_reviewed_without_and_confirmed_with
     assert Added.of_facts(newest["facts"]) == added
     scenario.library.execute(sa.update(scenario.library.tables.verdict).values(facts={}))
     assert "与影片不符" in subject_doubt(services, item, named_otherwise), "only what was added bridges the names"
+
+
+@pytest.mark.postgres
+def test_the_age_is_that_of_the_oldest_answer_that_a_fact_is_from(filled, store_url):
+    link(filled, 1, "movie", 7)
+    link(filled, 2, "tv", 8)
+    filled.run(lambda connection: connection.execute("UPDATE tmdb.movies SET fetched_at = '2026-05-02T00:00:00Z'"))
+    filled.run(
+        lambda connection: connection.execute("UPDATE tmdb.movie_translations SET fetched_at = '2026-05-01T00:00:00Z'")
+    )
+    filled.run(lambda connection: connection.execute("UPDATE tmdb.tv_shows SET fetched_at = '2026-05-03T00:00:00Z'"))
+    titles = TmdbTitles(store_url, setting=URL)
+    found = titles.of([1, 2])
+    titles.close()
+    assert [found[vod_id].said_at for vod_id in (1, 2)] == [
+        datetime(2026, 5, 1, tzinfo=UTC),
+        datetime(2026, 5, 3, tzinfo=UTC),
+    ]
 
 
 def test_matching_goes_on_where_tmdb_cannot_be_reached_and_says_so_once(stage, caplog):

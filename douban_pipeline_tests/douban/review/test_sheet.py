@@ -263,8 +263,8 @@ def test_hostile_text_is_data_and_nothing_else(shared_library):
         assert not re.search("[\u202e\u2028\0\n]", text), "but cannot turn the page around"
     [policy] = [attrs["content"] for tag, attrs in found.elements if attrs.get("http-equiv")]
     assert policy == (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 

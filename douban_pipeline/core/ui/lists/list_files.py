@@ -28,6 +28,7 @@ from douban_pipeline.core.ui.live_tables import controls_style, page_policy, pag
 from douban_pipeline.core.ui.presentation import local_time, subject_address
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.templates import render
+from douban_pipeline.core.ui.tmdb_attribution import MENTION, attribution_parts
 
 PIECE = 2000
 """Rows of a chunk: a few hundred KB."""
@@ -103,6 +104,7 @@ class _Writing:
     filled: set[str] = field(default_factory=set)
     count: int = 0
     pieces: int = 0
+    names_tmdb: bool = False
 
     def piece(self, rows: Sequence[Row], csv: IO[str]) -> None:
         """Write the next chunk, and its rows to the CSV file."""
@@ -113,6 +115,9 @@ class _Writing:
             nothing = (None, "", (), 0) if column.kind is ColumnKind.SUBJECT else (None, "", ())
             if column.key not in self.filled and not frame[column.key].isin(nothing).all():
                 self.filled.add(column.key)
+        for column in self.page.columns if not self.names_tmdb else ():
+            if column.kind is ColumnKind.TEXT:
+                self.names_tmdb |= any(MENTION in str(row.get(column.key) or "") for row in rows)
         for key, labels in self.labels.items():
             for word, times in frame[key].map(_words).explode().dropna().value_counts(sort=False).items():
                 labels.code(str(word))
@@ -258,6 +263,7 @@ def _html(writing: _Writing, now: datetime, files: str) -> str:
         ],
         pages=[_page_of(page, frame, row) for row in writing.first],
         csv_file=page.csv_file,
+        tmdb=attribution_parts() if writing.names_tmdb else None,
         policy=page_policy(script, images=frame.image_sources, own_files=True),
         style=controls_style() + Markup(_file("list.css")),  # noqa: S704 - a file of ours
         script=script.text,

@@ -9,6 +9,7 @@ from pydantic import Field
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted, local_time, panel, subject_link
+from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
@@ -169,9 +170,16 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
                 "profile": services.settings.match_profile,
                 "closest_confirmed": dg.MetadataValue.md(panel([_confirmed(item) for item in confirmed])),
                 "most_doubtful": dg.MetadataValue.md(panel([_doubtful(item) for item in doubtful])),
+                **_credit(judged),
             }
         ),
     )
+
+
+def _credit(judged: list[VerdictSummary]) -> dict[str, dg.MetadataValue]:
+    """Return TMDB's logo and sentence where its titles had a part in verdicts."""
+    credit = attribution_of(*(item.explanation for item in judged))
+    return {"attribution": dg.MetadataValue.md(credit)} if credit else {}
 
 
 def _confirmed(item: VerdictSummary) -> dict[str, object]:

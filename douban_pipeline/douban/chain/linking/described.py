@@ -34,6 +34,10 @@ class DescribedVideo:
         note = self.added.sentence
         return explanation[: max(0, _LONGEST_EXPLANATION - len(note))] + note
 
+    def shown(self, text: str) -> str:
+        """Return a comparison's text without what another source says."""
+        return text if self.added is None else self.added.without_values(text)
+
 
 def described_videos(
     services: Services,
@@ -49,7 +53,7 @@ def described_videos(
         rows: The CMS rows by id.
         warn: Called once a process where TMDB's database cannot be read; its titles then add nothing.
         earlier: What was added to some when they were judged before, which then holds on: that a database is away
-            speaks against no link.
+            speaks against no link. Of what expired since, only that there was something.
     """
     videos = {vod_id: video_facts(row, services.cms, services.categories) for vod_id, row in rows.items()}
     titles = services.tmdb_titles
@@ -77,6 +81,13 @@ def earlier_evidence(services: Services, connection: Connection, vod_ids: Sequen
             if added is not None:
                 found[vod_id] = added
     return found
+
+
+def confirmed_subject(services: Services, connection: Connection, vod_id: int) -> int | None:
+    """Return the subject that a video's newest verdict confirms; 0 for none, None without a verdict."""
+    verdict = services.tables.verdict
+    query = select(verdict.c.douban_id).where(verdict.c.vod_id == vod_id)
+    return connection.execute(query.order_by(verdict.c.verdict_id.desc()).limit(1)).scalar()
 
 
 def _with(video: Video, facts: TitleFacts | None) -> DescribedVideo:

@@ -114,7 +114,7 @@ def verdict_row(
 
 
 def candidate_rows(
-    verdict_id: int, vod_id: int, found: FoundCandidates, verdict: Verdict, now: datetime
+    verdict_id: int, vod_id: int, found: FoundCandidates, described: DescribedVideo, verdict: Verdict, now: datetime
 ) -> list[dict[str, Any]]:
     """Return the rows of a verdict's best candidates, in their order."""
     snapshot_of: Mapping[int, int] = {each.douban_id: each.snapshot_id for each in found.subjects}
@@ -127,9 +127,9 @@ def candidate_rows(
             "title": candidate.subject.title[:255],
             "year": candidate.subject.year,
             "score": candidate.score,
-            "points": [item.to_json() for item in candidate.items],
+            "points": [{**item.to_json(), "note": described.shown(item.note)} for item in candidate.items],
             "rejects": list(candidate.comparison.rejects),
-            "conflicts": {finding.code: finding.text for finding in candidate.comparison.findings},
+            "conflicts": {finding.code: described.shown(finding.text) for finding in candidate.comparison.findings},
             "facts": asdict(candidate.subject),
             "fetched": candidate.subject.fetched,
             "snapshot_id": snapshot_of.get(candidate.subject.douban_id),

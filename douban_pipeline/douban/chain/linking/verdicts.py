@@ -167,6 +167,8 @@ class VerdictWriter:
             status, explanation = current.recheck(verdict)
             if not (found.complete and found.source_healthy) and status != ReviewStatus.CONFIRMED:
                 return self._search_again(task, video, "候选不完整，稍后再复查")
+            if added is not None and added.expired and status != ReviewStatus.CONFIRMED:
+                return self._search_again(task, video, "当时参考的 TMDB 资料已到期，现在又读不到 TMDB，稍后再复查")
         else:
             status, explanation = respect_current_id(verdict, row["vod_douban_id"])
             status, explanation = respect_choice(status, explanation, circumstances.chosen, row["vod_douban_id"])
@@ -182,7 +184,7 @@ class VerdictWriter:
                 return False
             now, run_id = self.services.clock.now(), self.run_id
             stored = verdict_row(task, row, found, described, verdict, status, explanation, run_id=run_id, now=now)
-            verdict_id = self._store(connection, task, found, verdict, stored)
+            verdict_id = self._store(connection, task, found, described, verdict, stored)
             if current is not None:
                 close_recheck(self.services, self.queue, connection, task, row, state, status, explanation)
             elif status == ReviewStatus.CONFIRMED:
@@ -240,14 +242,20 @@ class VerdictWriter:
         return VerdictSummary(task.vod_id, task.shard, video.title, Status.UNDECIDED, 0, None, None, why)
 
     def _store(
-        self, connection: Connection, task: Task, found: FoundCandidates, verdict: Verdict, row: dict[str, Any]
+        self,
+        connection: Connection,
+        task: Task,
+        found: FoundCandidates,
+        described: DescribedVideo,
+        verdict: Verdict,
+        row: dict[str, Any],
     ) -> int:
         """Store a verdict's row with its candidates, in place of one that waits to be written; return its id."""
         connection.execute(self._supersede, {"of_vod_id": task.vod_id})
         key = connection.execute(self._keep, row).inserted_primary_key
         assert key is not None
         verdict_id = int(key[0])
-        rows = candidate_rows(verdict_id, task.vod_id, found, verdict, row["created_at"])
+        rows = candidate_rows(verdict_id, task.vod_id, found, described, verdict, row["created_at"])
         if rows:
             connection.execute(insert(self.services.tables.candidate), rows)
         return verdict_id

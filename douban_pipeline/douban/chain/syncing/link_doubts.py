@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.linking.described import earlier_evidence
+from douban_pipeline.douban.chain.linking.described import confirmed_subject, earlier_evidence
 from douban_pipeline.douban.chain.linking.rechecks import LOCK_LABEL
 from douban_pipeline.douban.chain.syncing.sync_items import SyncItem
-from douban_pipeline.douban.evidence.adding import against, with_added
+from douban_pipeline.douban.evidence.adding import Added, against, with_added
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
@@ -51,14 +51,21 @@ def subject_doubt(services: Services, item: SyncItem, record: SubjectRecord) -> 
     comparison = compare(video, subject, profile.weights, profile.thresholds)
     if not comparison.exclusions:
         return None
+    added: Added | None = None
     if not against(comparison):
         # Only the names are too far: what was added when the link was judged may bridge that.
         with reading(services.engine) as connection:
             added = earlier_evidence(services, connection, [video.vod_id]).get(video.vod_id)
+            judged = confirmed_subject(services, connection, video.vod_id)
+        if added is not None and added.expired and judged == record.douban_id:
+            # What bridged it then has expired and cannot be compared again: a recheck does, with what TMDB says now.
+            return None
         if added is not None:
             comparison = compare(with_added(video, added), subject, profile.weights, profile.thresholds)
             if not comparison.exclusions:
                 return None
     conflicts = "；".join(finding.text for finding in comparison.exclusions)
+    if added is not None:
+        conflicts = added.without_values(conflicts)
     known = f"{LOCK_LABEL}：锁定的豆瓣 ID" if locked else "已有豆瓣 ID"
     return f"{known} {record.douban_id}（{record.title}）与影片不符：{conflicts}"

@@ -25,6 +25,7 @@ from douban_pipeline.core.ui.presentation import (
     subject_link,
 )
 from douban_pipeline.core.ui.templates import Card, render
+from douban_pipeline.core.ui.tmdb_attribution import MENTION, attribution_parts
 from douban_pipeline.douban.links import decide
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.store.states import DecisionAction
@@ -256,6 +257,7 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_second
         scripts=[script.text for script in scripts],
         title=report.title,
         badge="",
+        tmdb=attribution_parts() if _names_tmdb(report) else None,
         about=about,
         cards=report.cards,
         lead=report.lead,
@@ -263,6 +265,11 @@ def sheet(report: ReportPage, frame: PageFrame, now: datetime, *, renewed_second
         + ([{"key": "plots", "title": "走势"}] if report.plots else []),
         plots=[Markup(svg) for svg in report.plots],  # noqa: S704 (made by core.ui.plots, which escapes)
     )
+
+
+def _names_tmdb(report: ReportPage) -> bool:
+    cells = (cell for chapter in report.chapters for row in chapter.rows for cell in row.values())
+    return any(MENTION in str(cell) for cell in cells)
 
 
 @dataclass(frozen=True, slots=True)

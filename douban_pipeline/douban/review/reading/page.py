@@ -48,9 +48,10 @@ def policy_of(*, served: bool, pictures: str) -> str:
     """
     script = _script(_served_scripts() if served else _SCRIPTS)
     asks = ["connect-src 'self'"] if served else []
-    images = [f"img-src {pictures}"] if pictures else []
+    # TMDB's logo is in the sheet's data.
+    images = f"img-src {pictures} data:" if pictures else "img-src data:"
     own = [f"script-src {_hash(script)}", f"style-src {_hash(_file('sheet.css'))}"]
-    return "; ".join(["default-src 'none'", *own, *images, *asks, "base-uri 'none'", "form-action 'none'"])
+    return "; ".join(["default-src 'none'", *own, images, *asks, "base-uri 'none'", "form-action 'none'"])
 
 
 def _served_scripts() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from douban_pipeline.cms.maccms import SCREENSHOTS, live_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.douban.evidence.adding import Added
 from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts, both_verdicts
 from douban_pipeline.douban.review.reading.discussed import hot_comments
 from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
@@ -205,6 +206,7 @@ class QueueEntry:
         both: The verdict that confirmed the link and the newest one, if that does not confirm it any more.
         picture: Address of its poster in the CMS, empty for none.
         frame: Address of the first screenshot of its file, likewise.
+        added: What TMDB added to the site's facts for that verdict; None for nothing.
     """
 
     vod_id: int
@@ -232,6 +234,7 @@ class QueueEntry:
     both: BothVerdicts | None = None
     picture: str = ""
     frame: str = ""
+    added: Added | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +296,7 @@ def entries_of(
             .where(vod.c.vod_id.in_(vod_ids))
         )
         rows = {row["vod_id"]: row for row in connection.execute(query).mappings()}
-        known = select(verdict.c.verdict_id, verdict.c.fingerprint, verdict.c.reasons)
+        known = select(verdict.c.verdict_id, verdict.c.fingerprint, verdict.c.reasons, verdict.c.facts)
         known = known.where(verdict.c.verdict_id.in_(verdict_ids))
         judged = {row.verdict_id: row for row in connection.execute(known)}
         choice = newest_candidates(services.tables, connection, vod_ids, candidates)
@@ -348,6 +351,7 @@ def _entry(
         intro_locked=row["intro_locked"],
         stale=judged is not None and changed_since(judged.fingerprint, row),
         labels=labels_of(judged.reasons or ()) if judged is not None else (),
+        added=Added.of_facts(judged.facts) if judged is not None else None,
         both=both if place.status == ReviewStatus.REVIEW else None,
         cms_locked=cms_lock_refusal(row, respect_vod_lock=services.settings.respect_vod_lock) is not None,
         picture=row["vod_pic"] or "",

@@ -12,6 +12,7 @@ from typing import Any
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
 from douban_pipeline.core.ui.presentation import Markdown, escaped, panel, subject_link, table
+from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.douban.links import IGNORED_DAYS, decide
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.reading.sheet import held_by_others, item_label, plain, shown_rating
@@ -53,7 +54,8 @@ def pressing_table(
     on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
     notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
     notes += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
-    return text + (f"\n\n{'，'.join(notes)}。" if notes else "")
+    credit = attribution_of(text)
+    return text + (f"\n\n{'，'.join(notes)}。" if notes else "") + (f"\n\n{credit}" if credit else "")
 
 
 def _on_site(entry: QueueEntry, site: Mapping[str, str]) -> Markdown:

@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.ui.tmdb_attribution import attribution_parts
+from douban_pipeline.douban.evidence.adding import Added
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.review.reading.both_verdicts import BothVerdicts
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
@@ -110,6 +112,7 @@ def frame_of(services: Services) -> dict[str, Any]:
         "labels": [[row, label] for row, label in LABELS.items()],
         "site": site_addresses(settings),
         "pictures": "direct" if settings.direct_posters else "",
+        "tmdb": attribution_parts(),
     }
 
 
@@ -218,9 +221,16 @@ def _card(
         "search": plain(clean_title(entry.title)),
         "both": _both(entry.both, zone) if entry.both else None,
         "facts": _local(entry),
+        "tmdb": _tmdb(entry.added) if entry.added is not None else None,
         "linked": bool(candidates and candidates[0]["holders"]),
         "candidates": candidates,
     }
+
+
+def _tmdb(added: Added) -> dict[str, Any]:
+    """Return what TMDB added, by kind; empty once it has expired."""
+    shown = {name: "、".join(values[:_MOST_NAMES]) for name, values in added.shown.items()}
+    return {"key": added.key, "facts": [[name, plain(text)] for name, text in shown.items()]}
 
 
 def _both(both: BothVerdicts, zone: ZoneInfo) -> dict[str, Any]:

@@ -199,6 +199,16 @@ function bothVerdicts(card) {
   return scroll;
 }
 
+/** Returns what TMDB added to a video's facts, with the logo and the sentence that its terms ask for beside them. */
+function ofTmdb(sheet, { key, facts }) {
+  const title = link("id", `https://www.themoviedb.org/${key}`, `TMDB ${key} ↗`);
+  const added = facts.map(([name, text]) => `${name} ${text}`).join("；");
+  const told = el("p", "", "参考 ", title, added ? `：${added}` : "；它的资料已到期删除");
+  const logo = el("img", "");
+  Object.assign(logo, { alt: "TMDB", src: sheet.tmdb.logo });
+  return [told, el("p", "sub attribution", link("", sheet.tmdb.link, logo), " ", sheet.tmdb.sentence)];
+}
+
 /** Returns what is said of a video over its comparison. */
 function cardHead(sheet, card) {
   const facts = [card.year, card.category, `影片 ${card.vod}`, `热度 ${number(card.hits)}`];
@@ -219,6 +229,7 @@ function cardHead(sheet, card) {
     el("p", "flags", ...flags),
   );
   if (card.reason) head.append(el("p", "reason", card.reason));
+  if (card.tmdb) head.append(...ofTmdb(sheet, card.tmdb));
   if (card.stale) head.append(el("p", "warn", "判定之后影片资料已改变，候选可能过时：所选条目在记录时会重新核对；也可选择「重新匹配」。"));
   if (!card.verdict) head.append(el("p", "warn", "尚无判定，没有候选：请指定 ID、重新匹配或忽略。"));
   else if (!card.candidates.length) head.append(el("p", "warn", "没有候选：请指定 ID、重新匹配或忽略。"));

@@ -1,0 +1,86 @@
+"""TMDB's logo and sentence are on every page on which its data had a part in what is said, and on no other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+import pytest
+
+from douban_pipeline.core.ui.lists.list_files import ListFrame, write_list
+from douban_pipeline.core.ui.lists.list_page import ListColumn, ListPage
+from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION, LINK, LOGO_INLINE, attribution_markdown
+from douban_pipeline.douban.chain.linking import assets
+from douban_pipeline.douban.evidence.adding import Added, stored_facts
+from douban_pipeline.douban.reports.pages.report_page import Chapter, PageFrame, ReportPage, sheet
+from douban_pipeline.douban.review.reading.page import sheet_page
+from douban_pipeline.douban.review.reading.queue import review_queue_of
+from douban_pipeline.douban.review.reading.queue_table import pressing_table
+from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.undo.jobs import video_history
+from douban_pipeline.matching import Video
+from douban_pipeline_tests.douban.review.shelves import Case, shelved
+from douban_pipeline_tests.harness.fixtures.clocks import START
+
+ADDED = Added("movie/7", "tt0000007", aliases=("蓝鲸</script>",), directors=("蓝鲸导",))
+NAMED = f"得分 80.0；匹配度不足。{ADDED.sentence}"
+ZONE = ZoneInfo("Asia/Shanghai")
+
+
+def judged(added):
+    verdict = {"facts": stored_facts(Video(4, "The Whale Keeper"), added), "explanation": NAMED if added else "得分"}
+    return Case(4, {}, {"douban_review_reason": verdict["explanation"]}, verdict)
+
+
+def credited(page: str) -> bool:
+    assert (ATTRIBUTION in page) == (LOGO_INLINE in page) == (f'"{LINK}"' in page or f"({LINK})" in page)
+    return ATTRIBUTION in page
+
+
+@pytest.mark.parametrize("text", [NAMED, "得分 80.0"])
+def test_lists_and_reports_credit_tmdb_where_a_text_names_it(tmp_path, text):
+    listed = ListPage("list_some", "某列表", "", (ListColumn("video", "影片"), ListColumn("why", "原因")), "video")
+    rows = [{"video": str(number), "why": "无"} for number in range(60)]
+    folder = ReportFolder(tmp_path, "", "HOME")
+    write_list(folder, listed, [*rows, {"video": "甲", "why": text}], ListFrame(ZONE, "/"), START)
+    assert credited((tmp_path / "list_some.html").read_text("utf-8")) is (text is NAMED)
+
+    report = ReportPage("some_report", "某报告", "说明。", {}, (), (Chapter("rows", "各行", [{"原因": text}]),))
+    page = sheet(report, PageFrame(ZONE, "https://dagster.example.org/", "__repository__@library"), START)
+    assert credited(page) is (text is NAMED)
+
+
+@pytest.mark.parametrize("added", [ADDED, None])
+def test_pages_of_dagster_credit_tmdb_where_a_verdict_names_it(shared_library, added):
+    library = shelved(shared_library, [judged(added)])
+    queue = review_queue_of(library.services, most=10)
+    assert credited(pressing_table(queue, {}, "location")) is (added is ADDED)
+    result = video_history.execute_in_process(
+        run_config={"ops": {"show_history": {"config": {"vod_ids": [4]}}}}, resources={"services": library.services}
+    )
+    [event] = [event for event in result.all_events if event.event_type_value == "STEP_OUTPUT"]
+    history = event.step_output_data.metadata["history"]
+    assert isinstance(history, dg.MarkdownMetadataValue)
+    assert credited(history.value or "") is (added is ADDED)
+
+
+def test_the_run_that_judges_credits_tmdb_where_it_had_a_part():
+    with_tmdb, without = (SimpleNamespace(explanation=text) for text in (NAMED, "得分 80.0"))
+    assert assets._credit([without, with_tmdb])["attribution"].value == attribution_markdown()
+    assert assets._credit([without]) == {}
+
+
+@pytest.mark.parametrize("added", [ADDED, ADDED.left(), None])
+def test_a_card_of_the_review_sheet_shows_what_tmdb_added_with_its_credit(shared_library, added):
+    library = shelved(shared_library, [judged(added)])
+    data = sheet_of(library.services, review_queue_of(library.services, most=10))
+    [card] = data["groups"][0]["cards"]
+    facts = [["别名", "蓝鲸</script>"], ["导演", "蓝鲸导"]] if added is ADDED else []
+    assert card["tmdb"] == ({"key": "movie/7", "facts": facts} if added else None)
+    assert (data["tmdb"]["logo"], data["tmdb"]["link"]) == (LOGO_INLINE, LINK)
+    assert ATTRIBUTION in data["tmdb"]["sentence"]
+    page = sheet_page(data).decode()
+    assert "img-src data:;" in page
+    assert page.count("</script") == 2
