@@ -28,6 +28,7 @@ RUNTIME = [
     # Dagster's own packages move together: a webserver pins the core it was built with.
     "dagster>=1.13,<1.14",
     "dagster-webserver>=1.13,<1.14",
+    "dagster-dg-cli>=1.13,<1.14",  # the command `dg`: lists and checks definitions, launches runs from a terminal
     "dagster-postgres>=0.29,<0.30",
     # 2.1 makes Dagster's Postgres storage look for psycopg 3, which it does not install.
     "sqlalchemy>=2.0,<2.1",

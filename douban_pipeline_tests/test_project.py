@@ -46,6 +46,7 @@ TOP_LEVEL = {
 BOUNDS = {
     "dagster": ">=1.13,<1.14",
     "dagster-webserver": ">=1.13,<1.14",
+    "dagster-dg-cli": ">=1.13,<1.14",
     "dagster-postgres": ">=0.29,<0.30",
     "sqlalchemy": ">=2.0,<2.1",
 }

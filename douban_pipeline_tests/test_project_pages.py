@@ -157,12 +157,20 @@ def test_jobs_assets_and_sensors_are_called_as_they_are(manual: str):
         r"[a-z]+_(library|sensor|decisions|changes|queue|chain|matches|candidates|videos|fields)"
     )
     assert {code for code in code_in(manual) if looks_like_one.fullmatch(code)} <= names
-    executed = {line.rsplit(" ", 1)[-1] for line in code_in(manual) if line.startswith(".venv/bin/dagster job execute")}
+    executed = {line.rsplit(" ", 1)[-1] for line in code_in(manual) if line.startswith(".venv/bin/dg launch")}
     assert executed == {"initialise_library"} <= names
 
 
 def test_the_readme_is_read_in_five_minutes(readme: str):
     assert len(readme.splitlines()) <= 120
+
+
+def test_no_page_names_a_command_that_dagster_has_superseded():
+    superseded = re.compile(r"dagster (dev|job execute|asset materialize|definitions validate|project)\b")
+    pages = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("deploy/**/*.md")]
+    pages.remove(PROJECT / "CHANGELOG.md")  # tells what it was called before
+    assert len(pages) > 20
+    assert {page.name: found for page in pages if (found := superseded.findall(page.read_text(encoding="utf-8")))} == {}
 
 
 def test_the_sample_is_as_large_as_it_is_said_to_be(readme: str):

@@ -76,8 +76,6 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
                 _prepare_comments()
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
-            # `dagster dev` recommends its successor on the terminal; the message is suppressed.
-            os.environ["PYTHONWARNINGS"] = "ignore:Function `dev_command` is superseded"
             console.print(
                 said(
                     "正在启动，约一分钟；全部应答后显示地址",
@@ -122,7 +120,7 @@ def write_workspace(project: Path, home: Path, systems: Collection[str]) -> Path
 def _commands(
     workspace: Path, systems: Collection[str], port: int, service_port: int | None
 ) -> Mapping[str, Sequence[str]]:
-    dagster = [sys.executable, "-m", "dagster", "dev", "-w", str(workspace)]
+    dagster = [sys.executable, "-m", "dagster_dg_cli.cli", "dev", "-w", str(workspace)]
     commands = {"Dagster": [*dagster, "-h", "127.0.0.1", "-p", str(port), "--log-level", "warning"]}
     own = [sys.executable, "-m", "douban_pipeline"]
     if service_port is not None:

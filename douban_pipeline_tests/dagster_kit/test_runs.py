@@ -41,7 +41,7 @@ def test_runs_of_the_job_and_ad_hoc_runs_of_its_assets_count_in_its_own_location
     counted = {
         add_run(instance, job, location="ours").run_id,
         add_run(instance, ad_hoc, location="ours", assets=mine).run_id,
-        instance.create_run_for_job(job, status=STARTED).run_id,  # `dagster job execute`: through no code location
+        instance.create_run_for_job(job, status=STARTED).run_id,  # `dg launch`: through no code location
     }
     elsewhere = {
         add_run(instance, job, location="theirs").run_id,

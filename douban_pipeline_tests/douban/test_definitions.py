@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -47,6 +48,20 @@ def test_a_fresh_clone_loads_without_any_setting() -> None:
     result = subprocess.run(command, cwd=PROJECT, env=clean_environment(), capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "Validation successful" in result.stdout + result.stderr
+
+
+def test_dagsters_own_command_lists_the_whole_location(
+    repository: dg.RepositoryDefinition, assets: dict[str, dg.AssetsDefinition], tmp_path: Path
+) -> None:
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    environment = clean_environment() | {"DAGSTER_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "dagster_dg_cli.cli", "list", "defs", "--json"]
+    result = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr, "nothing is wrong with the project's own environment"
+    listed = json.loads(result.stdout)
+    assert {each["asset_key"] for each in listed["assets"]} == set(assets)
+    assert {each["name"] for each in listed["jobs"]} == {*repository.job_names} - {"__ASSET_JOB"}
 
 
 def test_no_run_loads_what_only_heavy_rooms_need() -> None:

@@ -82,13 +82,13 @@ def _bare_requests(url: str, requests: Sequence[Request]) -> float:
 
 
 def _empty_job(scratch: Path) -> float:
-    """Return the seconds from the start of `dagster job execute` with a job that does nothing to its end."""
+    """Return the seconds from the start of `dg launch` with a job that does nothing to its end."""
     home = scratch / "empty"
     home.mkdir()
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     (home / "empty.py").write_text(_EMPTY_JOB)
     (home / "run.yaml").write_text("execution: {config: {in_process: {}}}\n")
-    command = [sys.executable, "-m", "dagster", "job", "execute", "-f", "empty.py", "-j", "empty", "-c", "run.yaml"]
+    command = [sys.executable, "-m", "dagster_dg_cli.cli", "launch", "-f", "empty.py", "--job", "empty", "-c", "run.yaml"]
     began = time.perf_counter()
     environment = {"DAGSTER_HOME": str(home), "PATH": "/usr/bin:/bin"}
     subprocess.run(command, cwd=home, env=environment, check=True, capture_output=True)
@@ -135,7 +135,7 @@ def _figures(runs: Sequence[_Run], videos: int, bare: float, empty: float) -> li
             "s",
             Target(most=3),
             baseline=empty,
-            against="`dagster job execute` of an empty job, SQLite, no queue",
+            against="`dg launch` of an empty job, SQLite, no queue",
             note="wall time outside of steps: queue "
             f"{median([run.phases.queued for run in runs]):.1f} s, process, imports and resources "
             f"{median([run.phases.starting for run in runs]):.1f} s, between steps and end "
