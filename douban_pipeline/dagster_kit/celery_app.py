@@ -16,10 +16,10 @@ from typing import Any
 
 from celery import Celery  # type: ignore[import-untyped]
 from celery.signals import task_postrun, task_prerun, worker_init  # type: ignore[import-untyped]
-from dagster._core.instance.ref import InstanceRef
 from dagster_celery.tasks import create_execute_job_task, create_resume_job_task
 
 from douban_pipeline.dagster_kit.celery_launcher import WatchfulCeleryLauncher
+from douban_pipeline.dagster_kit.internals import InstanceRef
 from douban_pipeline.dagster_kit.worker_host import WorkerHostError
 
 BEAT_SECONDS = 15.0

@@ -9,12 +9,12 @@ from typing import Any
 
 from celery.result import AsyncResult  # type: ignore[import-untyped]
 from dagster import DagsterRun, DagsterRunStatus, Field
-from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
-from dagster._serdes import ConfigurableClassData
 from dagster_celery.config import TASK_EXECUTE_JOB_NAME, TASK_RESUME_JOB_NAME
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from kombu import Queue
+
+from douban_pipeline.dagster_kit.internals import CheckRunHealthResult, ConfigurableClassData, WorkerStatus
 
 MOST_PRIORITY = 10
 """Priorities distinguished by a queue; RabbitMQ needs the number when the queue is created."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import dagster as dg
-from dagster._core.storage.tags import BACKFILL_ID_TAG
-from dagster._utils.error import SerializableErrorInfo
 
 from douban_pipeline.core.run_failures import LaunchedBy
 from douban_pipeline.core.ui.launchpad_links import job_path
+from douban_pipeline.dagster_kit.internals import SerializableErrorInfo
 from douban_pipeline.dagster_kit.launchpad import location_of
-from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
 
 _SAYS_NOTHING = "outside the execution context"
 """In a failure that does not say why: the event before, of whoever noticed, does."""

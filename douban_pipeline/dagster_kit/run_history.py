@@ -14,18 +14,23 @@ from pathlib import Path
 from uuid import UUID
 
 import dagster as dg
-from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter, PartitionBackfill
-from dagster._core.storage.event_log.base import EventLogStorage
-from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
-from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
-from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTable
-from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
-from dagster._core.storage.tags import BACKFILL_ID_TAG
-from dagster_shared.check import CheckError
 from sqlalchemy import ColumnElement, and_, delete, func, select
 
-from douban_pipeline.dagster_kit.runs import Owner
+from douban_pipeline.dagster_kit.internals import (
+    BULK_ACTION_TERMINAL_STATUSES,
+    AssetCheckExecutionsTable,
+    BackfillTagsTable,
+    BulkActionsFilter,
+    BulkActionsTable,
+    CheckError,
+    EventLogStorage,
+    PartitionBackfill,
+    SqlEventLogStorage,
+    SqlEventLogStorageTable,
+    SqliteEventLogStorage,
+    SqlRunStorage,
+)
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, Owner
 
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _BATCH = 500

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
-from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from dagster._core.storage.dagster_run import RunRecord
-from dagster._core.storage.tags import (
-    ASSET_PARTITION_RANGE_END_TAG,
-    ASSET_PARTITION_RANGE_START_TAG,
-    CODE_LOCATION_TAG,
-    PARTITION_NAME_TAG,
-    SCHEDULE_NAME_TAG,
-    SENSOR_NAME_TAG,
-)
+
+# Tags that Dagster gives a run, as its UI shows them and its documentation names them.
+PARTITION_NAME_TAG = "dagster/partition"
+ASSET_PARTITION_RANGE_START_TAG = "dagster/asset_partition_range_start"
+ASSET_PARTITION_RANGE_END_TAG = "dagster/asset_partition_range_end"
+BACKFILL_ID_TAG = "dagster/backfill"
+CODE_LOCATION_TAG = "dagster/code_location"
+SCHEDULE_NAME_TAG = "dagster/schedule_name"
+SENSOR_NAME_TAG = "dagster/sensor_name"
+
+AD_HOC_JOB = "__ASSET_JOB"
+"""Dagster's own job, of which runs of chosen assets are runs."""
 
 UNDER_WAY = [
     dg.DagsterRunStatus.QUEUED,
@@ -68,8 +69,8 @@ class JobRuns:
 
     def _records(
         self, statuses: Sequence[dg.DagsterRunStatus], since: datetime | None = None, limit: int | None = None
-    ) -> Iterator[RunRecord]:
-        for job in (self.job, IMPLICIT_ASSET_JOB_NAME) if self.assets else (self.job,):
+    ) -> Iterator[dg.RunRecord]:
+        for job in (self.job, AD_HOC_JOB) if self.assets else (self.job,):
             wanted = dg.RunsFilter(job_name=job, statuses=statuses, updated_after=since)
             for record in self.instance.get_run_records(filters=wanted, limit=limit):
                 if self._covers(record.dagster_run):
@@ -218,11 +219,7 @@ def failing_guard(
     A guard checks all partitions, so a failed one stops every run.
     """
     found = instance.event_log_storage.get_latest_asset_check_execution_by_key(guards)
-    failed = [
-        (record.create_timestamp, key)
-        for key, record in found.items()
-        if record.status is AssetCheckExecutionRecordStatus.FAILED and _stops(record.evaluation)
-    ]
+    failed = [(record.create_timestamp, key) for key, record in found.items() if _stops(record.evaluation)]
     if not failed:
         return None
     at, key = max(failed, key=lambda item: item[0])
@@ -230,8 +227,19 @@ def failing_guard(
     return (key, until) if until > now else None
 
 
-def _stops(evaluation: dg.AssetCheckEvaluation | None) -> bool:
-    return evaluation is not None and evaluation.severity is dg.AssetCheckSeverity.ERROR
+def passed(evaluation: object) -> bool:
+    """Return whether a check has ended and passed, by the `evaluation` of its record.
+
+    Until it has ended the record holds the plan of an evaluation there, whatever Dagster's annotation says.
+    """
+    return isinstance(evaluation, dg.AssetCheckEvaluation) and evaluation.passed
+
+
+def _stops(evaluation: object) -> bool:
+    """Return whether a check has ended and failed in a way that stops runs."""
+    if not isinstance(evaluation, dg.AssetCheckEvaluation):
+        return False
+    return not evaluation.passed and evaluation.severity is dg.AssetCheckSeverity.ERROR
 
 
 def set_pool_limits(instance: dg.DagsterInstance, limits: Mapping[str, int]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import dagster as dg
 import stamina
-from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -144,7 +143,7 @@ def _run(
 def _interrupted(event: dg.DagsterEvent) -> bool:
     """Return whether a step was stopped by Ctrl-C, which Dagster reports like any other failure."""
     error = event.step_failure_data.error if event.is_step_failure else None
-    return error is not None and error.cls_name == DagsterExecutionInterruptedError.__name__
+    return error is not None and error.cls_name == dg.DagsterExecutionInterruptedError.__name__
 
 
 def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int] | None) -> None:

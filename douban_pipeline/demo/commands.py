@@ -4,8 +4,8 @@ import io
 import socket
 import sys
 
+import dagster as dg
 import typer
-from dagster._core.errors import DagsterExecutionInterruptedError
 from rich.console import Console
 
 from douban_pipeline.core.ui.language import said
@@ -29,7 +29,7 @@ def run_once(systems: str, console: Console) -> None:
     _print_by_lines()
     try:
         well = run_demo(project_folder(), chosen, console)
-    except (KeyboardInterrupt, DagsterExecutionInterruptedError):
+    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
         console.print(said("已停止；`make demo` 会从停下的地方继续", "stopped; `make demo` continues from there"))
         raise typer.Exit(130) from None
     if not well:

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.instance import InstanceRef
 from rich.console import Console
 
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.language import said
+from douban_pipeline.dagster_kit.internals import InstanceRef
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import Outcome, print_outcomes
 from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
@@ -70,7 +70,7 @@ def _open_instance() -> dg.DagsterInstance:
 
     Capturing starts four processes per run; the terminal's Ctrl-C reaches them too, and two of them print a traceback.
     """
-    silent = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    silent = {"module": "dagster.core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     reference = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides={"compute_logs": silent})
     return dg.DagsterInstance.from_ref(reference)
 

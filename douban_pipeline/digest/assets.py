@@ -6,6 +6,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import figures, wording
 from douban_pipeline.digest.resources import SLOT_POOL
 from douban_pipeline.digest.running import EndedSlot, SlotWork, TooEarly
@@ -14,7 +15,6 @@ from douban_pipeline.digest.slots import SlotKey
 from douban_pipeline.digest.store.slots import Claim
 
 GROUP = "digest"
-BACKFILL_TAG = "dagster/backfill"
 ARTICLES, ANALYSES, FINDINGS, REPORT = "slot_articles", "article_analyses", "slot_findings", "daily_report"
 
 
@@ -26,7 +26,7 @@ def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple
     """
     services.ready()
     key = SlotKey.parse(str(context.partition_key))
-    work = SlotWork(services, key, context.run.run_id, BACKFILL_TAG in context.run.tags)
+    work = SlotWork(services, key, context.run.run_id, BACKFILL_ID_TAG in context.run.tags)
     try:
         claimed = work.begin()
     except TooEarly as error:

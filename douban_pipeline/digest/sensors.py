@@ -5,6 +5,7 @@ import dagster as dg
 from douban_pipeline.core.run_failures import likely_reason
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.run_failures import why_failed
+from douban_pipeline.dagster_kit.runs import PARTITION_NAME_TAG
 from douban_pipeline.digest.jobs import slot_job, watch_digest
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey
@@ -27,7 +28,7 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         ),
     )
     def digest_failure_sensor(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
-        partition = context.dagster_run.tags.get("dagster/partition", "")
+        partition = context.dagster_run.tags.get(PARTITION_NAME_TAG, "")
         try:
             key = SlotKey.parse(partition)
         except ValueError:

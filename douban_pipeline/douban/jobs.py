@@ -4,11 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
-from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, partition_range_tags, partitions_of_run, paused_partitions
+from douban_pipeline.dagster_kit.runs import (
+    BACKFILL_ID_TAG,
+    PAUSE,
+    JobRuns,
+    partition_range_tags,
+    partitions_of_run,
+    paused_partitions,
+)
 from douban_pipeline.douban.chain.deciding.assets import DECISIONS_POOL, applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.assets import SEARCH_POOL, scored_matches, search_candidates
@@ -63,6 +69,8 @@ ordered_intros_job = dg.define_asset_job(
         "Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`.",
     ),
 )
+jobs = [chain_job, decisions_job, ordered_intros_job]
+
 LANE_JOBS = {decisions_job.name: applied_decisions.key, ordered_intros_job.name: ordered_intros.key}
 """The jobs of the lane, with the asset of each."""
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import dagster as dg
 import yaml
-from dagster._core.storage.runs import SqliteRunStorage
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.ui.language import said
+from douban_pipeline.dagster_kit.internals import SqliteRunStorage
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.ops.results import CheckResult
 from douban_pipeline.ops.source_checks import reached

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 import dagster as dg
-from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 from douban_pipeline.core.ui.presentation import MOST_ROWS, panel
-from douban_pipeline.dagster_kit.runs import is_automatic
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
 from douban_pipeline.douban.chain.backfill import backfill_line
 from douban_pipeline.douban.chain.due.due_videos import Scope
 from douban_pipeline.douban.chain.session import Session, open_session

@@ -3,11 +3,10 @@
 from datetime import timedelta
 
 import dagster as dg
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
-from douban_pipeline.dagster_kit.runs import has_recovered, was_launched_again
+from douban_pipeline.dagster_kit.runs import has_recovered, passed, was_launched_again
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of
@@ -109,7 +108,7 @@ def end_passed_guards(services: Services, instance: dg.DagsterInstance) -> None:
             asset, check = guard_of(alert.cause)
             key = dg.AssetCheckKey(dg.AssetKey.from_user_string(asset), check)
             newest = instance.get_latest_asset_check_evaluation_record(key)
-            if newest is not None and newest.status is AssetCheckExecutionRecordStatus.SUCCEEDED:
+            if newest is not None and passed(newest.evaluation):
                 alerts.end_alert(services, alert.cause)
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import dagster as dg
-from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.run_failures import LaunchedBy
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.dagster_kit.internals import SerializableErrorInfo
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.run_failures import (
     RunEnd,

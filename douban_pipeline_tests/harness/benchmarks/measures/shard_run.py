@@ -88,7 +88,8 @@ def _empty_job(scratch: Path) -> float:
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     (home / "empty.py").write_text(_EMPTY_JOB)
     (home / "run.yaml").write_text("execution: {config: {in_process: {}}}\n")
-    command = [sys.executable, "-m", "dagster_dg_cli.cli", "launch", "-f", "empty.py", "--job", "empty", "-c", "run.yaml"]
+    launch = [sys.executable, "-m", "dagster_dg_cli.cli", "launch"]
+    command = [*launch, "-f", "empty.py", "--job", "empty", "-c", "run.yaml"]
     began = time.perf_counter()
     environment = {"DAGSTER_HOME": str(home), "PATH": "/usr/bin:/bin"}
     subprocess.run(command, cwd=home, env=environment, check=True, capture_output=True)
