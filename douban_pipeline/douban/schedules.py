@@ -86,6 +86,9 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         return dg.RunRequest(run_config=dg.RunConfig(ops={"due_rechecks": config}))
 
     by_clock = partial(dg.ScheduleDefinition, execution_timezone=time_zone, owners=owners(), default_status=running)
+    # Not by automation conditions: every report would have one, and a sensor would ask them, instead of these lines;
+    # `on_cron` waits until all 64 shards of what a report reads are new; and its runs belong to no job, so that they
+    # lack the tags by which runs are limited, alerted about and deleted.
     nightly_reports = by_clock(
         name="nightly_reports_schedule",
         job=reports_job,

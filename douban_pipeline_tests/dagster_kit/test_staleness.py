@@ -12,6 +12,7 @@ from dagster_graphql.test.utils import define_out_of_process_context, execute_da
 from douban_pipeline.comments.definitions import build_defs as build_comments
 from douban_pipeline.dagster_kit.labels import TABLES, labelled
 from douban_pipeline.digest.definitions import build_defs as build_digest
+from douban_pipeline.douban.chain.deciding.assets import applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.assets import scored_matches, search_candidates
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
@@ -69,7 +70,9 @@ def test_a_report_stays_in_step_when_shards_are_materialized_again_alone_or_toge
     assert found == {name: ("FRESH", []) for name in ("due", "rows", "report")}
 
 
-@pytest.mark.parametrize("asset", [due_videos, search_candidates, scored_matches, synced_fields, ai_intros])
+@pytest.mark.parametrize(
+    "asset", [due_videos, search_candidates, scored_matches, synced_fields, ai_intros, applied_decisions]
+)
 def test_steps_of_the_chain_have_one_version_whatever_runs_they_took(asset: dg.AssetsDefinition):
     source = inspect.getsource(function_of(asset))
     assert source.count("MaterializeResult(") == source.count("data_version=TABLES") > 0

@@ -86,16 +86,16 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         name: {key.to_user_string() for key in asset.keys_by_input_name.values()} for name, asset in assets.items()
     }
     assert upstream == {
-        "applied_decisions": set(),
-        "ordered_intros": set(),
+        "applied_decisions": {"scored_matches", "synced_fields"},
+        "ordered_intros": {"applied_decisions", "synced_fields"},
         "due_videos": set(),
         "search_candidates": {"due_videos"},
         "scored_matches": {"search_candidates"},
-        "due_rechecks": set(),
+        "due_rechecks": {"scored_matches", "synced_fields"},
         "synced_fields": {"scored_matches"},
         "ai_intros": {"synced_fields"},
         "source_gates": set(),
-        "pipeline_health": set(),
+        "pipeline_health": {"due_videos", "scored_matches", "synced_fields", "ai_intros"},
         "duplicate_reports": {"synced_fields"},
         "review_queue": {"synced_fields"},
         "automatic_precision": {"synced_fields"},

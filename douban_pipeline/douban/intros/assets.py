@@ -10,7 +10,7 @@ from douban_pipeline.core.ui.presentation import counted, local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
-from douban_pipeline.douban.chain.deciding.assets import open_lane
+from douban_pipeline.douban.chain.deciding.assets import applied_decisions, open_lane
 from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
@@ -83,6 +83,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
 
 
 @dg.asset(
+    deps=[applied_decisions, synced_fields],
     group_name="chain",
     kinds={"mysql", "python"},
     pool=ORDERED_INTROS_POOL,

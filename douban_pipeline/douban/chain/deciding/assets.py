@@ -8,9 +8,11 @@ import dagster as dg
 
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import counted
+from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.douban.chain.attempts import Attempts
+from douban_pipeline.douban.chain.linking.assets import scored_matches
 from douban_pipeline.douban.chain.session import Session, open_session
-from douban_pipeline.douban.chain.syncing.assets import decision_metadata
+from douban_pipeline.douban.chain.syncing.assets import decision_metadata, synced_fields
 from douban_pipeline.douban.chain.syncing.writer import FieldWriter
 from douban_pipeline.douban.decisions.applying import apply_decisions, decisions_of_run, pending_count
 from douban_pipeline.douban.services import Services
@@ -32,6 +34,8 @@ def open_lane(context: dg.AssetExecutionContext, services: Services) -> Session:
 
 
 @dg.asset(
+    # Verdicts whose candidates were chosen, and the ids, fields and log that decisions are about.
+    deps=[scored_matches, synced_fields],
     group_name="chain",
     kinds={"mysql", "python"},
     pool=DECISIONS_POOL,
@@ -57,7 +61,7 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
     if services.settings.dry_run:
         waiting = pending_count(services, session.shards)
         context.log.warning("dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)")
-        return dg.MaterializeResult(metadata=session.metadata(decision_metadata([], waiting)))
+        return dg.MaterializeResult(data_version=TABLES, metadata=session.metadata(decision_metadata([], waiting)))
     deadline = min(session.deadline, session.started + LANE_TIME)
     handled = apply_decisions(services, session.queue, session.change_log, session.shards, deadline=deadline, lane=True)
     tasks = session.lease(TaskStage.SYNC, limit=_MOST_SYNCS)
@@ -67,6 +71,7 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
     decided = decisions_of_run(services, session.queue, tasks)
     context.log.info(f"{handled} decisions looked at; {counted('ordered syncs', kinds)}")
     return dg.MaterializeResult(
+        data_version=TABLES,
         metadata=session.metadata(
             {
                 **decision_metadata(decided),
@@ -74,5 +79,5 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
                 "batch": session.change_log.batch_id,
                 **attempts.counts(),
             }
-        )
+        ),
     )

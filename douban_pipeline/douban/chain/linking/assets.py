@@ -214,6 +214,8 @@ class DueRechecksConfig(LaunchpadConfig):
 
 
 @dg.asset(
+    # When and by which rules links were judged, and which links there are. `synced_fields` imports this module.
+    deps=[scored_matches, "synced_fields"],
     group_name="chain",
     kinds={"mysql", "python"},
     description=described(

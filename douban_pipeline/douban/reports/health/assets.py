@@ -7,7 +7,11 @@ import dagster as dg
 from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
 from douban_pipeline.dagster_kit.runs import has_recovered, passed, was_launched_again
+from douban_pipeline.douban.chain.due.assets import due_videos
+from douban_pipeline.douban.chain.linking.assets import scored_matches
 from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
+from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
@@ -23,6 +27,8 @@ _SECONDS_PER_HOUR = 3600
 
 
 @dg.asset(
+    # Open tasks, verdicts, outcomes and ids, and the cost of intros.
+    deps=[due_videos, scored_matches, synced_fields, ai_intros],
     group_name="health",
     kinds={"mysql", "python"},
     description=described(
