@@ -1,5 +1,7 @@
 """What the chain hands over to the code location: its assets, their checks, and the jobs of its rooms."""
 
+from typing import Any
+
 from douban_pipeline.douban.chain.deciding.assets import applied_decisions
 from douban_pipeline.douban.chain.deciding.checks import checks as deciding_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -13,4 +15,4 @@ from douban_pipeline.douban.chain.syncing.checks import checks as syncing_checks
 
 assets = [applied_decisions, due_videos, search_candidates, scored_matches, due_rechecks, synced_fields]
 checks = [*deciding_checks, *due_checks, *linking_checks, *syncing_checks]
-jobs = [*due_jobs, *linking_jobs]
+jobs: list[Any] = [*due_jobs, *linking_jobs]
