@@ -132,7 +132,7 @@ setup(
         "douban_pipeline.digest": ["defaults/*.md"],
         "douban_pipeline.digest.pages": ["*.html.j2", "search.js"],
         "douban_pipeline.digest.store.migrations": ["*.mako"],
-        "douban_pipeline.evaluation": ["*.html.j2"],
+        "douban_pipeline.douban.quality": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],

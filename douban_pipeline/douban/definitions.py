@@ -11,6 +11,8 @@ from douban_pipeline.douban.checks import checks
 from douban_pipeline.douban.intros.assets import assets as intros_assets
 from douban_pipeline.douban.intros.jobs import jobs as intros_jobs
 from douban_pipeline.douban.jobs import jobs
+from douban_pipeline.douban.quality.assets import assets as quality_assets
+from douban_pipeline.douban.quality.jobs import jobs_for as quality_jobs
 from douban_pipeline.douban.reports import definitions as reports
 from douban_pipeline.douban.resources import services_resource
 from douban_pipeline.douban.review import definitions as review
@@ -22,7 +24,15 @@ from douban_pipeline.douban.undo.jobs import jobs as undo_jobs
 from douban_pipeline.douban.upkeep.assets import assets as upkeep_assets
 from douban_pipeline.douban.upkeep.jobs import jobs as upkeep_jobs
 
-assets = [*chain.assets, *intros_assets, *reports.assets, *review.assets, *upkeep_assets, *undo_assets]
+assets = [
+    *chain.assets,
+    *intros_assets,
+    *reports.assets,
+    *review.assets,
+    *quality_assets,
+    *upkeep_assets,
+    *undo_assets,
+]
 
 
 def read_of_others(settings: Settings) -> dict[str, str | None]:
@@ -60,7 +70,8 @@ def build_defs(
             *chain.jobs,
             *intros_jobs,
             *review.jobs,
-            *reports.jobs_for(settings),
+            *reports.jobs,
+            *quality_jobs(settings),
             *undo_jobs,
             *upkeep_jobs,
         ],

@@ -294,7 +294,7 @@ def evaluate(
     ] = False,
 ) -> None:
     """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
-    from douban_pipeline.evaluation import command
+    from douban_pipeline.douban.quality import command
     from douban_pipeline.ops.console import console
 
     try:
@@ -362,8 +362,8 @@ def _line_for(error: Exception) -> str | None:
         error,
         ("douban_pipeline.core.settings_base", "SettingsError"),
         ("douban_pipeline.core.database", "DatabaseError"),
-        ("douban_pipeline.evaluation.command", "EvaluationError"),
-        ("douban_pipeline.evaluation.formats", "FormatError"),
+        ("douban_pipeline.douban.quality.command", "EvaluationError"),
+        ("douban_pipeline.douban.quality.labelled_rows", "FormatError"),
         ("douban_pipeline.ops.client_programs", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):

@@ -13,8 +13,8 @@ from douban_pipeline.douban.evidence import posters as module
 from douban_pipeline.douban.evidence.picture_prints import Print, print_of
 from douban_pipeline.douban.evidence.posters import MOST_SHARED, Posters
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.reports.rescoring.replay import judge_again
-from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdicts
+from douban_pipeline.douban.quality.library_replay import judge_again
+from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts
 from douban_pipeline.matching import Code, Status, Subject, Video, judge, make_profile
 from douban_pipeline_tests.douban.evidence.made_posters import CHANGES, jpeg, poster
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings

@@ -15,8 +15,8 @@ from douban_pipeline.douban.chain.syncing.link_doubts import subject_doubt
 from douban_pipeline.douban.evidence.adding import Added, TitleFacts
 from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles, TmdbUnreachableError
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.reports.rescoring.replay import judge_again
-from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdicts
+from douban_pipeline.douban.quality.library_replay import judge_again
+from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts
 from douban_pipeline.tmdb.store.links import Match, keep
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.douban.review.launched import launched

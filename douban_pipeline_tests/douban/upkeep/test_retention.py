@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
 from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
-from douban_pipeline.douban.reports.rescoring.stored import RescoreSelection, StoredVerdict, StoredVerdicts
+from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask

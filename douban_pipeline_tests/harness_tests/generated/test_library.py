@@ -10,9 +10,9 @@ import pytest
 
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import escape_as_cms
+from douban_pipeline.douban.quality.labelled_replay import evaluate
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
-from douban_pipeline.evaluation.formats import CorpusSubject, GoldRow
-from douban_pipeline.evaluation.runner import evaluate
 from douban_pipeline.matching import Kind, make_profile
 from douban_pipeline.matching.site_videos import facts_of_values
 from douban_pipeline_tests.harness.fixtures.sample_rules import validate

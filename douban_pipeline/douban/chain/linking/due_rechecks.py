@@ -31,7 +31,7 @@ LEAST_AGE = timedelta(days=30)
 """A link that was judged later than this is not judged again for its age."""
 
 _BATCH = 150
-"""Verdicts read at once, see `reports.rescoring.stored`."""
+"""Verdicts read at once, see `quality.stored_verdicts`."""
 
 
 class RecheckReason(enum.StrEnum):

@@ -13,9 +13,9 @@ from rapidfuzz import fuzz, process
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.reports.rescoring.parallel import replay_all
-from douban_pipeline.douban.reports.rescoring.replay import Replay
-from douban_pipeline.douban.reports.rescoring.stored import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
+from douban_pipeline.douban.quality.library_replay import Replay
+from douban_pipeline.douban.quality.parallel import replay_all
+from douban_pipeline.douban.quality.stored_verdicts import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.matching import Subject, Video, judge

@@ -1,0 +1,149 @@
+"""The unpartitioned asset that measures automatic links by people's decisions. Reports on labels belong here."""
+
+from datetime import timedelta
+from textwrap import indent
+
+import dagster as dg
+
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import as_image, subject_link
+from douban_pipeline.dagster_kit.metadata import shown_table
+from douban_pipeline.douban.quality import figures
+from douban_pipeline.douban.quality.audit import (
+    Audit,
+    audit,
+    current_links,
+    decisions_to_launch,
+    linked_since,
+)
+from douban_pipeline.douban.quality.braking import lifted_since, name_of, pull_where_short
+from douban_pipeline.douban.quality.labels import Label, acts_of_people, labels, settled_by_people
+from douban_pipeline.douban.quality.rates import (
+    by_band,
+    by_stratum,
+    overall,
+    overruled_rules,
+    unexplained,
+)
+from douban_pipeline.douban.reports.assets import report_asset
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store import brakes
+
+_MOST_WRONG = 50
+LATELY = timedelta(days=30)
+"""Period of the summary line, about a month."""
+
+
+@report_asset(
+    "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
+    "`DOUBAN_PIPELINE_PRECISION_TARGET` 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
+    "复。"
+)
+def automatic_precision(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]
+) -> dg.MaterializeResult:
+    """Precision of automatic links, measured by people's later decisions; by stratum and by score.
+
+    `lately` is a one-line summary of the links of the last 30 days: how many were checked, how many were wrong, and
+    in which strata.
+    A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
+    that says that the link was wrong (`wrong_links`) overrules it; the newest counts. Strata overlap, so a link that
+    one brake holds back does not count against the others. A stratum whose lower bound is below
+    `DOUBAN_PIPELINE_PRECISION_TARGET` gets a brake: nothing in it is confirmed without a person until the job
+    `lift_brakes` lifts the brake. Rules that people overrule most are too
+    strict. `to_check` is a random sample of links that nobody has checked yet; the config beside it is for the job
+    `record_decisions`. Writes nothing to the CMS.
+    """
+    services.ready()
+    settings, tables = services.settings, services.tables
+    day = f"{services.clock.now().astimezone(settings.zone):%Y-%m-%d}"
+    with reading(services.engine) as connection:
+        acts = acts_of_people(connection, tables)
+        judged = labels(connection, tables, acts)
+        settled = settled_by_people(connection, tables, acts)
+        newest = brakes.newest(connection, tables)
+        since = lifted_since(newest)
+        rates = by_stratum(judged, since)
+        checked = {label.link.verdict_id for label in judged}
+        began = services.clock.now() - LATELY
+        linked = linked_since(connection, tables, began)
+        sample = audit(current_links(connection, tables), checked, rates, day=day)
+    pulled = pull_where_short(services, judged, newest)
+    for brake in pulled:
+        context.log.warning(f"nothing of stratum {brake.stratum} is confirmed from now on: {brake.reason}")
+    with reading(services.engine) as connection:
+        newest = brakes.newest(connection, tables)
+        rows = services.cms.rows(connection, [link.vod_id for link in sample.picks])
+    titles = {vod_id: readable(row["vod_name"]) for vod_id, row in rows.items()}
+    whole, bands, rules = overall(judged), by_band(judged), overruled_rules(settled)
+    target, least = settings.precision_target, settings.precision_least_labels
+    first_right = sum(item.top_right for item in settled)
+    on = [brake for brake in newest.values() if brake.on]
+    counted = unexplained(judged, since, {brake.stratum for brake in on})
+    svg = figures.plot(rates, bands, whole, target=target)
+    strata = figures.stratum_rows(rates, counted, newest, sample.by_stratum, target=target, least=least)
+    return dg.MaterializeResult(
+        metadata={
+            "lately": figures.lately(linked, [label for label in judged if label.link.at >= began], LATELY.days),
+            "links": sample.links,
+            "labels": whole.total,
+            "overruled": whole.total - whole.right,
+            **(
+                {"precision": round(whole.right / whole.total, 4), "lower_bound": round(whole.interval.low, 4)}
+                if whole.total
+                else {}
+            ),
+            **{f"lower_bound_{name}": round(rate.interval.low, 4) for name, rate in rates.items() if rate.total},
+            "settled_by_people": len(settled),
+            "first_candidate_right": first_right,
+            "brakes_on": len(on),
+            "brakes_pulled": len(pulled),
+            "target": target,
+            "plot": dg.MetadataValue.md(as_image(svg, "自动关联的正确率")),
+            "by_stratum": shown_table(strata, most=len(strata)),
+            "by_score": shown_table(figures.band_rows(bands, sample.by_band)),
+            "brakes": shown_table(figures.brake_rows(on)),
+            "overruled_links": shown_table(_wrong(judged), most=_MOST_WRONG),
+            "overruled_rules": shown_table(figures.rule_rows(rules)),
+            "to_check": shown_table(_to_check(sample, titles), most=len(sample.picks)),
+            "decisions_to_launch": dg.MetadataValue.md(_launchpad(sample, titles, day)),
+        }
+    )
+
+
+def _wrong(judged: list[Label]) -> list[dict[str, object]]:
+    """Return the links that people overruled, the newest first."""
+    wrong = sorted((label for label in judged if not label.right), key=lambda label: label.judged_at, reverse=True)
+    return [
+        {
+            "影片": label.link.vod_id,
+            "自动关联": subject_link(label.link.douban_id),
+            "得分": label.link.score,
+            "类别": "、".join(map(name_of, label.link.strata)),
+            "审核员": label.person,
+            "判定": label.link.verdict_id,
+        }
+        for label in wrong
+    ]
+
+
+def _to_check(sample: Audit, titles: dict[int, str]) -> list[dict[str, object]]:
+    return [
+        {
+            "影片": link.vod_id,
+            "片名": titles.get(link.vod_id, ""),
+            "自动关联": subject_link(link.douban_id),
+            "得分": link.score,
+            "类别": "、".join(map(name_of, link.strata)),
+        }
+        for link in sample.picks
+    ]
+
+
+def _launchpad(sample: Audit, titles: dict[int, str], day: str) -> str:
+    # Indented by four: a code block in Markdown, and still a valid config when copied into a launchpad.
+    return indent(decisions_to_launch(sample.picks, titles, day=day), "    ") if sample.picks else "—"
+
+
+assets = [automatic_precision]

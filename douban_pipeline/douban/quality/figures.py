@@ -1,0 +1,264 @@
+"""Tables, bars and a plot of Dagster's pages: the precision of automatic links, and what other rules would change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from douban_pipeline.core.intervals import Interval
+from douban_pipeline.core.ui.plots import Bar, bars
+from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_link
+from douban_pipeline.douban.quality.braking import name_of
+from douban_pipeline.douban.quality.labels import Label
+from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
+from douban_pipeline.douban.quality.rates import PrecisionRate, clean_labels, target_status
+from douban_pipeline.douban.store.brakes import Brake
+from douban_pipeline.douban.wording import VERDICTS, word_for
+from douban_pipeline.matching import SENTENCES
+from douban_pipeline.matching.strata import STRATA
+
+_CELLS = 20
+_MOST_PLACES = 5
+_ORDER = list(VERDICTS)
+
+
+def lately(linked: int, judged: Collection[Label], days: int) -> str:
+    """Return a one-line summary of recent links: how many were made, how many were checked, how many were wrong.
+
+    Args:
+        linked: Number of videos linked automatically within the period.
+        judged: People's judgements of the period's links.
+        days: Length of the period in days.
+    """
+    checked = len({label.link.vod_id for label in judged})
+    line = f"最近 {days} 天自动关联 {linked} 部"
+    if not checked:
+        return f"{line}，还没有人工核对过" if linked else line
+    wrong = [label for label in judged if not label.right]
+    rate = PrecisionRate(len(judged) - len(wrong), len(judged))
+    low, high = 1 - rate.interval.high, 1 - rate.interval.low
+    line += f"，人工核对 {checked} 部，有误 {len({label.link.vod_id for label in wrong})} 部"
+    line += f"（错误率 {len(wrong) / len(judged):.1%}，95% 区间 {low:.1%}–{high:.1%}）"
+    where = Counter(name for label in wrong for name in label.link.strata)
+    named = "、".join(f"{name_of(name)} {count}" for name, count in where.most_common(_MOST_PLACES))
+    return f"{line}；错在：{named}" if named else line
+
+
+def rate_row(rate: PrecisionRate) -> dict[str, object]:
+    """Return the columns of a rate, which all tables share."""
+    return {
+        "核对": rate.total,
+        "有误": rate.total - rate.right,
+        "正确率": share_text(rate.share, ""),
+        "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}" if rate.total else "",
+    }
+
+
+def stratum_rows(
+    rates: Mapping[str, PrecisionRate],
+    counted: Mapping[str, PrecisionRate],
+    brakes: Mapping[str, Brake],
+    links: Mapping[str, int],
+    *,
+    target: float,
+    least: int,
+) -> list[dict[str, object]]:
+    """Return a row for every stratum: its rate, the conclusion, and whether a brake is on.
+
+    Args:
+        rates: Rates from all labels.
+        counted: Rates without the labels that a brake explains.
+        brakes: The newest brakes.
+        links: Number of current automatic links, by stratum.
+        target: The lower bound that a stratum has to reach.
+        least: Least number of labels to judge by.
+    """
+    return [
+        {
+            "类别": f"{name_of(name)}（{name}）",
+            "自动关联": links.get(name, 0),
+            **rate_row(rate),
+            "50% … 100%": bar(rate),
+            "结论": _conclusion(rate, counted[name], brakes.get(name), target, least),
+        }
+        for name, rate in rates.items()
+    ]
+
+
+def _conclusion(rate: PrecisionRate, counted: PrecisionRate, brake: Brake | None, target: float, least: int) -> str:
+    if brake is not None and brake.on:
+        return "自动确认已暂停"
+    wanting = max(least, clean_labels(target)) - counted.total
+    notes = [f"全对也还差 {wanting} 条"] if wanting > 0 else []
+    notes += [f"{rate.total - counted.total} 条已由其他类别的暂停解释"] if counted.total < rate.total else []
+    said = str(target_status(counted, target=target, least=least))
+    return f"{said}（{'；'.join(notes)}）" if notes else said
+
+
+def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> list[dict[str, object]]:
+    """Return a row for every score band that has labels."""
+    return [
+        {"得分": name, "自动关联": links.get(name, 0), **rate_row(rate), "50% … 100%": bar(rate)}
+        for name, rate in rates.items()
+    ]
+
+
+def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
+    """Return a row for every rule that blocked a verdict which people settled."""
+    return [
+        {
+            "规则": code,
+            "含义": SENTENCES.get(code, ""),
+            "被推翻": rate.right,
+            "成立": rate.total - rate.right,
+            "推翻率": share_text(rate.share, ""),
+            "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}",
+        }
+        for code, rate in rules.items()
+    ]
+
+
+def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:
+    """Return a row for every brake."""
+    return [{"类别": f"{name_of(brake.stratum)}（{brake.stratum}）", "原因": brake.reason} for brake in brakes]
+
+
+def bar(rate: PrecisionRate) -> Markdown:
+    """Return a bar from 50 % to 100 %: dark up to the lower bound, light up to the upper one."""
+    if not rate.total:
+        return Markdown("")
+
+    def cell(number: int) -> str:
+        middle = 0.5 + 0.5 * (number + 0.5) / _CELLS
+        return "█" if middle < rate.interval.low else "▒" if middle < rate.interval.high else "·"
+
+    return Markdown("`" + "".join(map(cell, range(_CELLS))) + "`")
+
+
+def plot(
+    rates: Mapping[str, PrecisionRate], bands: Mapping[str, PrecisionRate], whole: PrecisionRate, *, target: float
+) -> str:
+    """Return a plot (SVG) of the precision of all groups that have labels; empty without labels."""
+    named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
+    named |= {f"得分 {name}": rate for name, rate in bands.items()}
+    rows = [
+        Bar(name, rate.share, Interval(*rate.interval), f"{rate.right}/{rate.total}")
+        for name, rate in named.items()
+        if rate.total
+    ]
+    lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)
+    return bars(rows, title="自动关联的正确率", low=min(int(lowest * 10) / 10, 0.8), high=1.0, goal=target)
+
+
+# --- the library judged again -----------------------------------------------------------------------------------------
+
+
+def _name(status: str) -> str:
+    return word_for(VERDICTS, status)
+
+
+def _move(judged: RejudgedVerdict) -> str:
+    before, after = judged.stored.status, judged.status
+    if before != after:
+        return f"{_name(before)} → {_name(after)}"
+    return f"{_name(before)}，换条目" if before == "CONFIRMED" else f"{_name(before)}，换首选"
+
+
+def move_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the numbers of verdicts by status before and after, the changed ones first."""
+
+    def order(move: tuple[str, str, bool]) -> tuple[bool, int, int, bool]:
+        before, after, other = move
+        return (before == after and not other, _place(before), _place(after), other)
+
+    return [
+        {
+            "之前": _name(before),
+            "之后": _name(after),
+            "条目": "另一条目" if other else "不变",
+            "影片": found.moves[before, after, other],
+            "占比": f"{found.moves[before, after, other] / found.replayed:.2%}",
+        }
+        for before, after, other in sorted(found.moves, key=order)
+    ]
+
+
+def _place(status: str) -> int:
+    return _ORDER.index(status) if status in _ORDER else len(_ORDER)
+
+
+def code_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the reasons whose number changed, the greatest difference first."""
+    before, after = found.codes_before, found.codes_after
+    differing = [code for code in {*before, *after} if before[code] != after[code]]
+    differing.sort(key=lambda code: (-abs(after[code] - before[code]), code))
+    return [
+        {
+            "原因": code,
+            "含义": SENTENCES.get(code, ""),
+            "之前": before[code],
+            "之后": after[code],
+            "差": f"{after[code] - before[code]:+d}",
+        }
+        for code in differing
+    ]
+
+
+def replayed_stratum_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the numbers of confirmed verdicts before and after, by stratum."""
+    known = [name for name in STRATA if name in found.strata]
+    return [
+        {
+            "类别": f"{STRATA[name]}（{name}）",
+            "影片": found.strata[name].videos,
+            "之前自动确认": found.strata[name].before,
+            "之后自动确认": found.strata[name].after,
+            "判定改变": found.strata[name].changed,
+        }
+        for name in known
+    ]
+
+
+def example_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the kept examples, by kind of change."""
+    kinds = sorted(found.examples, key=lambda kind: (_place(kind[0]), _place(kind[1])))
+    return [
+        {
+            "影片": f"{judged.stored.vod_id} {judged.stored.video.title}",
+            "变化": _move(judged),
+            "之前条目": subject_link(judged.stored.douban_id),
+            "之前说明": judged.stored.explanation,
+            "之后条目": subject_link(judged.douban_id),
+            "之后说明": judged.explanation,
+        }
+        for kind in kinds
+        for judged in found.examples[kind]
+    ]
+
+
+def people_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the numbers of confirmed verdicts that agree or disagree with people's choices."""
+    people = found.people
+    return [
+        {"": "与人工选择一致", "之前": people.right_before, "之后": people.right_after},
+        {"": "与人工选择不一致", "之前": people.wrong_before, "之后": people.wrong_after},
+    ]
+
+
+def lost_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the reasons why videos could not be judged again, each with a few videos."""
+    return [
+        {
+            "原因": why,
+            "影片": count,
+            "例如": "、".join(str(lost.vod_id) for lost in found.lost_videos if lost.why == why),
+        }
+        for why, count in found.lost.most_common()
+    ]
+
+
+def version_rows(found: Replay) -> list[dict[str, object]]:
+    """Return the rule versions and profiles of the stored verdicts."""
+    rows = [("规则版本", name, count) for name, count in found.rule_versions.most_common()]
+    rows += [("评分方案", name, count) for name, count in found.profiles.most_common()]
+    return [{"": what, "名称": name, "影片": count} for what, name, count in rows]

@@ -1,0 +1,303 @@
+"""The jobs that try other rules on the whole library, and lift brakes; their descriptions are the manuals."""
+
+import dataclasses
+import time
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
+from douban_pipeline.douban.match_inputs import profile_of
+from douban_pipeline.douban.quality import figures
+from douban_pipeline.douban.quality.braking import lift
+from douban_pipeline.douban.quality.labels import acts_of_people, chosen_by_people
+from douban_pipeline.douban.quality.library_replay import Replay
+from douban_pipeline.douban.quality.parallel import replay_all
+from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts, make_due
+from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.matching.profiles import PROFILES, Profile
+from douban_pipeline.matching.scoring import Weights
+
+_MOST_POINTS = 1000.0
+_MOST_EXAMPLES = 50
+_IN_FORCE = "omitted: the current value"
+
+
+# --- rescore_library --------------------------------------------------------------------------------------------------
+
+
+class RescoreConfig(LaunchpadConfig):
+    """The rules to try, and the videos on which they are tried."""
+
+    profile: str | None = Field(
+        None, description=f"`plan` 各项分数相加，`calibrated` 只算可比较的部分 · {' or '.join(PROFILES)}; {_IN_FORCE}."
+    )
+    confirm_score: float | None = Field(
+        None, description=f"自动确认线 · Minimum score of a match that is confirmed; {_IN_FORCE}."
+    )
+    review_score: float | None = Field(
+        None, description=f"审核线 · Minimum score of a match that goes to review; {_IN_FORCE}."
+    )
+    lead_score: float | None = Field(
+        None, description=f"最小领先 · Minimum lead over the best other work; {_IN_FORCE}."
+    )
+    title_floor: float | None = Field(
+        None, description=f"片名相似度下限 · Title similarity below which a candidate is rejected; {_IN_FORCE}."
+    )
+    year_gap: int | None = Field(
+        None, description=f"年份相差多少即排除 · Difference in years from which a candidate is rejected; {_IN_FORCE}."
+    )
+    weight_title: float | None = Field(None, description=f"片名最高分 · Maximum points for the title; {_IN_FORCE}.")
+    weight_year: float | None = Field(None, description=f"年份最高分 · Maximum points for the year; {_IN_FORCE}.")
+    weight_region: float | None = Field(None, description=f"地区最高分 · Maximum points for the region; {_IN_FORCE}.")
+    weight_director: float | None = Field(
+        None, description=f"导演最高分 · Maximum points for the director; {_IN_FORCE}."
+    )
+    weight_actors: float | None = Field(None, description=f"主演最高分 · Maximum points for the actors; {_IN_FORCE}.")
+    weight_genre: float | None = Field(None, description=f"类型最高分 · Maximum points for the genre; {_IN_FORCE}.")
+    weight_length: float | None = Field(None, description=f"片长最高分 · Maximum points for the length; {_IN_FORCE}.")
+    weight_tie_break: float | None = Field(None, description=f"有评分的加分 · Points for having a rating; {_IN_FORCE}.")
+    shards: list[int] = Field(
+        default_factory=list, description="只算这些分片 · Only these shards, 0 to 63; empty: all."
+    )
+    max_videos: int = Field(0, description="最多算多少部 · Maximum number of videos, by ascending id; 0: all.")
+    since_days: int = Field(
+        0, description="只算最近几天判定的 · Only videos judged within this number of days; 0: all."
+    )
+    examples: int = Field(5, description="每种变化举几个例子 · Number of examples shown per kind of change.")
+    queue_changed: bool = Field(
+        False,
+        description="true 时，判定会改变且尚未关联的影片立即到期，由下次运行按**现行设置**重新判定 · "
+        "true: unlinked videos whose verdict would change become due and are judged by the current settings.",
+    )
+
+
+def rules_in_force(settings: Settings) -> dict[str, Any]:
+    """Return the initial rules of the launchpad: the current settings."""
+    profile = profile_of(settings)
+    thresholds = profile.thresholds
+    return {
+        "profile": profile.name,
+        "confirm_score": thresholds.confirm,
+        "review_score": thresholds.review,
+        "lead_score": thresholds.lead,
+        "title_floor": thresholds.title_floor,
+        "year_gap": thresholds.year_gap,
+        **{f"weight_{name}": points for name, points in dataclasses.asdict(profile.weights).items()},
+    }
+
+
+def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
+    """Return the rules of a config; fields that are left out are taken from ``in_force``."""
+    asked = {
+        "confirm": config.confirm_score,
+        "review": config.review_score,
+        "lead": config.lead_score,
+        "title_floor": config.title_floor,
+        "year_gap": config.year_gap,
+    }
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    points = {item.name: getattr(config, f"weight_{item.name}") for item in dataclasses.fields(Weights)}
+    return Profile(
+        config.profile or in_force.name,
+        dataclasses.replace(in_force.weights, **{name: value for name, value in points.items() if value is not None}),
+        dataclasses.replace(in_force.thresholds, **given),
+    )
+
+
+def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
+    """Return a sentence for each problem of a config."""
+    thresholds = profile.thresholds
+    bounds: list[tuple[str, float, float, float]] = [
+        ("confirm_score", thresholds.confirm, 0, _MOST_POINTS),
+        ("review_score", thresholds.review, 0, _MOST_POINTS),
+        ("lead_score", thresholds.lead, 0, _MOST_POINTS),
+        ("title_floor", thresholds.title_floor, 0, 1),
+        ("year_gap", thresholds.year_gap, 2, 50),
+        *((f"weight_{name}", points, 0, _MOST_POINTS) for name, points in dataclasses.asdict(profile.weights).items()),
+        *(("shards", shard, 0, SHARDS - 1) for shard in config.shards),
+        ("max_videos", config.max_videos, 0, 10**9),
+        ("since_days", config.since_days, 0, 36_500),
+        ("examples", config.examples, 0, _MOST_EXAMPLES),
+    ]
+    problems = [] if profile.name in PROFILES else [f"profile: 只能是 {' 或 '.join(PROFILES)}，现为 {profile.name!r}"]
+    # Written so that NaN is out of range, too.
+    problems += [
+        f"{name}: 应在 {low:g} 到 {high:g} 之间，现为 {value:g}"
+        for name, value, low, high in bounds
+        if not low <= value <= high
+    ]
+    if thresholds.review > thresholds.confirm:
+        problems.append(f"review_score: 不得高于 confirm_score（{thresholds.confirm:g}），现为 {thresholds.review:g}")
+    return problems
+
+
+def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.ResourceParam[Services]) -> None:
+    """Judge the stored verdicts again under the given rules, and report what would change."""
+    services.ready()
+    profile = profile_from(config, profile_of(services.settings))
+    problems = problems_of(config, profile)
+    if problems:
+        raise ProblemsError(problems)
+    since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
+    selection = RescoreSelection(tuple(config.shards), since, config.max_videos)
+    videos = StoredVerdicts(services, selection).count()
+    context.log.info(f"{videos} videos to judge again, profile {profile.name}")
+    with reading(services.engine) as connection:
+        chosen = chosen_by_people(acts_of_people(connection, services.tables))
+    began = time.perf_counter()
+    found = replay_all(
+        services,
+        selection,
+        profile,
+        chosen=chosen,
+        examples=config.examples,
+        progress=lambda done: context.log.info(f"{done} of {videos} videos judged again"),
+    )
+    seconds = time.perf_counter() - began
+    queued = make_due(services, found.reconsidered) if config.queue_changed else 0
+    context.log.info(f"{found.changed} of {found.replayed} verdicts would change; {sum(found.lost.values())} lost")
+    context.add_output_metadata(_metadata(found, config, queued, seconds))
+
+
+def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float) -> dict[str, object]:
+    shown = {
+        "moves": figures.move_rows(found),
+        "examples": figures.example_rows(found),
+        "reasons": figures.code_rows(found),
+        "strata": figures.replayed_stratum_rows(found),
+        "against_people": figures.people_rows(found),
+        "not_replayed": figures.lost_rows(found),
+        "judged_by": figures.version_rows(found),
+    }
+    return {
+        "videos": found.videos,
+        "replayed": found.replayed,
+        "lost": sum(found.lost.values()),
+        "changed": found.changed,
+        "confirmed_before": found.confirmed(before=True),
+        "confirmed_after": found.confirmed(before=False),
+        "queued": queued,
+        "microseconds_per_video": round(found.microseconds_per_video, 1),
+        "seconds": round(seconds, 1),
+        "config": dg.MetadataValue.json(config.model_dump()),
+        **{name: run_table(rows, most=20 * _MOST_EXAMPLES) for name, rows in shown.items()},
+    }
+
+
+_RESCORE_LIBRARY = """\
+换规则试算 · Preview other rules: judges the whole library again from archived answers.
+
+对每部影片最新的判定：取当时的影片事实和存档的应答（用现在的解析器重读），按这里填写的评分方案、阈值和各项分值重新判定，
+与存下的结果比较。不发任何请求，也不改动任何数据。启动页已填好现行设置；直接启动，就是看规则版本更新后的影响。
+
+**字段** · Fields
+
+{fields}
+
+示例 · Example（其余字段保持原样；删去的字段按现行设置）:
+
+{examples}
+
+结果里 `moves` 是从哪种结果到哪种结果，`examples` 是每种变化的例子，`against_people` 与人工选择对照，
+`not_replayed` 是存档已不在、无法重算的影片。没有取过详情的候选按搜索结果重建；当时撤销的关联、暂停的类别照旧。
+满意之后，把设置写进环境变量并重启。
+"""
+_EXAMPLE = {
+    "profile": "plan",
+    "confirm_score": 88,
+    "lead_score": 10,
+    "weight_director": 14,
+    "shards": [],
+    "max_videos": 0,
+    "since_days": 0,
+    "examples": 5,
+    "queue_changed": False,
+}
+
+
+# --- lift_brakes ------------------------------------------------------------------------------------------------------
+
+
+class LiftConfig(LaunchpadConfig):
+    """Which brakes are lifted, by whom and why."""
+
+    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with the brake.")
+    note: str = Field(
+        "", description="为什么可以恢复，一句话 · Why automatic confirmation may resume, in one sentence."
+    )
+    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: lift the brakes.")
+    strata: list[str] = Field(
+        default_factory=list, description="类别的代码 · Codes of the strata, as shown by `automatic_precision`."
+    )
+
+
+def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.ResourceParam[Services]) -> None:
+    """Lift the brakes, or only show what would be lifted."""
+    services.ready()
+    lifted = lift(services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run)
+    names = ", ".join(brake.stratum for brake in lifted.brakes)
+    context.log.info(f"{'would lift' if config.dry_run else 'lifted'}: {names}; {lifted.waiting} videos waited for it")
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "lifted": len(lifted.brakes),
+            "videos_waiting": lifted.waiting,
+            "brakes": run_table(figures.brake_rows(lifted.brakes)),
+        }
+    )
+
+
+_LIFT_BRAKES = """\
+恢复自动确认 · Resume automatic confirmation in strata where `automatic_precision` suspended it.
+
+某一类自动关联的正确率（按人工决定计算）低于目标时，该类转人工审核，检查 `precision_holds` 报错，直到有人在此恢复。
+先看 `automatic_precision` 的 `overruled_links`，找出原因并处理（调整设置、撤销有误的关联），再恢复。
+
+{examples}
+
+**字段** · Fields
+
+{fields}
+
+`dry_run: true`（默认）只检查。恢复之后，该类只按此后的人工决定重新计算；因暂停而待审核的影片立即到期，
+由下次运行重新判定。
+"""
+
+lift_brakes = person_job(
+    release,
+    name="lift_brakes",
+    manual=_LIFT_BRAKES,
+    examples={
+        "": {
+            "reviewer": "小王",
+            "note": "已撤销有误的 3 条，并把 lead_score 提高到 12",
+            "dry_run": False,
+            "strata": ["short_title", "season"],
+        }
+    },
+    nothing_done="未恢复任何类别",
+    tags=PERSON_TAGS,
+)
+
+
+def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
+    """Return the jobs, their launchpads filled with the current settings."""
+    rescore_library = person_job(
+        rescore,
+        name="rescore_library",
+        manual=_RESCORE_LIBRARY,
+        examples={"": _EXAMPLE},
+        nothing_done="未重新计算",
+        opening=rules_in_force(settings),
+        tags=PERSON_TAGS,
+    )
+    return [rescore_library, lift_brakes]

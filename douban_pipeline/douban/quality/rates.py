@@ -1,0 +1,160 @@
+"""Precision of automatic links from labels, by stratum and score band, and the strata to brake. Pure functions."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from douban_pipeline.core.intervals import Interval, wilson
+from douban_pipeline.douban.quality.labels import Label, Settled
+from douban_pipeline.matching.strata import STRATA
+
+_Z = 1.96
+BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
+"""Score bands with their lower bounds, the best first."""
+LOWEST_BAND = "<85"
+
+
+class TargetStatus(enum.StrEnum):
+    """Whether a stratum reaches its target, judged by its labels."""
+
+    TOO_FEW = "样本不足"
+    HOLDS = "达标"
+    FAILS = "低于目标"
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRate:
+    """A number of right cases out of a total."""
+
+    right: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of right cases, 0 to 1; None without cases."""
+        return self.right / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % confidence interval (Wilson) of the share."""
+        return wilson(self.right, self.total, _Z)
+
+
+def clean_labels(target: float) -> int:
+    """Return the least number of labels whose lower bound reaches ``target`` if all of them are right."""
+    # The Wilson bound of n out of n is n / (n + z²).
+    wanted = math.ceil(target * _Z**2 / (1 - target) - 1e-9)
+    return wanted if wilson(wanted, wanted, _Z).low >= target else wanted + 1
+
+
+def target_status(rate: PrecisionRate, *, target: float, least: int) -> TargetStatus:
+    """Return whether a stratum reaches its target, fails it, or has too few labels.
+
+    With fewer labels than `clean_labels` even a rate without errors has a lower bound below the target. Until then only
+    a rate whose *upper* bound is below the target fails.
+    """
+    if rate.total < least:
+        return TargetStatus.TOO_FEW
+    if rate.interval.high < target:
+        return TargetStatus.FAILS
+    if rate.total < clean_labels(target):
+        return TargetStatus.TOO_FEW
+    return TargetStatus.HOLDS if rate.interval.low >= target else TargetStatus.FAILS
+
+
+def band_of(score: float) -> str:
+    """Return the band of a score."""
+    return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
+
+
+def overall(labels: Collection[Label]) -> PrecisionRate:
+    """Return the rate of all labels."""
+    return PrecisionRate(sum(label.right for label in labels), len(labels))
+
+
+def by_band(labels: Iterable[Label]) -> dict[str, PrecisionRate]:
+    """Return the rate of every score band that has labels, the best band first."""
+    found = _grouped(labels, lambda label: (band_of(label.link.score),))
+    return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
+
+
+def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, PrecisionRate]:
+    """Return the rate of every stratum, including those without labels.
+
+    Args:
+        labels: People's judgements.
+        since: Moments by stratum; labels up to then do not count in it.
+    """
+    since = since or {}
+
+    def counted(label: Label) -> Collection[str]:
+        return [name for name in label.link.strata if name not in since or label.judged_at > since[name]]
+
+    return _of_every_stratum(_grouped(labels, counted))
+
+
+def unexplained(
+    labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]
+) -> dict[str, PrecisionRate]:
+    """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
+
+    Strata overlap: links that make one of them fail must not lower the rates of larger ones that contain them. Only
+    links that would still be confirmed count.
+    """
+
+    def counted(label: Label) -> Collection[str]:
+        strata = label.link.strata
+        spent = any(name in held or (name in since and label.judged_at <= since[name]) for name in strata)
+        return () if spent else strata
+
+    return _of_every_stratum(_grouped(labels, counted))
+
+
+def shortfalls(
+    labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
+) -> dict[str, PrecisionRate]:
+    """Return the further strata to brake, with their rates: repeatedly the worst one of those that still fail."""
+    found: dict[str, PrecisionRate] = {}
+    while True:
+        rates = unexplained(labels, since, {*held, *found})
+        failing = [
+            name
+            for name, rate in rates.items()
+            if target_status(rate, target=target, least=least) is TargetStatus.FAILS
+        ]
+        if not failing:
+            return found
+        worst = min(failing, key=lambda name: (rates[name].right / rates[name].total, rates[name].total))
+        found[worst] = rates[worst]
+
+
+def _of_every_stratum(rates: Mapping[str, PrecisionRate]) -> dict[str, PrecisionRate]:
+    return {name: rates.get(name, PrecisionRate(0, 0)) for name in STRATA}
+
+
+def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, PrecisionRate]:
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for label in labels:
+        for name in groups(label):
+            total[name] += 1
+            right[name] += label.right
+    return {name: PrecisionRate(right[name], count) for name, count in total.items()}
+
+
+def overruled_rules(settled: Iterable[Settled]) -> dict[str, PrecisionRate]:
+    """Return, by code, how often the first candidate was right although the code blocked it; the worst first."""
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for item in settled:
+        for code in item.codes:
+            total[code] += 1
+            right[code] += item.top_right
+    return {
+        code: PrecisionRate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))
+    }

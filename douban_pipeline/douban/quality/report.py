@@ -1,0 +1,364 @@
+"""Content of a report, independent of its form as Markdown or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
+from douban_pipeline.douban.quality.comparison import Grade, RunComparison, grade, grade_name, prediction_of
+from douban_pipeline.douban.quality.labelled_replay import Result
+from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.douban.quality.local_sources import SearchKind
+from douban_pipeline.douban.quality.metrics import (
+    HEADLINE,
+    MISSING,
+    SHOWN,
+    Expectation,
+    Measures,
+    Proportion,
+    ReasonCount,
+    Requests,
+    Section,
+    expectation,
+    glance,
+    is_headline,
+    sections,
+    workload,
+)
+from douban_pipeline.douban.quality.sweep import Point, Sweep, at_steps, sweep
+from douban_pipeline.matching import RULE_VERSION
+from douban_pipeline.matching.codes import SENTENCES
+from douban_pipeline.matching.profiles import Profile
+
+MOST_REGRESSED = 50
+MOST_IMPROVED = 20
+SWEEP_STEP = 5.0
+ENOUGH = 100
+"""Number of rows from which a group determines the scale of a plot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Inputs of an evaluation.
+
+    Attributes:
+        corpus_name: Name of the corpus file.
+        subjects: Number of subjects in it.
+        files: Number of rows read from every gold file.
+        truths_not_in_corpus: Number of rows whose true subject the corpus does not have: it cannot be found.
+        made_at: Time of the evaluation, in UTC.
+        search: Kind of search for candidates.
+    """
+
+    corpus_name: str
+    subjects: int
+    files: Mapping[str, int]
+    truths_not_in_corpus: int
+    made_at: datetime
+    search: SearchKind = SearchKind.SUGGESTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """Content of one profile's report.
+
+    ``grades`` holds, for the headline rows and those whose subject is missing, the number of rows by grade: the grade's
+    name, the grade and the count, best first. ``wrong_hidden`` are the links of rows whose true subject was removed.
+    """
+
+    run: Run
+    profile: Profile
+    results: Sequence[Result]
+    glance: Section
+    sections: tuple[Section, ...]
+    wrong: tuple[Result, ...]
+    wrong_hidden: tuple[Result, ...]
+    grades: Mapping[str, Sequence[tuple[str, Grade, int]]]
+    workload: Sequence[ReasonCount]
+    sweep: Sweep
+    comparison: RunComparison | None
+
+    @property
+    def headline(self) -> Measures | None:
+        """The metrics of the headline sources; None without any of their rows."""
+        return self.group(HEADLINE)
+
+    def group(self, name: str) -> Measures | None:
+        """Return the metrics of a group of the overview."""
+        return next((group.measures for group in self.glance.groups if group.name == name), None)
+
+
+def make_report(
+    run: Run,
+    profile: Profile,
+    results: Sequence[Result],
+    comparison: RunComparison | None = None,
+    hidden: Sequence[Result] = (),
+) -> EvaluationReport:
+    """Return a report; ``hidden`` are results of rows judged again without their true subject."""
+    headline = [result for result in results if is_headline(result.gold)]
+    missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
+    return EvaluationReport(
+        run=run,
+        profile=profile,
+        results=results,
+        glance=glance(results, hidden),
+        sections=sections(results),
+        wrong=tuple(result for result in results if result.wrong),
+        wrong_hidden=tuple(result for result in hidden if result.wrong),
+        grades={name: _grades(rows) for name, rows in ((HEADLINE, headline), (MISSING, missing)) if rows},
+        workload=workload([*headline, *missing]),
+        sweep=sweep(results),
+        comparison=comparison,
+    )
+
+
+def _grades(results: Sequence[Result]) -> list[tuple[str, Grade, int]]:
+    counts: dict[tuple[Grade, str], int] = {}
+    for result in results:
+        found = grade(result.gold, prediction_of(result))
+        key = found, grade_name(result.gold, found)
+        counts[key] = counts.get(key, 0) + 1
+    return [(name, found, count) for (found, name), count in sorted(counts.items(), reverse=True)]
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RateColumn:
+    """One metric as shown in reports.
+
+    Attributes:
+        title: Title of the column.
+        meaning: What it is a share of.
+        value: Returns the metric.
+        bad: Whether every value above 0 is bad.
+    """
+
+    title: str
+    meaning: str
+    value: Callable[[Measures], Proportion | Requests]
+    bad: bool = False
+
+
+_LINKED = RateColumn("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
+_WRONG = RateColumn(
+    "Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True
+)
+_WRONG_OF_LINKED = RateColumn(
+    "Wrong of links", "wrong links, of all links that can be judged", lambda each: each.wrong_of_linked, True
+)
+_REQUESTS = RateColumn(
+    "Requests",
+    "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
+    lambda each: each.requests,
+)
+TRUTH_COLUMNS = (
+    _LINKED,
+    _WRONG,
+    _WRONG_OF_LINKED,
+    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    RateColumn(
+        "Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top
+    ),
+    RateColumn(
+        "Truth in top 5", f"reviews with the truth among the first {SHOWN}, of all reviews", lambda e: e.review_shown
+    ),
+    RateColumn(
+        "… when found",
+        f"reviews with the truth among the first {SHOWN}, of those whose candidates hold it",
+        lambda each: each.review_shown_of_found,
+    ),
+    RateColumn("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
+    _REQUESTS,
+)
+"""Columns for rows that have a true subject."""
+
+PLAIN_COLUMNS = (
+    RateColumn("Linked", _LINKED.meaning, lambda each: each.linked),
+    _WRONG,
+    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    _REQUESTS,
+)
+"""Columns for rows that have none."""
+
+
+SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Coverage", "Wrong links", "To review"))
+"""Columns in which profiles are compared."""
+
+
+def columns_of(section: Section) -> tuple[RateColumn, ...]:
+    """Return the columns that apply to a section."""
+    return TRUTH_COLUMNS if section.has_truth else PLAIN_COLUMNS
+
+
+def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
+    """Return a metric as texts: its value, and the counts it is computed from; a dash if there are no rows."""
+    value = column.value(measures)
+    if isinstance(value, Requests):
+        if value.mean is None:
+            return ("—",)
+        return f"{value.mean:.2f}", f"95 % ≤ {value.p95}", f"most {value.most}"
+    if value.share is None:
+        return ("—",)
+    share = percent(value.share)
+    return f"{value.hits:,} · {share}" if column.bad else share, between(value), f"{value.hits:,} / {value.total:,}"
+
+
+def between(rate: Proportion) -> str:
+    """Return the interval of a rate as text."""
+    low, high = (percent(bound) for bound in rate.interval)
+    return f"{low.removesuffix(' %')}–{high}"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def sentence(code: str) -> str:
+    """Return the sentence that reviewers read for a reason."""
+    return SENTENCES.get(code, "")
+
+
+def place_of(gold: GoldRow) -> str:
+    """Return a row's file, line and id."""
+    return f"{gold.file}:{gold.row}" + (f" {gold.gid}" if gold.gid else "")
+
+
+def local_name(gold: GoldRow) -> str:
+    """Return the local title and year."""
+    return gold.video.title + (f" ({gold.video.year})" if gold.video.year else "")
+
+
+def truth_name(result: Result) -> str:
+    """Return the name of the row's true subject."""
+    if result.gold.expected is not None:
+        return result.truth_titles or "not in the corpus"
+    return "anything but this" if result.gold.trap is not None else "no subject of the corpus"
+
+
+def score_of(result: Result) -> str:
+    """Return score and lead as text."""
+    if result.score is None:
+        return ""
+    return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
+
+
+_SEARCHES = {
+    SearchKind.SUGGESTIONS: "titles and years",
+    SearchKind.SIX: "titles and years of six subjects a page",
+    SearchKind.WEB: "bare titles",
+}
+
+
+def described(*reports: EvaluationReport) -> str:
+    """Return a sentence about the inputs of the evaluation; the reports differ only in their profiles."""
+    run = reports[0].run
+    files = ", ".join(f"{name} ({rows:,})" for name, rows in run.files.items())
+    profiles = " and ".join(report.profile.name for report in reports)
+    return (
+        f"{sum(run.files.values()):,} rows of {files} against the {run.subjects:,} subjects of {run.corpus_name}, "
+        f"searched with {_SEARCHES[run.search]}; "
+        f"rules {RULE_VERSION}, profile{'s' if len(reports) > 1 else ''} {profiles}; {run.made_at:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def remarks(report: EvaluationReport) -> list[str]:
+    """Return remarks needed to interpret the numbers."""
+    profile, default = report.profile, Profile(report.profile.name)
+    lines = [
+        f"Confirmed from {profile.thresholds.confirm:g} points with a lead of {profile.thresholds.lead:g}, "
+        f"reviewed from {profile.thresholds.review:g}."
+    ]
+    if profile != default:
+        lines.append(f"Weights or thresholds are not the defaults: {profile.weights}, {profile.thresholds}.")
+    if report.run.truths_not_in_corpus:
+        lines.append(
+            f"Rows whose true subject is not in the corpus: {report.run.truths_not_in_corpus:,}. "
+            "They count, and cannot be found."
+        )
+    lines.append(
+        "Intervals are Wilson's, 95 %. Requests are search calls and detail calls; what an archive holds costs none."
+    )
+    return lines
+
+
+def sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
+    """Return both curves at round thresholds, from the highest down, as rows of a table."""
+    found: dict[float, dict[str, Point]] = {}
+    for name, points in (("linked", report.sweep.clean), ("loose", report.sweep.loose)):
+        for point in at_steps(points, SWEEP_STEP):
+            found.setdefault(point.threshold, {})[name] = point
+    rows = []
+    for threshold in sorted(found, reverse=True):
+        row = {"Score from": f"{threshold:g}"}
+        for name in ("linked", "loose"):
+            at = found[threshold].get(name)
+            shares = (at.linked.share, at.wrong.share, at.missing_wrong.share) if at else (None, None, None)
+            for title, share in zip(("coverage", "wrong", "wrong, missing"), shares, strict=True):
+                row[f"{name}: {title}"] = "—" if share is None else percent(share)
+        rows.append(row)
+    return rows
+
+
+SWEEP_MEANING = (
+    "Were the score threshold another one: “linked” moves it over rows that were linked, “loose” also over rows that "
+    "only score or lead kept back; “missing” are rows whose true subject is not in the corpus."
+)
+
+
+# --- plots ------------------------------------------------------------------------------------------------------------
+
+
+def plots(report: EvaluationReport) -> list[str]:
+    """Return the plots of a report as SVG."""
+    return [plot for plot in (*sweep_plots([report]), *_bars(report)) if plot]
+
+
+def _bars(report: EvaluationReport) -> list[str]:
+    found = {section.key: section for section in report.sections}
+    drawn = []
+    if "source" in found:
+        groups = [group for group in found["source"].groups if group.total or group.name in HEADLINE_SOURCES]
+        drawn.append(
+            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by source", high=1.0)
+        )
+    if "stratum" in found:
+        groups = list(found["stratum"].groups)
+        drawn.append(
+            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by stratum", high=1.0)
+        )
+    wrong = [_bar(each.name, each.measures.wrong) for each in report.glance.groups]
+    large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
+    # The interval of a small group is so wide that it would make all others too small to read.
+    drawn.append(bars(wrong, title="Wrong links, of all rows", high=2 * max(large) if large else None))
+    return drawn
+
+
+def _bar(name: str, rate: Proportion) -> Bar:
+    return Bar(name, rate.share, rate.interval if rate.total else None, f"{rate.hits}/{rate.total}")
+
+
+def sweep_plots(reports: Sequence[EvaluationReport]) -> list[str]:
+    """Return the curves of wrong links against coverage, of one profile or of several in one plot."""
+    headline: list[Line] = []
+    missing: list[Line] = []
+    for colour, report in enumerate(reports, start=1):
+        name, found = report.profile.name, report.sweep
+        for points, label, dashed in (
+            (found.loose, f"{name}: also held by score or lead only", True),
+            (found.clean, f"{name}: what was linked", False),
+        ):
+            for lines, up in ((headline, "wrong"), (missing, "missing_wrong")):
+                shares = [(point.linked.share, getattr(point, up).share) for point in points]
+                known = [(across, high) for across, high in shares if across is not None and high is not None]
+                mark = known[-1] if known and not dashed else None
+                if known:
+                    lines.append(Line(label, known, mark, dashed, colour))
+    labels = {"x_label": "coverage of the headline sources"}
+    return [
+        curve(headline, title="Wrong links against coverage", y_label="wrong links, headline sources", **labels),
+        curve(missing, title="… where the true subject is missing", y_label="linked, all wrongly", **labels),
+    ]

@@ -1,0 +1,102 @@
+"""Terminal output of an evaluation: tables, and the evidence of a report or of one row, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from douban_pipeline.core.ui.plots import percent
+from douban_pipeline.douban.quality.evidence import as_text, evidence, row_evidence, row_text
+from douban_pipeline.douban.quality.labelled_replay import Result
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
+from douban_pipeline.douban.quality.metrics import Measures, Proportion
+from douban_pipeline.douban.quality.report import EvaluationReport, between
+
+_OUTCOMES = ("CONFIRMED", "WRONG", "REVIEW", "NOT_FOUND")
+
+
+def print_tables(reports: Sequence[EvaluationReport], console: Console) -> None:
+    """Print the overview of every report."""
+    for report in reports:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(f"profile {report.profile.name}", no_wrap=True)
+        for title in ("rows", "coverage", "review", "wrong, 95 %", "top 5*", "calls"):
+            table.add_column(title, justify="right", no_wrap=True)
+        for group in report.glance.groups:
+            table.add_row(*_line(group.name, group.measures), style="bold" if group.total else "")
+        console.print(table)
+        if report.comparison is not None:
+            found = report.comparison
+            console.print(
+                f"regressed {len(found.regressed)}, improved {len(found.improved)}, unchanged {found.unchanged}, "
+                f"new {found.added}, gone {found.gone}",
+                highlight=False,
+            )
+    console.print("* the truth, of reviews whose candidates hold it; calls: requests a row", style="dim")
+
+
+def print_changes(profiles: Sequence[str], changed: Sequence[Counter[tuple[str, str]]], console: Console) -> None:
+    """Print what added facts changed, a table per profile: rows by verdict without the facts, columns with them."""
+    if not changed:
+        console.print("facts added: no row has another source's row of the same work", highlight=False, soft_wrap=True)
+    for profile, counted in zip(profiles, changed, strict=False):
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(f"facts added, {profile}", no_wrap=True)
+        for outcome in _OUTCOMES:
+            table.add_column(f"→ {outcome}", justify="right", no_wrap=True)
+        for before in _OUTCOMES:
+            table.add_row(before, *(f"{counted[before, after]:,}" for after in _OUTCOMES))
+        console.print(table)
+
+
+def _line(name: str, measures: Measures) -> tuple[str, ...]:
+    return (
+        name,
+        f"{measures.rows:,}",
+        _share(measures.linked),
+        _share(measures.reviewed),
+        f"{measures.wrong.hits:,} · {between(measures.wrong)}",
+        _share(measures.review_shown_of_found),
+        "—" if measures.requests.mean is None else f"{measures.requests.mean:.2f}",
+    )
+
+
+def _share(rate: Proportion) -> str:
+    return "—" if rate.share is None else percent(rate.share)
+
+
+def print_row(
+    judged: Sequence[Result], corpus: Mapping[int, CorpusSubject], truth: int | None, as_json: bool, console: Console
+) -> None:
+    """Print the evidence of the verdict on a row; later results of several are without the true subject."""
+    found = [
+        {"truth taken out": place > 0, **row_evidence(result, corpus, truth=truth)}
+        for place, result in enumerate(judged)
+    ]
+    if as_json:
+        _print_plain([json.dumps(found, ensure_ascii=False)], console)
+    else:
+        for each in found:
+            _print_plain(row_text(each), console)
+
+
+def print_evidence(
+    reports: Sequence[EvaluationReport], corpus: Mapping[int, CorpusSubject], as_json: bool, console: Console
+) -> None:
+    """Print the evidence of reports; as JSON it is a list, one item per profile."""
+    found = [evidence(report, corpus) for report in reports]
+    if as_json:
+        _print_plain([json.dumps(found, ensure_ascii=False)], console)
+    else:
+        for each in found:
+            _print_plain(as_text(each), console)
+
+
+def _print_plain(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

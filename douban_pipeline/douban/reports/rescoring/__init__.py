@@ -1,1 +1,0 @@
-"""Rescoring: judges the library again under other rules, from archived answers, without any request."""

@@ -1,0 +1,387 @@
+"""The command: what it writes, what it says, how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
+from douban_pipeline.douban.quality import command
+from douban_pipeline.douban.quality.command import (
+    EvaluationError,
+    EvaluationLimits,
+    EvaluationRequest,
+    profile_names,
+    run,
+)
+from douban_pipeline.douban.quality.labelled_replay import Result, evaluate
+from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
+from douban_pipeline.douban.quality.local_sources import SearchKind
+from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
+from douban_pipeline_tests.douban.quality.rows import FIELDS, result
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.ops.test_cli import run as run_cli
+
+FIRST, SECOND = 90_000_100, 90_000_101
+SUBJECTS = [
+    {
+        "id": "90000100",
+        "title": "青石巷",
+        "aka": ["Bluestone Lane"],
+        "year": 2015,
+        "kind": "movie",
+        "regions": ["中国大陆"],
+    }
+    | {"directors": ["林远山"], "actors": ["周见微", "何大川", "苏小荷"], "genres": ["剧情"], "duration_min": 104},
+    {"id": "90000101", "title": "青石巷2", "year": 2018, "kind": "movie", "regions": ["中国大陆"]}
+    | {"directors": ["林远山"], "actors": ["周见微", "何大川"], "genres": ["剧情"], "duration_min": 110},
+]
+FACTS = {"vod_sub": "", "vod_area": "大陆", "vod_class": "剧情", "vod_remarks": "", "type": "movie", "source": "cbo"}
+PEOPLE = {"vod_director": "林远山", "vod_actor": "周见微,何大川,苏小荷"}
+GOLD = [
+    FACTS | PEOPLE | {"vod_name": "青石巷", "vod_year": "2015", "douban_id": "90000100", "label": "gold", "gid": "a"},
+    FACTS | PEOPLE | {"vod_name": "青石巷2", "vod_year": "2018", "douban_id": "90000101", "label": "gold", "gid": "b"},
+    FACTS
+    | PEOPLE
+    | {"vod_name": "不在库中的电影", "vod_year": "2011", "douban_id": "999", "label": "gold", "gid": "c"},
+]
+OTHERS = [
+    FACTS | {"vod_name": "青石巷", "vod_year": "1987", "vod_director": "", "vod_actor": "", "expect": "none"},
+    FACTS | {"vod_name": "青石巷2024", "vod_year": "", "vod_director": "", "vod_actor": "", "trap_id": "90000100"},
+]
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write(tmp_path / "corpus.jsonl", SUBJECTS)
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> list[Path]:
+    return [write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "others.jsonl", OTHERS)]
+
+
+Judge = Callable[[GoldRow, Profile], Result]
+
+
+def well(row: GoldRow, profile: Profile) -> Result:
+    """Link what has a subject in the corpus, nothing else."""
+    del profile
+    return result(row, best=row.expected) if row.expected in (FIRST, SECOND) else result(row, "NOT_FOUND", None)
+
+
+def badly(row: GoldRow, profile: Profile) -> Result:
+    """Link everything to the first subject, but only with one profile."""
+    return result(row, best=FIRST) if profile.name == "calibrated" else well(row, profile)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
+    """Put a judge of the test's in the matcher's place."""
+
+    def put(judge: Judge) -> None:
+        def evaluate(
+            corpus: object,
+            rows: list[GoldRow],
+            profile: Profile,
+            *,
+            hide_truth: bool,
+            search_kind: SearchKind,
+            known: KnownSubjects | None,
+            facts: object,
+            on_progress: Callable[[], None],
+        ):
+            del corpus, search_kind, known, facts
+            rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
+            for _ in rows:
+                on_progress()
+            return [judge(row, profile) for row in rows]
+
+        monkeypatch.setattr(command, "evaluate", evaluate)
+
+    put(well)
+    return put
+
+
+def reported(request: EvaluationRequest, *, terminal: bool = False) -> tuple[bool, str]:
+    output = io.StringIO()
+    console = Console(file=output, width=160, force_terminal=terminal, color_system=None)
+    kept = run(request, console, FakeClock(datetime(2026, 3, 1, tzinfo=UTC)))
+    return kept, output.getvalue()
+
+
+def request(corpus: Path, gold: list[Path], out: Path, *profiles: str, **changes: Any) -> EvaluationRequest:
+    return EvaluationRequest(corpus, gold, [make_profile(name) for name in profiles or ("plan",)], out, **changes)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    out = tmp_path / "deep" / "out"
+    kept, output = reported(request(corpus, gold, out))
+    assert kept
+    assert files(out) == {"predictions.jsonl", "report.md", "report.html"}
+    rows = [json.loads(line) for line in (out / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["file"], row["row"], row.get("gid"), row["verdict"]) for row in rows] == [
+        ("gold.jsonl", 1, "a", "CONFIRMED"),
+        ("gold.jsonl", 2, "b", "CONFIRMED"),
+        ("gold.jsonl", 3, "c", "NOT_FOUND"),
+        ("others.jsonl", 1, None, "NOT_FOUND"),
+        ("others.jsonl", 2, None, "NOT_FOUND"),
+    ]
+    assert list(rows[0]) == FIELDS
+    assert "Rows whose true subject is not in the corpus: 1." in (out / "report.md").read_text(encoding="utf-8")
+    assert "66.7 %" in output
+    assert str(out) in output
+
+
+def test_several_profiles_have_folders_of_their_own_and_a_summary(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged
+):
+    judged(badly)
+    _, output = reported(request(corpus, gold, tmp_path / "out", *PROFILES))
+    each = {f"{name}/{file}" for name in PROFILES for file in ("predictions.jsonl", "report.md", "report.html")}
+    assert files(tmp_path / "out") == each | {"summary.md", "summary.html"}
+    summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "4 regressed, 0 improved, 1 unchanged" in summary
+    assert "profile plan" in output
+    assert "profile calibrated" in output
+
+
+def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged
+):
+    out = tmp_path / "out"
+    reported(request(corpus, gold, out))
+    judged(lambda row, _: result(row, best=FIRST))
+    _, output = reported(request(corpus, gold, out, against=out))
+    assert "regressed 4, improved 0, unchanged 1, new 0, gone 0" in output
+    assert f"## Against {out}" in (out / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept", "said"),
+    [
+        (EvaluationLimits(), True, ""),
+        (EvaluationLimits(most_wrong=4, least_coverage=1.0), True, ""),
+        (EvaluationLimits(most_wrong=3), False, "calibrated: 4 wrong links, and at most 3 are allowed"),
+        (EvaluationLimits(most_wrong_hidden=3), True, ""),
+        (
+            EvaluationLimits(most_wrong_hidden=2),
+            False,
+            "calibrated: 3 links of rows whose true subject was taken out, and at most 2 are allowed",
+        ),
+        (
+            EvaluationLimits(least_coverage=0.667),
+            False,
+            "plan: coverage of the headline sources is 66.667 %, and at least 66.7 % is required",
+        ),
+    ],
+)
+def test_limits(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: EvaluationLimits, kept: bool, said: str
+):
+    judged(badly)
+    profiles = ("calibrated",) if limits.least_coverage == 1.0 or not said else PROFILES
+    found, output = reported(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
+    assert found is kept
+    assert said in output
+    assert ("limit not met:" in output) is not kept
+
+
+def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    kept, output = reported(request(corpus, gold[1:], tmp_path / "out", limits=EvaluationLimits(least_coverage=0.0)))
+    assert not kept
+    assert "no row of a headline source" in output
+
+
+def test_a_limit_takes_the_first_rows_of_each_file(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    reported(request(corpus, gold, tmp_path / "out", limit=1))
+    assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    assert "5/5" in reported(request(corpus, gold, tmp_path / "out"), terminal=True)[1]
+    assert "5/5" not in reported(request(corpus, gold, tmp_path / "out"))[1]
+
+
+def test_whoever_stops_it_finds_the_earlier_report_as_it_was(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    out = tmp_path / "out"
+    reported(request(corpus, gold, out))
+    before = {name: (out / name).read_bytes() for name in files(out)}
+
+    def stop(row: GoldRow, profile: Profile) -> Result:
+        raise KeyboardInterrupt
+
+    judged(stop)
+    with pytest.raises(KeyboardInterrupt):
+        reported(request(corpus, gold, out))
+    assert {name: (out / name).read_bytes() for name in files(out)} == before
+
+
+def test_stopped_while_writing_nothing_half_is_left(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged, monkeypatch: pytest.MonkeyPatch
+):
+    out = tmp_path / "out"
+    whole = Path.write_text
+
+    def write_half(path: Path, text: str, **options: Any) -> int:
+        whole(path, text[: len(text) // 2], **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", write_half)
+    with pytest.raises(KeyboardInterrupt):
+        reported(request(corpus, gold, out))
+    assert files(out) == set()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    (tmp_path / "file").touch()
+    with pytest.raises(EvaluationError, match=r"cannot be written: .*; name another folder with --out"):
+        reported(request(corpus, gold, tmp_path / "file" / "out"))
+
+
+def test_nothing_to_measure_is_reported(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    empty = write(tmp_path / "empty.jsonl", [])
+    with pytest.raises(EvaluationError, match=r"there is no row in .*empty\.jsonl"):
+        reported(request(corpus, [empty], tmp_path / "out"))
+    with pytest.raises(EvaluationError, match=r"empty\.jsonl holds no subject"):
+        reported(request(empty, gold, tmp_path / "out"))
+
+
+def test_files_of_one_name_could_not_be_distinguished(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    (tmp_path / "more").mkdir()
+    twin = write(tmp_path / "more" / "gold.jsonl", GOLD)
+    with pytest.raises(EvaluationError, match=r"two gold files are called gold\.jsonl"):
+        reported(request(corpus, [*gold, twin], tmp_path / "out"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
+        reported(request(corpus, [tmp_path / "nowhere.jsonl"], tmp_path / "out"))
+    with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
+        reported(request(tmp_path / "nowhere.jsonl", gold, tmp_path / "out"))
+
+
+def test_an_earlier_report_that_is_not_there_is_reported_before_the_work(
+    tmp_path: Path, corpus: Path, gold: list[Path], judged
+):
+    judged(lambda row, _: pytest.fail("judged in vain"))
+    with pytest.raises(FormatError, match="holds no earlier report"):
+        reported(request(corpus, gold, tmp_path / "out", against=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ([], ("plan",)),
+        (["calibrated"], ("calibrated",)),
+        (["both"], PROFILES),
+        (["calibrated", "plan", "calibrated"], ("calibrated", "plan")),
+        (["plan", "both"], PROFILES),
+    ],
+)
+def test_profiles_are_asked_for_by_name(given: list[str], names: tuple[str, ...]):
+    assert profile_names(given, "plan") == names
+
+
+def test_another_profile_is_refused():
+    with pytest.raises(EvaluationError, match="there is no profile 'best': give plan, calibrated or both"):
+        profile_names(["best"], "plan")
+
+
+# --- as a person uses it ----------------------------------------------------------------------------------------------
+
+
+def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
+    arguments = ["evaluate", "--corpus", str(corpus), "--gold", *map(str, gold)]
+    first = run_cli(*arguments, "--profile", "both", "--most-wrong", "0", cwd=tmp_path)
+    assert first.returncode == 0, first.stdout + first.stderr
+    home = tmp_path / ".douban_pipeline" / "evaluation"
+    assert {"summary.html", "plan/predictions.jsonl", "calibrated/report.md"} <= files(home)
+    again = run_cli(*(*arguments, "--against", str(home), "--out", "again", "--least-coverage", "0.9"), cwd=tmp_path)
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert "regressed 0, improved 0, unchanged 5, new 0, gone 0" in again.stdout
+    assert "limit not met: calibrated: coverage of the headline sources is" in again.stdout
+
+
+def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
+    tmp_path: Path, corpus: Path, gold: list[Path]
+):
+    options = [word for path in gold for word in ("--gold", str(path))]
+    settings = {"DOUBAN_PIPELINE_MATCH_PROFILE": "calibrated", "DOUBAN_PIPELINE_CONFIRM_SCORE": "91"}
+    done = run_cli("evaluate", "--corpus", str(corpus), *options, "--out", "out", cwd=tmp_path, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "# Evaluation: profile calibrated" in report
+    assert "Confirmed from 91 points" in report
+    assert "Weights or thresholds are not the defaults" in report
+
+
+def test_what_is_wrong_is_reported_in_a_line(tmp_path: Path, corpus: Path):
+    name = "broken [1].jsonl"
+    (tmp_path / name).write_text(json.dumps(GOLD[0]) + '\n{"vod_name": ', encoding="utf-8")
+    done = run_cli("evaluate", "--corpus", str(corpus), "--gold", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"error: {name}, line 2: no JSON" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not (tmp_path / ".douban_pipeline").exists()
+
+
+def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: Path, gold: list[Path], judged):
+    def credulous(row: GoldRow, profile: Profile) -> Result:
+        del profile
+        return result(row, best=FIRST) if row.row == 1 else result(row, "NOT_FOUND", None)
+
+    judged(credulous)
+    kept, output = reported(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
+    assert kept, "what happens without the truth is told, not counted among the wrong links"
+    line = next(line for line in output.splitlines() if "Truth taken out " in line)
+    assert line.split()[3:9] == ["3", "33.3", "%", "0", "%", "1"]
+    for name in ("report.md", "report.html"):
+        text = (tmp_path / "out" / name).read_text(encoding="utf-8")
+        assert "Links with the truth taken out (1)" in text, name
+    assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    without = request(corpus, gold[:1], tmp_path / "without", hide_truth=False)
+    assert "Truth taken out" not in reported(without)[1]
+
+
+def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
+    rows = read_gold(gold[0])
+    subjects = read_corpus(corpus)
+    seen = evaluate(subjects, rows, make_profile("calibrated"))
+    hidden = evaluate(subjects, rows, make_profile("calibrated"), hide_truth=True)
+    assert [each.douban_id for each in seen[:2]] == [FIRST, SECOND]
+    assert all(row.expected not in dict(each.candidates) for row, each in zip(rows, hidden, strict=True))
+    assert not any(each.wrong for each in hidden), "of a film and its sequel neither is the other"
+
+
+def test_a_search_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
+    asked = request(corpus, gold[:1], tmp_path / "out", "calibrated", search=command.search_kind("web"))
+    assert reported(asked)[0]
+    assert "searched with bare titles" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    with pytest.raises(EvaluationError, match="no search 'google': give suggestions, six, web"):
+        command.search_kind("google")
+
+
+def test_an_index_that_is_not_there_or_none_at_all_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
+    with pytest.raises(EvaluationError, match=r"nowhere\.sqlite: make one with `douban-pipeline index load FILE`"):
+        reported(request(corpus, gold, tmp_path / "out", index=tmp_path / "nowhere.sqlite"))
+    with pytest.raises(EvaluationError, match="corpus"):
+        reported(request(corpus, gold, tmp_path / "out", index=corpus))

@@ -1,0 +1,218 @@
+"""The files of an evaluation: what is read, and which line is at fault."""
+
+from __future__ import annotations
+
+import json
+import lzma
+
+import pytest
+
+from douban_pipeline.douban.quality.labelled_rows import FormatError, read_corpus, read_gold
+from douban_pipeline.matching import Kind
+
+SUBJECT = {
+    "id": "90000101",
+    "title": "长河落日记事",
+    "original_title": "長河落日記事",
+    "aka": ["长河", "Sunset River"],
+    "year": 2021,
+    "regions": ["中国大陆"],
+    "directors": ["长河导"],
+    "actors": ["甲一", "乙二"],
+    "genres": ["剧情"],
+    "duration_min": 118,
+    "episodes": None,
+    "kind": "movie",
+    "imdb": None,
+}
+ROW = {
+    "vod_name": "长河落日记事 HD",
+    "vod_sub": "长河 / Sunset River",
+    "vod_year": "2021",
+    "vod_area": "大陆",
+    "vod_director": "长河导",
+    "vod_actor": "甲一,乙二",
+    "vod_class": "剧情",
+    "vod_remarks": "全30集",
+    "type": "tv",
+    "douban_id": "90000101",
+    "source": "crosscrawl:somewhere",
+    "label": "id",
+    "tags": ["alias"],
+    "gid": "g1",
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def lines(*rows):
+        path = tmp_path / "rows.jsonl"
+        texts = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+        path.write_text("\n".join(texts), encoding="utf-8")
+        return path
+
+    return lines
+
+
+def without(row, *keys):
+    return {key: value for key, value in row.items() if key not in keys}
+
+
+def test_a_subject_is_read_with_all_it_says(write):
+    [(douban_id, subject)] = read_corpus(write(SUBJECT)).items()
+    record = subject.record
+    assert (douban_id, record.douban_id, subject.kind) == (90_000_101, 90_000_101, "movie")
+    assert (record.title, record.original_title, record.aliases) == (
+        "长河落日记事",
+        "長河落日記事",
+        ("长河", "Sunset River"),
+    )
+    assert (record.year, record.regions, record.genres) == (2021, ("中国大陆",), ("剧情",))
+    assert (record.directors, record.actors) == (("长河导",), ("甲一", "乙二"))
+    assert (record.duration_minutes, record.episodes, record.release_dates) == (118, None, ())
+
+
+def test_a_subject_needs_an_id_and_a_title_only(write):
+    [subject] = read_corpus(write({"id": 7, "title": "片", "year": None, "aka": None})).values()
+    assert (subject.kind, subject.record.year, subject.record.aliases) == ("", None, ())
+
+
+def test_a_row_is_read_as_the_site_means_it(write):
+    [row] = read_gold(write(ROW))
+    assert (row.file, row.row, row.gid, row.source, row.label, row.tags) == (
+        "rows.jsonl",
+        1,
+        "g1",
+        "crosscrawl",
+        "id",
+        ("alias",),
+    )
+    assert (row.expected, row.trap, row.rich) == (90_000_101, None, True)
+    video = row.video
+    assert (video.title, video.aliases, video.year, video.kind) == (
+        "长河落日记事 HD",
+        ("长河", "Sunset River"),
+        2021,
+        Kind.SERIES,
+    )
+    assert (video.regions, video.directors, video.actors) == (("大陆",), ("长河导",), ("甲一", "乙二"))
+    assert (video.genres, video.episodes) == (("剧情",), 30)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected", "trap", "label"),
+    [
+        ({}, 90_000_101, None, "id"),
+        ({"douban_id": 90_000_101, "label": None}, 90_000_101, None, "gold"),
+        ({"douban_id": None, "expect": "none", "label": None}, None, None, "none"),
+        ({"douban_id": None, "trap_id": "666", "expect": "not:666", "label": None}, None, 666, "trap"),
+        ({"douban_id": None, "trap_id": 666}, None, 666, "id"),
+    ],
+)
+def test_three_kinds_of_label(write, changes, expected, trap, label):
+    [row] = read_gold(write(ROW | changes))
+    assert (row.expected, row.trap, row.label) == (expected, trap, label)
+
+
+@pytest.mark.parametrize(
+    ("source", "read"),
+    [
+        ("bangumi", "bangumi"),
+        ("imdb (dataset)", "imdb"),
+        ("crosscrawl:a:b", "crosscrawl"),
+        ("tmdb-zh", "tmdb-zh"),
+        ("", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_sources_are_read_without_their_details(write, source, read):
+    [row] = read_gold(write(ROW | {"source": source}))
+    assert row.source == read
+
+
+@pytest.mark.parametrize(
+    ("changes", "rich"),
+    [
+        ({}, True),
+        ({"vod_director": ""}, True),
+        ({"vod_director": "未知", "vod_actor": "内详"}, False),
+        ({"vod_year": ""}, False),
+        ({"vod_year": "0"}, False),
+    ],
+)
+def test_rich_is_a_year_and_somebody(write, changes, rich):
+    [row] = read_gold(write(ROW | changes))
+    assert row.rich is rich
+
+
+@pytest.mark.parametrize(("word", "kind"), [("movie", Kind.FILM), ("tv", Kind.SERIES), ("?", None), (None, None)])
+def test_the_type_is_the_kind(write, word, kind):
+    [row] = read_gold(write(ROW | {"type": word}))
+    assert row.video.kind is kind
+
+
+def test_lines_are_counted_as_an_editor_counts_them(write):
+    rows = read_gold(write("", ROW, "  ", ROW | {"vod_name": "行分隔\u2028符"}, ""))
+    assert [row.row for row in rows] == [2, 4]
+    assert [row.video.vod_id for row in rows] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "no JSON"),
+        ('{"id": 1,}', "no JSON"),
+        ("[1]", "no JSON object"),
+        ("7", "no JSON object"),
+        ({"title": "片"}, "no subject with `id` and `title`: KeyError('id')"),
+        ({"id": "1"}, "no subject with `id` and `title`: KeyError('title')"),
+        ({"id": "x", "title": "片"}, "no subject with `id` and `title`"),
+        ({"id": None, "title": "片"}, "no subject with `id` and `title`"),
+        ({"id": "1", "title": "片", "aka": 5}, "no subject with `id` and `title`"),
+    ],
+)
+def test_a_bad_line_of_a_corpus_is_named(write, line, message):
+    path = write(SUBJECT, line)
+    with pytest.raises(FormatError) as caught:
+        read_corpus(path)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        without(ROW, "douban_id"),
+        without(ROW, "vod_name"),
+        ROW | {"douban_id": None},
+        ROW | {"douban_id": "none"},
+        ROW | {"trap_id": "x"},
+        "not JSON",
+    ],
+)
+def test_a_bad_row_is_named(write, line):
+    path = write(ROW, line)
+    with pytest.raises(FormatError, match=r"rows\.jsonl, line 2: "):
+        read_gold(path)
+
+
+@pytest.mark.parametrize("read", [read_corpus, read_gold])
+def test_files_that_cannot_be_read_are_named(read, tmp_path):
+    with pytest.raises(FormatError, match=r"missing\.jsonl cannot be read: No such file"):
+        read(tmp_path / "missing.jsonl")
+    with pytest.raises(FormatError, match="cannot be read"):
+        read(tmp_path)
+    latin = tmp_path / "latin.jsonl"
+    latin.write_bytes(b'{"id": 1, "title": "\xe9"}')
+    with pytest.raises(FormatError, match=r"latin\.jsonl is not UTF-8"):
+        read(latin)
+
+
+def test_packed_files_are_read_too(write):
+    plain = write(SUBJECT)
+    packed = plain.with_name(plain.name + ".xz")
+    packed.write_bytes(lzma.compress(plain.read_bytes()))
+    assert read_corpus(packed) == read_corpus(plain)
+    packed.write_bytes(lzma.compress(plain.read_bytes())[:-20])
+    with pytest.raises(FormatError, match=r"\.xz cannot be read: "):
+        read_corpus(packed)

@@ -1,0 +1,202 @@
+"""Small tables, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from douban_pipeline.core.intervals import wilson
+from douban_pipeline.douban.quality.labelled_replay import Result
+from douban_pipeline.douban.quality.metrics import (
+    Expectation,
+    Proportion,
+    ReasonCount,
+    Section,
+    expectation,
+    glance,
+    link_is_wrong,
+    measure,
+    place_of_truth,
+    sections,
+    workload,
+)
+from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
+
+
+def named(section: Section) -> dict[str, int]:
+    return {group.name: group.measures.rows for group in section.groups}
+
+
+def by_key(results: list[Result]) -> dict[str, Section]:
+    return {section.key: section for section in sections(results)}
+
+
+@pytest.mark.parametrize(
+    ("row", "linked", "wrong"),
+    [
+        (gold(), 100, False),
+        (gold(), 101, True),
+        (none_row(), 100, True),
+        (trap_row(), 666, True),
+        (trap_row(), 100, False),
+    ],
+)
+def test_what_a_wrong_link_is(row, linked, wrong):
+    assert link_is_wrong(row, linked) is wrong
+    assert result(row, best=linked).wrong is wrong
+    assert not result(row, "REVIEW", linked).wrong
+
+
+def test_every_row_is_one_of_three():
+    assert [expectation(row) for row in (gold(), none_row(), trap_row())] == list(Expectation)
+
+
+def test_the_place_of_the_truth_counts_from_one():
+    assert place_of_truth(result(best=100, others=(7, 8))) == 1
+    assert place_of_truth(result(best=7, others=(8, 100))) == 3
+    assert place_of_truth(result(best=7)) is None
+    assert place_of_truth(result(best=None)) is None
+
+
+def test_a_rate_of_nothing_has_no_share():
+    assert Proportion(0, 0).share is None
+    assert Proportion(0, 0).interval == (0.0, 1.0)
+    assert Proportion(1, 4).share == 0.25
+    assert Proportion(1, 4).interval == wilson(1, 4)
+
+
+def test_no_rows_measure_nothing():
+    nothing = measure([])
+    assert nothing.rows == 0
+    assert nothing.linked == nothing.wrong == nothing.found == nothing.review_shown == Proportion(0, 0)
+    assert nothing.requests.mean is None
+    assert nothing.requests.p95 is None
+    assert glance([]).groups == ()
+    assert sections([]) == ()
+    assert workload([]) == []
+
+
+def test_gold_rows_are_counted():
+    found = measure(
+        [
+            result(requests=1),
+            result(requests=1),
+            result(best=101, others=(100,), requests=2),  # wrong, though the truth was found
+            result(verdict="REVIEW", best=100, requests=2),  # on top
+            result(verdict="REVIEW", best=1, others=(2, 3, 4, 100), requests=3),  # fifth
+            result(verdict="REVIEW", best=1, others=(2, 3, 4, 5, 100), requests=3),  # sixth
+            result(verdict="REVIEW", best=1, requests=3),  # not found
+            result(verdict="NOT_FOUND", best=100, requests=4),
+            result(verdict="NOT_FOUND", best=None, requests=9),
+        ]
+    )
+    assert found.rows == 9
+    assert found.linked == Proportion(3, 9)
+    assert found.wrong == Proportion(1, 9)
+    assert found.wrong_of_linked == Proportion(1, 3)
+    assert found.reviewed == Proportion(4, 9)
+    assert found.review_top == Proportion(1, 4)
+    assert found.review_shown == Proportion(2, 4)
+    assert found.review_shown_of_found == Proportion(2, 3)
+    assert found.found == Proportion(7, 9)
+    assert found.requests.total == 28
+    assert found.requests.mean == pytest.approx(28 / 9)
+    assert (found.requests.p95, found.requests.most) == (9, 9)
+
+
+def test_the_cost_that_95_of_100_do_not_exceed():
+    assert measure([result(requests=n) for n in range(1, 101)]).requests.p95 == 95
+    assert measure([result(requests=n) for n in range(1, 21)]).requests.p95 == 19
+
+
+def test_rows_without_a_subject_have_no_truth_to_find():
+    found = measure(
+        [result(none_row(), best=5), result(none_row(), "REVIEW", 5), result(none_row(), "NOT_FOUND", None)]
+    )
+    assert found.linked == found.wrong == Proportion(1, 3)
+    assert found.wrong_of_linked == Proportion(1, 1)
+    assert found.reviewed == Proportion(1, 3)
+    assert found.found == found.review_top == found.review_shown == Proportion(0, 0)
+
+
+def test_a_trap_s_other_links_are_not_judged():
+    found = measure([result(trap_row(), best=666), result(trap_row(), best=5), result(trap_row(), "REVIEW", 666)])
+    assert found.linked == Proportion(2, 3)
+    assert found.wrong == Proportion(1, 3)
+    assert found.wrong_of_linked == Proportion(1, 1)
+    assert found.review_top == Proportion(0, 0)
+
+
+def test_a_glance_sums_up_headline_sources_only():
+    results = [
+        result(gold(1, rich=True)),
+        result(gold(2, source="cbo", year=None)),
+        result(gold(3, source="perturb"), best=101),
+        result(none_row(1), "NOT_FOUND", None),
+        result(none_row(2, rich=True), "NOT_FOUND", None),
+        result(trap_row(1), "REVIEW", 666),
+    ]
+    assert named(glance(results)) == {
+        "Headline sources": 2,
+        "Headline, rich": 1,
+        "Headline, thin": 1,
+        "Headline, with a year": 1,
+        "Title cleaning only": 1,
+        "Subject missing": 2,
+        "Subject missing, rich": 1,
+        "Subject missing, thin": 1,
+        "Traps": 1,
+    }
+    headline = glance(results).groups[0].measures
+    assert headline.linked == Proportion(2, 2)
+    assert headline.wrong == Proportion(0, 2)
+
+
+def test_sections_split_by_source_stratum_tag_and_label():
+    results = [
+        result(gold(1, source="imdb", tags=("rivals", "no_year"), label="silver"), strata=("season", "thin")),
+        result(gold(2, source="bangumi", tags=("rivals",)), strata=("thin",)),
+        result(gold(3, source="bangumi"), "NOT_FOUND", None),
+        result(gold(4, source="sites", tags=("dirty",)), strata=("season",)),
+        result(none_row(1, source="bangumi"), best=5, strata=("season",)),
+        result(trap_row(1), "REVIEW", 666),
+    ]
+    found = by_key(results)
+    # Headline sources in their own order, then the others.
+    assert list(named(found["source"]).items()) == [
+        ("Headline sources", 3),
+        ("bangumi", 2),
+        ("imdb", 1),
+        ("Title cleaning only", 1),
+        ("sites", 1),
+    ]
+    assert named(found["stratum"]) == {"带季数、部数或续集号": 1, "本地无任何人员": 2}
+    assert named(found["tag"]) == {"rivals": 2, "(no tag)": 1, "no_year": 1}
+    assert named(found["cleaning"]) == {"dirty": 1}
+    assert named(found["label"]) == {"gold": 3, "silver": 1}
+    assert named(found["missing"]) == {"All": 1, "bangumi": 1, "带季数、部数或续集号": 1}
+    assert named(found["traps"]) == {"All": 1, "sites": 1}
+    assert not found["missing"].has_truth
+    assert not found["traps"].has_truth
+    assert found["missing"].groups[0].measures.wrong == Proportion(1, 1)
+
+
+def test_sections_without_rows_are_left_out():
+    assert set(by_key([result()])) == {"source", "tag", "label"}
+
+
+def test_reasons_are_counted_with_what_each_costs_and_is_good_for():
+    found = workload(
+        [
+            result(),  # linked: no reason counts
+            result(gold(), "REVIEW", 100, reasons=("LEAD_TOO_SMALL",)),
+            result(gold(), "REVIEW", 101, reasons=("LEAD_TOO_SMALL",)),
+            result(gold(), "REVIEW", 100, reasons=("LEAD_TOO_SMALL", "YEAR_OFF")),
+            result(none_row(), "REVIEW", 5, reasons=("LEAD_TOO_SMALL",)),
+            result(gold(), "NOT_FOUND", None, reasons=("NO_CANDIDATES",)),
+        ]
+    )
+    assert found == [
+        ReasonCount("LEAD_TOO_SMALL", rows=4, reviewed=4, alone=3, alone_right=1, alone_wrong=2),
+        ReasonCount("NO_CANDIDATES", rows=1, reviewed=0, alone=1, alone_right=0, alone_wrong=1),
+        ReasonCount("YEAR_OFF", rows=1, reviewed=1, alone=0, alone_right=0, alone_wrong=0),
+    ]

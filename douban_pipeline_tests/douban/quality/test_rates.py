@@ -1,0 +1,225 @@
+"""Rates, and what they say of a target: nothing too early, nothing too late."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from douban_pipeline.core.intervals import wilson
+from douban_pipeline.core.ui.presentation import as_image
+from douban_pipeline.douban.quality import figures
+from douban_pipeline.douban.quality.audit import MOST, PER_STRATUM, audit, decisions_to_launch
+from douban_pipeline.douban.quality.labels import AutomaticLink, Label, Settled
+from douban_pipeline.douban.quality.rates import (
+    PrecisionRate,
+    TargetStatus,
+    band_of,
+    by_band,
+    by_stratum,
+    clean_labels,
+    overall,
+    overruled_rules,
+    shortfalls,
+    target_status,
+    unexplained,
+)
+from douban_pipeline.douban.store.brakes import Brake
+from douban_pipeline.matching import SENTENCES
+from douban_pipeline.matching.strata import STRATA
+from douban_pipeline_tests.harness.fixtures.clocks import START
+
+
+def label(right: bool, *strata: str, score: float = 90.0, minutes: int = 0, vod_id: int = 1) -> Label:
+    link = AutomaticLink(vod_id, vod_id, 90_000_101, score, strata, START)
+    return Label(link, right, START + timedelta(minutes=minutes), "小王")
+
+
+@pytest.mark.parametrize(("target", "labels"), [(0.5, 4), (0.9, 35), (0.95, 73), (0.99, 381), (0.999, 3838)])
+def test_how_many_clean_labels_prove_a_target(target, labels):
+    assert clean_labels(target) == labels
+
+
+@given(st.floats(0.5, 0.999))
+def test_a_clean_record_of_that_many_passes_and_one_less_does_not(target):
+    wanted = clean_labels(target)
+    assert wilson(wanted, wanted).low >= target > wilson(wanted - 1, wanted - 1).low
+
+
+@pytest.mark.parametrize(
+    ("right", "total", "said"),
+    [
+        (0, 0, TargetStatus.TOO_FEW),
+        (29, 29, TargetStatus.TOO_FEW),
+        (0, 29, TargetStatus.TOO_FEW),  # not even that many wrong ones: fewer than anybody wants to judge by
+        (30, 30, TargetStatus.TOO_FEW),
+        (72, 72, TargetStatus.TOO_FEW),
+        (29, 30, TargetStatus.TOO_FEW),  # the upper bound still reaches the target
+        (24, 30, TargetStatus.FAILS),  # it does not any more: known to be bad before a clean record could pass
+        (73, 73, TargetStatus.HOLDS),
+        (72, 73, TargetStatus.FAILS),
+        (200, 203, TargetStatus.HOLDS),
+        (200, 205, TargetStatus.FAILS),
+    ],
+)
+def test_what_labels_say_of_a_target_of_95_percent(right, total, said):
+    assert target_status(PrecisionRate(right, total), target=0.95, least=30) is said
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.sampled_from([0.8, 0.95, 0.99]))
+def test_one_more_right_label_never_makes_a_proven_stratum_fail(right, wrong, target):
+    if target_status(PrecisionRate(right, right + wrong), target=target, least=30) is TargetStatus.HOLDS:
+        assert target_status(PrecisionRate(right + 1, right + 1 + wrong), target=target, least=30) is TargetStatus.HOLDS
+        assert wilson(right, right + wrong).low >= target
+
+
+@pytest.mark.parametrize(
+    ("score", "band"),
+    [
+        (84.99, "<85"),
+        (85.0, "85–88"),
+        (87.99, "85–88"),
+        (88.0, "88–92"),
+        (92.0, "92–96"),
+        (96.0, "96+"),
+        (102.0, "96+"),
+    ],
+)
+def test_score_bands(score, band):
+    assert band_of(score) == band
+
+
+def test_rates_by_stratum_and_band():
+    labels = [label(True, "season", score=97), label(False, "season", "thin", score=86), label(True, score=97)]
+    assert overall(labels) == PrecisionRate(2, 3)
+    assert by_band(labels) == {"96+": PrecisionRate(2, 2), "85–88": PrecisionRate(0, 1)}
+    strata = by_stratum(labels)
+    assert list(strata) == list(STRATA)
+    assert {name: rate for name, rate in strata.items() if rate.total} == {
+        "season": PrecisionRate(1, 2),
+        "thin": PrecisionRate(0, 1),
+    }
+
+
+def test_a_lifted_stratum_is_judged_afresh_and_the_others_are_not():
+    labels = [
+        label(False, "season", "thin", minutes=1),
+        label(True, "season", minutes=2),
+        label(True, "season", minutes=3),
+    ]
+    strata = by_stratum(labels, {"season": START + timedelta(minutes=2)})
+    assert (strata["season"], strata["thin"]) == (PrecisionRate(1, 1), PrecisionRate(0, 1))
+
+
+SETTLED = {"target": 0.95, "least": 30}
+
+
+def test_a_bad_stratum_does_not_pull_down_the_wide_one_around_it():
+    labels = [label(True, "rich")] * 100 + [label(False, "season", "rich")] * 20 + [label(True, "season", "rich")] * 20
+    assert by_stratum(labels)["rich"] == PrecisionRate(120, 140)
+    assert shortfalls(labels, {}, (), **SETTLED) == {"season": PrecisionRate(20, 40)}
+    assert unexplained(labels, {}, {"season"})["rich"] == PrecisionRate(100, 100)
+    assert shortfalls(labels, {}, {"season"}, **SETTLED) == {}
+
+
+def test_what_is_bad_beside_it_is_held_back_too():
+    labels = [label(True, "rich")] * 60 + [label(False, "rich")] * 40 + [label(False, "season", "rich")] * 40
+    assert shortfalls(labels, {}, (), **SETTLED) == {"season": PrecisionRate(0, 40), "rich": PrecisionRate(60, 100)}
+
+
+def test_what_a_lifted_brake_explained_does_not_come_back_in_another_stratum():
+    before = [label(False, "season", "rich", minutes=1)] * 40 + [label(True, "rich", minutes=1)] * 80
+    since = {"season": START + timedelta(minutes=2)}
+    assert unexplained(before, since, ())["rich"] == PrecisionRate(80, 80)
+    assert shortfalls(before, since, (), **SETTLED) == {}
+    after = [*before, *[label(False, "season", "rich", minutes=3)] * 40]
+    assert shortfalls(after, since, (), **SETTLED) == {"season": PrecisionRate(0, 40)}
+
+
+def test_the_report_says_why_a_stratum_holds_in_spite_of_its_rate():
+    brake = Brake("season", "", 0.5, 0.95, 40, START)
+    rates = {"season": PrecisionRate(20, 40), "rich": PrecisionRate(120, 140), "thin": PrecisionRate(0, 0)}
+    counted = {"season": PrecisionRate(0, 0), "rich": PrecisionRate(100, 100), "thin": PrecisionRate(0, 0)}
+    rows = figures.stratum_rows(rates, counted, {"season": brake}, {"rich": 500}, **SETTLED)
+    assert [row["结论"] for row in rows] == [
+        "自动确认已暂停",
+        "达标（40 条已由其他类别的暂停解释）",
+        "样本不足（全对也还差 73 条）",
+    ]
+    assert [row["自动关联"] for row in rows] == [0, 500, 0]
+
+
+def settled(top_right: bool, *codes: str) -> Settled:
+    return Settled(1, 1, "REVIEW", 5, 5 if top_right else 6, None, codes, ())
+
+
+def test_the_rules_that_people_overrule_most_come_first():
+    rules = overruled_rules([settled(True, "A", "B"), settled(True, "B"), settled(False, "B", "C")])
+    assert rules == {"B": PrecisionRate(2, 3), "A": PrecisionRate(1, 1), "C": PrecisionRate(0, 1)}
+    assert list(rules) == ["B", "A", "C"]
+    [row] = figures.rule_rows({"YEAR_GAP": PrecisionRate(3, 4)})
+    assert (row["含义"], row["被推翻"], row["成立"], row["推翻率"]) == (SENTENCES["YEAR_GAP"], 3, 1, "75.0%")
+
+
+def test_bars_show_the_interval():
+    assert figures.bar(PrecisionRate(0, 0)) == ""
+    sure, unsure = figures.bar(PrecisionRate(4000, 4000)), figures.bar(PrecisionRate(9, 10))
+    assert sure == "`" + "█" * 20 + "`"
+    assert set(unsure) == set("`█▒·")
+    assert len(unsure) == 22
+
+
+def test_the_plot_can_be_shown_without_a_file():
+    whole, strata, bands = (
+        PrecisionRate(79, 80),
+        {"season": PrecisionRate(9, 10), "thin": PrecisionRate(0, 0)},
+        {"96+": PrecisionRate(5, 5)},
+    )
+    svg = figures.plot(strata, bands, whole, target=0.95)
+    assert svg.startswith("<svg")
+    assert "带季数、部数或续集号" in svg
+    assert "本地无任何人员" not in svg, "nothing is known of it"
+    assert as_image(svg, "图").startswith("![图](data:image/svg+xml;base64,")
+    assert as_image(figures.plot({}, {}, PrecisionRate(0, 0), target=0.95), "图") == "—"
+
+
+def links(count: int, *strata: str, first: int = 1) -> list[AutomaticLink]:
+    return [
+        AutomaticLink(vod_id, vod_id, 90_000_000 + vod_id, 90.0, strata, START)
+        for vod_id in range(first, first + count)
+    ]
+
+
+def test_links_to_check_are_drawn_from_every_stratum_those_known_least_first():
+    given_links = [*links(500, "rich"), *links(9, "season", "thin", first=1000), *links(3, first=2000)]
+    rates = {"rich": PrecisionRate(50, 50), "season": PrecisionRate(3, 3)}
+    found = audit(given_links, {1000}, rates, day="2026-03-01")
+    assert (found.links, found.by_stratum["season"], found.by_band["88–92"]) == (512, 9, 512)
+    drawn = [link.vod_id for link in found.picks]
+    assert len(drawn) == len(set(drawn))
+    assert 1000 not in drawn, "a person judged it already"
+    assert sum(vod_id < 1000 for vod_id in drawn) == PER_STRATUM
+    assert sum(vod_id >= 2000 for vod_id in drawn) == 3, "links of no stratum too"
+    assert found.picks[-1].strata == ("rich",)
+    assert audit(reversed(given_links), {1000}, rates, day="2026-03-01").picks == found.picks
+    assert audit(given_links, {1000}, rates, day="2026-03-02").picks != found.picks
+
+
+def test_the_sample_is_small():
+    every = [link for number, name in enumerate(STRATA) for link in links(50, name, first=1000 * number)]
+    assert len(audit(every, (), {}, day="2026-03-01").picks) == MOST
+    assert len(audit(every, (), {}, day="2026-03-01", most=3).picks) == 3
+    assert audit([], (), {}, day="2026-03-01").picks == []
+
+
+def test_the_sample_comes_as_a_config_for_the_launchpad():
+    text = decisions_to_launch(links(2), {1: "片名\n  # 一", 2: "片名\u2028: 二"}, day="2026-03-01")
+    assert text.splitlines()[5:] == [
+        "      note: 抽样核对 2026-03-01",
+        "      dry_run: true",
+        "      decisions:",
+        "        - {vod_id: 1, action: set_id, douban_id: 90000001}  # 片名 # 一",
+        "        - {vod_id: 2, action: set_id, douban_id: 90000002}  # 片名: 二",
+    ]
