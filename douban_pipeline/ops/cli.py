@@ -12,6 +12,8 @@ import typer
 
 from douban_pipeline import __version__
 from douban_pipeline.core.ui.language import said, terminal_language
+from douban_pipeline.douban.quality.options import EvaluationOptions
+from douban_pipeline.ops.command_options import with_options
 from douban_pipeline.ops.digest_cli import digest
 from douban_pipeline.ops.feeds_cli import feeds
 from douban_pipeline.ops.index_cli import index
@@ -247,79 +249,23 @@ def serve(
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-@app.command()
-def evaluate(
-    corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object per line.")],
-    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object per line; more files may follow.")],
-    more: Annotated[list[Path] | None, typer.Argument(metavar="[GOLD]...", help="More files of labelled rows.")] = None,
-    profile: Annotated[
-        list[str] | None, typer.Option(help="plan, calibrated or both; may be repeated. Default: the setting's.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the reports. Default: evaluation, in the folder of the setting home.")
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="An earlier report's folder, or its predictions.jsonl, to compare with.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first rows of each gold file.")] = None,
-    hide_truth: Annotated[
-        bool, typer.Option(help="Judge the headline rows again with their true subject removed from the index.")
-    ] = True,
-    most_wrong: Annotated[
-        int | None, typer.Option(min=0, help="Exit with 1 if there are more wrong links than this, over all rows.")
-    ] = None,
-    least_coverage: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Exit with 1 if the linked share of the headline sources is below this."),
-    ] = None,
-    most_wrong_hidden: Annotated[
-        int | None,
-        typer.Option(min=0, help="Exit with 1 if more rows than this are linked with their true subject removed."),
-    ] = None,
-    search: Annotated[
-        str, typer.Option(help="suggestions: titles and years; six: the same, six a page; web: bare titles.")
-    ] = "suggestions",
-    index: Annotated[
-        Path | None, typer.Option(help="An index of known subjects, asked before the search, as production does.")
-    ] = None,
-    evidence: Annotated[
-        bool, typer.Option(help="Print the curve, what rows that were not linked lack, and every wrong link.")
-    ] = False,
-    row: Annotated[
-        str | None, typer.Option(metavar="FILE:LINE", help="Judge one row only and print the evidence of its verdict.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON and nothing else.")] = False,
-    added_facts: Annotated[
-        bool, typer.Option(help="Judge again with another source's facts of the same work added, as TMDB's are.")
-    ] = False,
-) -> None:
+def _evaluate(options: EvaluationOptions) -> None:
     """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
+    from douban_pipeline.core.clock import SystemClock
     from douban_pipeline.douban.quality import command
+    from douban_pipeline.douban.settings import load_settings
     from douban_pipeline.ops.console import console
 
     try:
-        within_limits = command.evaluate_by_settings(
-            corpus,
-            [*gold, *(more or ())],
-            console,
-            profiles=profile or (),
-            out=out,
-            against=against,
-            limit=limit,
-            hide_truth=hide_truth,
-            search=command.search_kind(search),
-            limits=command.EvaluationLimits(most_wrong, least_coverage, most_wrong_hidden),
-            index=index,
-            evidence=evidence,
-            row=row,
-            as_json=as_json,
-            added_facts=added_facts,
-        )
+        within_limits = command.run(options, load_settings(), console, SystemClock())
     except KeyboardInterrupt:
         console.print(said("已停止；没有写出或改动报告", "stopped; no report was written or changed"))
         raise typer.Exit(130) from None
     if not within_limits:
         raise typer.Exit(1)
+
+
+app.command("evaluate")(with_options(EvaluationOptions, _evaluate))
 
 
 @app.command()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.douban.quality.labelled_replay import Result
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
 from douban_pipeline.douban.quality.metrics import Proportion, is_headline, place_of_truth
@@ -18,8 +17,6 @@ from douban_pipeline.matching import RULE_VERSION, Video
 RIGHT_ON_TOP, WRONG_ON_TOP, NOT_AMONG = "right on top", "wrong on top", "not among the candidates"
 """Kinds of rows that were not linked, by their best candidate."""
 
-_SHOWN_SETS = 40
-_AGREES, _DISAGREES = "agree", "disagree"
 _SUBJECT_FIELDS = ("title", "original_title", "aliases", "year", "regions", "genres", "directors", "actors")
 _SUBJECT_NUMBERS = ("duration_minutes", "episodes")
 
@@ -156,71 +153,3 @@ def _point(point: Point) -> dict[str, Any]:
         "wrong": point.wrong.hits,
         "wrong of missing": point.missing_wrong.hits,
     }
-
-
-# --- as text ----------------------------------------------------------------------------------------------------------
-
-
-def as_text(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a report's evidence for a terminal."""
-    yield f"{found['rules']}, profile {found['profile']}"
-    for group in found["groups"]:
-        linked, requests = _percent(group["linked"]), group["requests"]
-        calls = "" if requests is None else f", {requests:.2f} requests"
-        yield f"  {group['name']}: {group['rows']:,} rows, {linked} linked, {group['wrong']} wrong{calls}"
-    for name, points in found["curve"].items():
-        yield f"curve, {name}:"
-        for point in points:
-            wrong, missing = point["wrong"], point["wrong of missing"]
-            linked = _percent(point["linked"])
-            yield f"  from {point['threshold']:g}: {linked} linked, {wrong} wrong, {missing} of missing subjects"
-    yield "reasons left, headline rows:"
-    for each in found["reasons"][:_SHOWN_SETS]:
-        tops = ", ".join(f"{each[top]} {top}" for top in (RIGHT_ON_TOP, WRONG_ON_TOP, NOT_AMONG))
-        yield f"  {' + '.join(each['reasons']) or '(none)'}: {each['rows']} rows ({tops}; {each['fair']} fair)"
-        for top, facts in each["facts"].items():
-            yield f"    {top}: {_counted(facts, each[top])}"
-    if len(found["reasons"]) > _SHOWN_SETS:
-        rest = found["reasons"][_SHOWN_SETS:]
-        yield f"  {len(rest)} more sets of reasons: {sum(each['rows'] for each in rest)} rows (--json has them)"
-    yield f"wrong links: {len(found['wrong'])}"
-    for link in found["wrong"]:
-        yield from row_text(link)
-
-
-def row_text(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of one row."""
-    hidden = ", truth taken out" if row.get("truth taken out") else ""
-    yield f"{row['file']}:{row['row']} ({row['source']}{hidden}) {row['verdict']} {' + '.join(row['reasons'])}".rstrip()
-    yield f"  {row['explanation']}"
-    for name in ("video", "best", "truth"):
-        yield f"  {name:5} {_line(row[name])}"
-    facts = [f"{name} {outcome}" for name, outcome in row["facts"].items() if outcome in (_AGREES, _DISAGREES)]
-    unknown = [name for name, outcome in row["facts"].items() if outcome not in (_AGREES, _DISAGREES)]
-    yield f"  facts {', '.join(facts) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
-
-
-def _line(values: Mapping[str, Any] | None) -> str:
-    if values is None:
-        return "—"
-    return "; ".join(f"{name} {_plain(value)}" for name, value in values.items())
-
-
-def _plain(value: object) -> str:
-    return "、".join(map(str, value[:6])) if isinstance(value, tuple) else str(value)
-
-
-def _percent(share: float | None) -> str:
-    return "—" if share is None else percent(share)
-
-
-def _counted(facts: Mapping[str, Mapping[str, int]], rows: int) -> str:
-    """Return, for each fact, how many of ``rows`` agree, disagree or lack it."""
-    parts = []
-    for name, outcomes in facts.items():
-        agree, disagree = outcomes.get(_AGREES, 0), outcomes.get(_DISAGREES, 0)
-        if agree or disagree:
-            parts.append(f"{name} {agree} agree, {disagree} disagree, {rows - agree - disagree} unknown")
-        else:
-            parts.append(f"{name} unknown")
-    return "; ".join(parts)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from douban_pipeline.core.ui.plots import percent
-from douban_pipeline.douban.quality.evidence import as_text, evidence, row_evidence, row_text
+from douban_pipeline.douban.quality.evidence import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, evidence, row_evidence
 from douban_pipeline.douban.quality.labelled_replay import Result
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
 from douban_pipeline.douban.quality.metrics import Measures, Proportion
 from douban_pipeline.douban.quality.report import EvaluationReport, between
 
+_SHOWN_SETS = 40
+_AGREES, _DISAGREES = "agree", "disagree"
 _OUTCOMES = ("CONFIRMED", "WRONG", "REVIEW", "NOT_FOUND")
 
 
@@ -94,9 +97,77 @@ def print_evidence(
         _print_plain([json.dumps(found, ensure_ascii=False)], console)
     else:
         for each in found:
-            _print_plain(as_text(each), console)
+            _print_plain(evidence_text(each), console)
 
 
 def _print_plain(lines: Iterable[str], console: Console) -> None:
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+# --- evidence as text -------------------------------------------------------------------------------------------------
+
+
+def evidence_text(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a report's evidence for a terminal."""
+    yield f"{found['rules']}, profile {found['profile']}"
+    for group in found["groups"]:
+        linked, requests = _percent(group["linked"]), group["requests"]
+        calls = "" if requests is None else f", {requests:.2f} requests"
+        yield f"  {group['name']}: {group['rows']:,} rows, {linked} linked, {group['wrong']} wrong{calls}"
+    for name, points in found["curve"].items():
+        yield f"curve, {name}:"
+        for point in points:
+            wrong, missing = point["wrong"], point["wrong of missing"]
+            linked = _percent(point["linked"])
+            yield f"  from {point['threshold']:g}: {linked} linked, {wrong} wrong, {missing} of missing subjects"
+    yield "reasons left, headline rows:"
+    for each in found["reasons"][:_SHOWN_SETS]:
+        tops = ", ".join(f"{each[top]} {top}" for top in (RIGHT_ON_TOP, WRONG_ON_TOP, NOT_AMONG))
+        yield f"  {' + '.join(each['reasons']) or '(none)'}: {each['rows']} rows ({tops}; {each['fair']} fair)"
+        for top, facts in each["facts"].items():
+            yield f"    {top}: {_counted(facts, each[top])}"
+    if len(found["reasons"]) > _SHOWN_SETS:
+        rest = found["reasons"][_SHOWN_SETS:]
+        yield f"  {len(rest)} more sets of reasons: {sum(each['rows'] for each in rest)} rows (--json has them)"
+    yield f"wrong links: {len(found['wrong'])}"
+    for link in found["wrong"]:
+        yield from row_text(link)
+
+
+def row_text(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of one row."""
+    hidden = ", truth taken out" if row.get("truth taken out") else ""
+    yield f"{row['file']}:{row['row']} ({row['source']}{hidden}) {row['verdict']} {' + '.join(row['reasons'])}".rstrip()
+    yield f"  {row['explanation']}"
+    for name in ("video", "best", "truth"):
+        yield f"  {name:5} {_subject_line(row[name])}"
+    facts = [f"{name} {outcome}" for name, outcome in row["facts"].items() if outcome in (_AGREES, _DISAGREES)]
+    unknown = [name for name, outcome in row["facts"].items() if outcome not in (_AGREES, _DISAGREES)]
+    yield f"  facts {', '.join(facts) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
+
+
+def _subject_line(values: Mapping[str, Any] | None) -> str:
+    if values is None:
+        return "—"
+    return "; ".join(f"{name} {_plain(value)}" for name, value in values.items())
+
+
+def _plain(value: object) -> str:
+    return "、".join(map(str, value[:6])) if isinstance(value, tuple) else str(value)
+
+
+def _percent(share: float | None) -> str:
+    return "—" if share is None else percent(share)
+
+
+def _counted(facts: Mapping[str, Mapping[str, int]], rows: int) -> str:
+    """Return, for each fact, how many of ``rows`` agree, disagree or lack it."""
+    parts = []
+    for name, outcomes in facts.items():
+        agree, disagree = outcomes.get(_AGREES, 0), outcomes.get(_DISAGREES, 0)
+        if agree or disagree:
+            parts.append(f"{name} {agree} agree, {disagree} disagree, {rows - agree - disagree} unknown")
+        else:
+            parts.append(f"{name} unknown")
+    return "; ".join(parts)

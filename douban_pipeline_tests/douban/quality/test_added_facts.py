@@ -11,13 +11,15 @@ import pytest
 from rich.console import Console
 
 from douban_pipeline.douban.quality.added_facts import changes, facts_of_others
-from douban_pipeline.douban.quality.command import EvaluationRequest, run
+from douban_pipeline.douban.quality.command import run
 from douban_pipeline.douban.quality.labelled_replay import evaluate
 from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
+from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.profiles import PROFILES, make_profile
 from douban_pipeline_tests.douban.quality.rows import gold, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 DATA = Path(__file__).parent / "data"
 
@@ -66,10 +68,10 @@ def test_the_command_prints_what_added_facts_change(tmp_path):
         (tmp_path / f"{source}.jsonl").write_text(text.replace('"source": "', f'"source": "{source}-'), "utf-8")
     gold_files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     output = io.StringIO()
-    request = EvaluationRequest(
-        DATA / "corpus.jsonl", gold_files, [make_profile("plan")], tmp_path / "out", hide_truth=False, added_facts=True
+    options = EvaluationOptions(
+        corpus=DATA / "corpus.jsonl", gold=gold_files, out=tmp_path / "out", hide_truth=False, added_facts=True
     )
     console = Console(file=output, width=120, color_system=None)
-    run(request, console, FakeClock())
+    run(options, GivenSettings(match_profile="plan"), console, FakeClock())
     assert "facts added, plan" in output.getvalue()
     assert "→ WRONG" in output.getvalue()

@@ -15,19 +15,15 @@ from rich.console import Console
 
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.quality import command
-from douban_pipeline.douban.quality.command import (
-    EvaluationError,
-    EvaluationLimits,
-    EvaluationRequest,
-    profile_names,
-    run,
-)
+from douban_pipeline.douban.quality.command import EvaluationError, profile_names, run
 from douban_pipeline.douban.quality.labelled_replay import Result, evaluate
 from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
 from douban_pipeline.douban.quality.local_sources import SearchKind
+from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline_tests.douban.quality.rows import FIELDS, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.ops.test_cli import run as run_cli
 
 FIRST, SECOND = 90_000_100, 90_000_101
@@ -116,15 +112,15 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
     return put
 
 
-def reported(request: EvaluationRequest, *, terminal: bool = False) -> tuple[bool, str]:
+def reported(options: EvaluationOptions, *, terminal: bool = False) -> tuple[bool, str]:
     output = io.StringIO()
     console = Console(file=output, width=160, force_terminal=terminal, color_system=None)
-    kept = run(request, console, FakeClock(datetime(2026, 3, 1, tzinfo=UTC)))
+    kept = run(options, GivenSettings(), console, FakeClock(datetime(2026, 3, 1, tzinfo=UTC)))
     return kept, output.getvalue()
 
 
-def request(corpus: Path, gold: list[Path], out: Path, *profiles: str, **changes: Any) -> EvaluationRequest:
-    return EvaluationRequest(corpus, gold, [make_profile(name) for name in profiles or ("plan",)], out, **changes)
+def request(corpus: Path, gold: list[Path], out: Path, *profiles: str, **changes: Any) -> EvaluationOptions:
+    return EvaluationOptions(corpus=corpus, gold=gold, profile=list(profiles or ("plan",)), out=out, **changes)
 
 
 def files(folder: Path) -> set[str]:
@@ -135,7 +131,7 @@ def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, g
     out = tmp_path / "deep" / "out"
     kept, output = reported(request(corpus, gold, out))
     assert kept
-    assert files(out) == {"predictions.jsonl", "report.md", "report.html"}
+    assert files(out) == {"predictions.jsonl", "report.html"}
     rows = [json.loads(line) for line in (out / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [(row["file"], row["row"], row.get("gid"), row["verdict"]) for row in rows] == [
         ("gold.jsonl", 1, "a", "CONFIRMED"),
@@ -145,7 +141,7 @@ def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, g
         ("others.jsonl", 2, None, "NOT_FOUND"),
     ]
     assert list(rows[0]) == FIELDS
-    assert "Rows whose true subject is not in the corpus: 1." in (out / "report.md").read_text(encoding="utf-8")
+    assert "Rows whose true subject is not in the corpus: 1." in (out / "report.html").read_text(encoding="utf-8")
     assert "66.7 %" in output
     assert str(out) in output
 
@@ -155,10 +151,11 @@ def test_several_profiles_have_folders_of_their_own_and_a_summary(
 ):
     judged(badly)
     _, output = reported(request(corpus, gold, tmp_path / "out", *PROFILES))
-    each = {f"{name}/{file}" for name in PROFILES for file in ("predictions.jsonl", "report.md", "report.html")}
-    assert files(tmp_path / "out") == each | {"summary.md", "summary.html"}
-    summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "4 regressed, 0 improved, 1 unchanged" in summary
+    each = {f"{name}/{file}" for name in PROFILES for file in ("predictions.jsonl", "report.html")}
+    assert files(tmp_path / "out") == each | {"summary.html"}
+    summary = (tmp_path / "out" / "summary.html").read_text(encoding="utf-8")
+    assert "From plan to calibrated" in summary
+    assert "Regressed (4)" in summary
     assert "profile plan" in output
     assert "profile calibrated" in output
 
@@ -171,41 +168,39 @@ def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
     judged(lambda row, _: result(row, best=FIRST))
     _, output = reported(request(corpus, gold, out, against=out))
     assert "regressed 4, improved 0, unchanged 1, new 0, gone 0" in output
-    assert f"## Against {out}" in (out / "report.md").read_text(encoding="utf-8")
+    assert f"Against {out}." in (out / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("limits", "kept", "said"),
     [
-        (EvaluationLimits(), True, ""),
-        (EvaluationLimits(most_wrong=4, least_coverage=1.0), True, ""),
-        (EvaluationLimits(most_wrong=3), False, "calibrated: 4 wrong links, and at most 3 are allowed"),
-        (EvaluationLimits(most_wrong_hidden=3), True, ""),
+        ({}, True, ""),
+        ({"most_wrong": 4, "least_coverage": 1.0}, True, ""),
+        ({"most_wrong": 3}, False, "calibrated: 4 wrong links, and at most 3 are allowed"),
+        ({"most_wrong_hidden": 3}, True, ""),
         (
-            EvaluationLimits(most_wrong_hidden=2),
+            {"most_wrong_hidden": 2},
             False,
             "calibrated: 3 links of rows whose true subject was taken out, and at most 2 are allowed",
         ),
         (
-            EvaluationLimits(least_coverage=0.667),
+            {"least_coverage": 0.667},
             False,
             "plan: coverage of the headline sources is 66.667 %, and at least 66.7 % is required",
         ),
     ],
 )
-def test_limits(
-    tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: EvaluationLimits, kept: bool, said: str
-):
+def test_limits(tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: dict[str, Any], kept: bool, said: str):
     judged(badly)
-    profiles = ("calibrated",) if limits.least_coverage == 1.0 or not said else PROFILES
-    found, output = reported(request(corpus, gold, tmp_path / "out", *profiles, limits=limits))
+    profiles = ("calibrated",) if limits.get("least_coverage") == 1.0 or not said else PROFILES
+    found, output = reported(request(corpus, gold, tmp_path / "out", *profiles, **limits))
     assert found is kept
     assert said in output
     assert ("limit not met:" in output) is not kept
 
 
 def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    kept, output = reported(request(corpus, gold[1:], tmp_path / "out", limits=EvaluationLimits(least_coverage=0.0)))
+    kept, output = reported(request(corpus, gold[1:], tmp_path / "out", least_coverage=0.0))
     assert not kept
     assert "no row of a headline source" in output
 
@@ -313,7 +308,7 @@ def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
     first = run_cli(*arguments, "--profile", "both", "--most-wrong", "0", cwd=tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
     home = tmp_path / ".douban_pipeline" / "evaluation"
-    assert {"summary.html", "plan/predictions.jsonl", "calibrated/report.md"} <= files(home)
+    assert {"summary.html", "plan/predictions.jsonl", "calibrated/report.html"} <= files(home)
     again = run_cli(*(*arguments, "--against", str(home), "--out", "again", "--least-coverage", "0.9"), cwd=tmp_path)
     assert again.returncode == 1, again.stdout + again.stderr
     assert "regressed 0, improved 0, unchanged 5, new 0, gone 0" in again.stdout
@@ -328,8 +323,8 @@ def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
     done = run_cli("evaluate", "--corpus", str(corpus), *options, "--out", "out", cwd=tmp_path, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 5
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "# Evaluation: profile calibrated" in report
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "profile calibrated;" in report
     assert "Confirmed from 91 points" in report
     assert "Weights or thresholds are not the defaults" in report
 
@@ -350,13 +345,12 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
         return result(row, best=FIRST) if row.row == 1 else result(row, "NOT_FOUND", None)
 
     judged(credulous)
-    kept, output = reported(request(corpus, gold[:1], tmp_path / "out", limits=EvaluationLimits(most_wrong=0)))
+    kept, output = reported(request(corpus, gold[:1], tmp_path / "out", most_wrong=0))
     assert kept, "what happens without the truth is told, not counted among the wrong links"
     line = next(line for line in output.splitlines() if "Truth taken out " in line)
     assert line.split()[3:9] == ["3", "33.3", "%", "0", "%", "1"]
-    for name in ("report.md", "report.html"):
-        text = (tmp_path / "out" / name).read_text(encoding="utf-8")
-        assert "Links with the truth taken out (1)" in text, name
+    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Links with the truth taken out (1)" in text
     assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     without = request(corpus, gold[:1], tmp_path / "without", hide_truth=False)
     assert "Truth taken out" not in reported(without)[1]
@@ -373,11 +367,11 @@ def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
 
 
 def test_a_search_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
-    asked = request(corpus, gold[:1], tmp_path / "out", "calibrated", search=command.search_kind("web"))
+    asked = request(corpus, gold[:1], tmp_path / "out", "calibrated", search="web")
     assert reported(asked)[0]
-    assert "searched with bare titles" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "searched with bare titles" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(EvaluationError, match="no search 'google': give suggestions, six, web"):
-        command.search_kind("google")
+        reported(replace(asked, search="google"))
 
 
 def test_an_index_that_is_not_there_or_none_at_all_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
