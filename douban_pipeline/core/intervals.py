@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
+
+Z = 1.96
+"""Standard deviations to each side of a two-sided 95 % interval."""
 
 
 class Interval(NamedTuple):
@@ -13,13 +17,13 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(successes: int, total: int, z: float = 1.96) -> Interval:
+def wilson(successes: int, total: int, z: float = Z) -> Interval:
     """Return the Wilson interval of ``successes`` out of ``total``; (0, 1) if ``total`` is 0.
 
     Args:
         successes: Rows that have the property.
         total: All rows.
-        z: Standard deviations to each side; 1.96 is the two-sided 95 % interval.
+        z: Standard deviations to each side; see `Z`.
 
     Raises:
         ValueError: ``successes`` is not between 0 and ``total``.
@@ -37,3 +41,26 @@ def wilson(successes: int, total: int, z: float = 1.96) -> Interval:
     low = 0.0 if successes == 0 else (middle - reach) / scale
     high = 1.0 if successes == total else (middle + reach) / scale
     return Interval(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many of ``total`` rows have a property: ``hits`` of them."""
+
+    hits: int
+    total: int
+
+    @property
+    def misses(self) -> int:
+        """How many do not have it."""
+        return self.total - self.hits
+
+    @property
+    def share(self) -> float | None:
+        """The share that has it, 0 to 1; None without rows."""
+        return self.hits / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval (Wilson) of the share."""
+        return wilson(self.hits, self.total)

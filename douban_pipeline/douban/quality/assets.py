@@ -88,9 +88,9 @@ def automatic_precision(
             "lately": figures.lately(linked, [label for label in judged if label.link.at >= began], LATELY.days),
             "links": sample.links,
             "labels": whole.total,
-            "overruled": whole.total - whole.right,
+            "overruled": whole.misses,
             **(
-                {"precision": round(whole.right / whole.total, 4), "lower_bound": round(whole.interval.low, 4)}
+                {"precision": round(whole.hits / whole.total, 4), "lower_bound": round(whole.interval.low, 4)}
                 if whole.total
                 else {}
             ),

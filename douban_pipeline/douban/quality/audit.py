@@ -11,8 +11,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labels import AutomaticLink
-from douban_pipeline.douban.quality.rates import PrecisionRate, band_of
+from douban_pipeline.douban.quality.rates import band_of
 from douban_pipeline.douban.store.states import ReviewStatus, VerdictState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching.strata import STRATA
@@ -74,7 +75,7 @@ def linked_since(connection: Connection, tables: OwnTables, since: datetime) -> 
 def audit(
     links: Iterable[AutomaticLink],
     labelled: Collection[int],
-    rates: Mapping[str, PrecisionRate],
+    rates: Mapping[str, Rate],
     *,
     day: str,
     most: int = MOST,
@@ -107,7 +108,7 @@ def audit(
                 heapq.heappush(heap, entry)
             elif entry > heap[0]:
                 heapq.heapreplace(heap, entry)
-    order = sorted(drawn, key=lambda name: (rates.get(name, PrecisionRate(0, 0)).total, [*STRATA, name].index(name)))
+    order = sorted(drawn, key=lambda name: (rates.get(name, Rate(0, 0)).total, [*STRATA, name].index(name)))
     picks: dict[int, AutomaticLink] = {}
     for place in range(PER_STRATUM):
         for name in order:

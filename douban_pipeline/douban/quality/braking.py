@@ -10,8 +10,9 @@ from sqlalchemy import Connection, String, func, select, type_coerce, update
 
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labels import Label
-from douban_pipeline.douban.quality.rates import PrecisionRate, shortfalls
+from douban_pipeline.douban.quality.rates import shortfalls
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
@@ -58,11 +59,11 @@ def pull_where_short(services: Services, labels: Collection[Label], newest: Mapp
     )
 
 
-def _reason(rate: PrecisionRate, target: float) -> str:
+def _reason(rate: Rate, target: float) -> str:
     low, high = rate.interval
     return (
-        f"人工核对 {rate.total} 条，{rate.total - rate.right} 条有误；"
-        f"正确率 {rate.right / rate.total:.1%}（{low:.1%}–{high:.1%}），目标 {target:.1%}"
+        f"人工核对 {rate.total} 条，{rate.misses} 条有误；"
+        f"正确率 {rate.share:.1%}（{low:.1%}–{high:.1%}），目标 {target:.1%}"
     )
 
 

@@ -264,30 +264,30 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
             partial.unlink(missing_ok=True)
 
 
-def _within_limits(reports: Sequence[EvaluationReport], limits: EvaluationOptions, console: Console) -> bool:
-    broken = [f"{report.profile.name}: {text}" for report in reports for text in _broken(report, limits)]
+def _within_limits(reports: Sequence[EvaluationReport], options: EvaluationOptions, console: Console) -> bool:
+    broken = [f"{report.profile.name}: {text}" for report in reports for text in _broken(report, options)]
     for text in broken:
         console.print(f"[red]limit not met:[/red] {text}", highlight=False, soft_wrap=True)
     return not broken
 
 
-def _broken(report: EvaluationReport, limits: EvaluationOptions) -> list[str]:
+def _broken(report: EvaluationReport, options: EvaluationOptions) -> list[str]:
     lines = []
-    if limits.most_wrong is not None and len(report.wrong) > limits.most_wrong:
-        lines.append(f"{len(report.wrong)} wrong links, and at most {limits.most_wrong} are allowed")
-    if limits.most_wrong_hidden is not None and len(report.wrong_hidden) > limits.most_wrong_hidden:
+    if options.most_wrong is not None and len(report.wrong) > options.most_wrong:
+        lines.append(f"{len(report.wrong)} wrong links, and at most {options.most_wrong} are allowed")
+    if options.most_wrong_hidden is not None and len(report.wrong_hidden) > options.most_wrong_hidden:
         lines.append(
             f"{len(report.wrong_hidden)} links of rows whose true subject was taken out, and at most "
-            f"{limits.most_wrong_hidden} are allowed"
+            f"{options.most_wrong_hidden} are allowed"
         )
-    if limits.least_coverage is not None:
+    if options.least_coverage is not None:
         coverage = report.headline.linked.share if report.headline else None
         if coverage is None:
             lines.append("there is no row of a headline source, so coverage is unknown")
-        elif coverage < limits.least_coverage:
+        elif coverage < options.least_coverage:
             # Three decimals, so that a share just below the limit is not printed as equal to it.
             lines.append(
                 f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
-                f"{100 * limits.least_coverage:g} % is required"
+                f"{100 * options.least_coverage:g} % is required"
             )
     return lines

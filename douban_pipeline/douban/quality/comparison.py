@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, filled_lines
-from douban_pipeline.douban.quality.metrics import SHOWN, link_is_wrong
+from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, filled_lines, link_is_wrong
+from douban_pipeline.douban.quality.metrics import SHOWN
 
 PREDICTIONS = "predictions.jsonl"
 

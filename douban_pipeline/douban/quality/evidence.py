@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labelled_replay import Result
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
-from douban_pipeline.douban.quality.metrics import Proportion, is_headline, place_of_truth
+from douban_pipeline.douban.quality.metrics import is_headline, place_of_truth
 from douban_pipeline.douban.quality.report import SWEEP_STEP, EvaluationReport
 from douban_pipeline.douban.quality.sweep import Point, at_steps
 from douban_pipeline.matching import RULE_VERSION, Video
@@ -142,7 +143,7 @@ def _subject(douban_id: int | None, corpus: Mapping[int, CorpusSubject]) -> dict
     return {"douban_id": douban_id, **{name: value for name, value in filled.items() if value not in (None, "", ())}}
 
 
-def _share(rate: Proportion) -> float | None:
+def _share(rate: Rate) -> float | None:
     return None if rate.share is None else round(rate.share, 5)
 
 

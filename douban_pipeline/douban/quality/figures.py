@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from douban_pipeline.core.intervals import Interval
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_link
 from douban_pipeline.douban.quality.braking import name_of
 from douban_pipeline.douban.quality.labels import Label
 from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
-from douban_pipeline.douban.quality.rates import PrecisionRate, clean_labels, target_status
+from douban_pipeline.douban.quality.rates import clean_labels, target_status
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.douban.wording import VERDICTS, word_for
 from douban_pipeline.matching import SENTENCES
@@ -35,7 +35,7 @@ def lately(linked: int, judged: Collection[Label], days: int) -> str:
     if not checked:
         return f"{line}，还没有人工核对过" if linked else line
     wrong = [label for label in judged if not label.right]
-    rate = PrecisionRate(len(judged) - len(wrong), len(judged))
+    rate = Rate(len(judged) - len(wrong), len(judged))
     low, high = 1 - rate.interval.high, 1 - rate.interval.low
     line += f"，人工核对 {checked} 部，有误 {len({label.link.vod_id for label in wrong})} 部"
     line += f"（错误率 {len(wrong) / len(judged):.1%}，95% 区间 {low:.1%}–{high:.1%}）"
@@ -44,19 +44,24 @@ def lately(linked: int, judged: Collection[Label], days: int) -> str:
     return f"{line}；错在：{named}" if named else line
 
 
-def rate_row(rate: PrecisionRate) -> dict[str, object]:
+def stratum_label(stratum: str) -> str:
+    """Return a stratum's name for people, with its code."""
+    return f"{name_of(stratum)}（{stratum}）"
+
+
+def rate_row(rate: Rate) -> dict[str, object]:
     """Return the columns of a rate, which all tables share."""
     return {
         "核对": rate.total,
-        "有误": rate.total - rate.right,
+        "有误": rate.misses,
         "正确率": share_text(rate.share, ""),
         "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}" if rate.total else "",
     }
 
 
 def stratum_rows(
-    rates: Mapping[str, PrecisionRate],
-    counted: Mapping[str, PrecisionRate],
+    rates: Mapping[str, Rate],
+    counted: Mapping[str, Rate],
     brakes: Mapping[str, Brake],
     links: Mapping[str, int],
     *,
@@ -75,7 +80,7 @@ def stratum_rows(
     """
     return [
         {
-            "类别": f"{name_of(name)}（{name}）",
+            "类别": stratum_label(name),
             "自动关联": links.get(name, 0),
             **rate_row(rate),
             "50% … 100%": bar(rate),
@@ -85,7 +90,7 @@ def stratum_rows(
     ]
 
 
-def _conclusion(rate: PrecisionRate, counted: PrecisionRate, brake: Brake | None, target: float, least: int) -> str:
+def _conclusion(rate: Rate, counted: Rate, brake: Brake | None, target: float, least: int) -> str:
     if brake is not None and brake.on:
         return "自动确认已暂停"
     wanting = max(least, clean_labels(target)) - counted.total
@@ -95,7 +100,7 @@ def _conclusion(rate: PrecisionRate, counted: PrecisionRate, brake: Brake | None
     return f"{said}（{'；'.join(notes)}）" if notes else said
 
 
-def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> list[dict[str, object]]:
+def band_rows(rates: Mapping[str, Rate], links: Mapping[str, int]) -> list[dict[str, object]]:
     """Return a row for every score band that has labels."""
     return [
         {"得分": name, "自动关联": links.get(name, 0), **rate_row(rate), "50% … 100%": bar(rate)}
@@ -103,14 +108,14 @@ def band_rows(rates: Mapping[str, PrecisionRate], links: Mapping[str, int]) -> l
     ]
 
 
-def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
+def rule_rows(rules: Mapping[str, Rate]) -> list[dict[str, object]]:
     """Return a row for every rule that blocked a verdict which people settled."""
     return [
         {
             "规则": code,
             "含义": SENTENCES.get(code, ""),
-            "被推翻": rate.right,
-            "成立": rate.total - rate.right,
+            "被推翻": rate.hits,
+            "成立": rate.misses,
             "推翻率": share_text(rate.share, ""),
             "95% 区间": f"{rate.interval.low:.1%}–{rate.interval.high:.1%}",
         }
@@ -120,10 +125,10 @@ def rule_rows(rules: Mapping[str, PrecisionRate]) -> list[dict[str, object]]:
 
 def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:
     """Return a row for every brake."""
-    return [{"类别": f"{name_of(brake.stratum)}（{brake.stratum}）", "原因": brake.reason} for brake in brakes]
+    return [{"类别": stratum_label(brake.stratum), "原因": brake.reason} for brake in brakes]
 
 
-def bar(rate: PrecisionRate) -> Markdown:
+def bar(rate: Rate) -> Markdown:
     """Return a bar from 50 % to 100 %: dark up to the lower bound, light up to the upper one."""
     if not rate.total:
         return Markdown("")
@@ -135,17 +140,11 @@ def bar(rate: PrecisionRate) -> Markdown:
     return Markdown("`" + "".join(map(cell, range(_CELLS))) + "`")
 
 
-def plot(
-    rates: Mapping[str, PrecisionRate], bands: Mapping[str, PrecisionRate], whole: PrecisionRate, *, target: float
-) -> str:
+def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, target: float) -> str:
     """Return a plot (SVG) of the precision of all groups that have labels; empty without labels."""
     named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
     named |= {f"得分 {name}": rate for name, rate in bands.items()}
-    rows = [
-        Bar(name, rate.share, Interval(*rate.interval), f"{rate.right}/{rate.total}")
-        for name, rate in named.items()
-        if rate.total
-    ]
+    rows = [Bar.of_rate(name, rate) for name, rate in named.items() if rate.total]
     lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)
     return bars(rows, title="自动关联的正确率", low=min(int(lowest * 10) / 10, 0.8), high=1.0, goal=target)
 
@@ -209,11 +208,11 @@ def replayed_stratum_rows(found: Replay) -> list[dict[str, object]]:
     known = [name for name in STRATA if name in found.strata]
     return [
         {
-            "类别": f"{STRATA[name]}（{name}）",
-            "影片": found.strata[name].videos,
-            "之前自动确认": found.strata[name].before,
-            "之后自动确认": found.strata[name].after,
-            "判定改变": found.strata[name].changed,
+            "类别": stratum_label(name),
+            "影片": found.strata[name],
+            "之前自动确认": found.strata_before[name],
+            "之后自动确认": found.strata_after[name],
+            "判定改变": found.strata_changed[name],
         }
         for name in known
     ]
@@ -238,10 +237,10 @@ def example_rows(found: Replay) -> list[dict[str, object]]:
 
 def people_rows(found: Replay) -> list[dict[str, object]]:
     """Return the numbers of confirmed verdicts that agree or disagree with people's choices."""
-    people = found.people
+    before, after = found.people_before, found.people_after
     return [
-        {"": "与人工选择一致", "之前": people.right_before, "之后": people.right_after},
-        {"": "与人工选择不一致", "之前": people.wrong_before, "之后": people.wrong_after},
+        {"": "与人工选择一致", "之前": before[True], "之后": after[True]},
+        {"": "与人工选择不一致", "之前": before[False], "之后": after[False]},
     ]
 
 

@@ -12,7 +12,7 @@ from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.judging import judge_found
 from douban_pipeline.douban.evidence.adding import TitleFacts, add_evidence, judge_with_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, link_is_wrong
 from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Status
 from douban_pipeline.matching.profiles import Profile
@@ -69,11 +69,7 @@ class Result:
     @property
     def wrong(self) -> bool:
         """Whether it was linked to a wrong subject."""
-        if not self.confirmed:
-            return False
-        if self.gold.trap is not None:
-            return self.douban_id == self.gold.trap
-        return self.douban_id != self.gold.expected
+        return self.confirmed and link_is_wrong(self.gold, self.douban_id)
 
     def to_json(self) -> dict[str, Any]:
         """Return the row of ``predictions.jsonl``."""

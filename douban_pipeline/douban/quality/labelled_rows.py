@@ -57,6 +57,13 @@ class GoldRow:
     rich: bool
 
 
+def link_is_wrong(gold: GoldRow, douban_id: int | None) -> bool:
+    """Return whether linking the row to that subject is known to be wrong."""
+    if gold.trap is not None:
+        return douban_id == gold.trap
+    return gold.expected != douban_id
+
+
 @dataclass(frozen=True, slots=True)
 class CorpusSubject:
     """A subject of the corpus: its kind, as searches report it, and its record, as Douban answers."""

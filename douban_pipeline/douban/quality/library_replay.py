@@ -6,7 +6,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
@@ -53,40 +53,6 @@ class RejudgedVerdict:
 
 
 @dataclass(slots=True)
-class StratumCount:
-    """Numbers of verdicts of one stratum: all, confirmed before and after, and changed."""
-
-    videos: int = 0
-    before: int = 0
-    after: int = 0
-    changed: int = 0
-
-    def add(self, other: StratumCount) -> None:
-        """Add the counts of other videos."""
-        self.videos += other.videos
-        self.before += other.before
-        self.after += other.after
-        self.changed += other.changed
-
-
-@dataclass(slots=True)
-class AgainstPeople:
-    """Numbers of confirmed verdicts on videos whose subject a person chose: with the same subject or another."""
-
-    right_before: int = 0
-    wrong_before: int = 0
-    right_after: int = 0
-    wrong_after: int = 0
-
-    def add(self, other: AgainstPeople) -> None:
-        """Add the counts of other videos."""
-        self.right_before += other.right_before
-        self.wrong_before += other.wrong_before
-        self.right_after += other.right_after
-        self.wrong_after += other.wrong_after
-
-
-@dataclass(slots=True)
 class Replay:
     """The result of judging again.
 
@@ -96,10 +62,14 @@ class Replay:
         lost_videos: The first few of these videos.
         codes_before: Reasons of the stored verdicts.
         codes_after: Reasons of the new verdicts.
-        strata: Counts by stratum.
+        strata: Verdicts by stratum.
+        strata_before: Those of them that were confirmed.
+        strata_after: Those of them that would be confirmed.
+        strata_changed: Those of them that would change.
         rule_versions: Rule versions of the stored verdicts.
         profiles: Profiles of the stored verdicts.
-        people: Confirmed verdicts compared with people's choices.
+        people_before: Confirmed verdicts on videos whose subject a person chose, by whether it is the same subject.
+        people_after: The same of the new verdicts.
         examples: Some examples of each kind of change.
         reconsidered: Changed videos that were not linked.
         seconds_reading: Time for reading and parsing, in all processes together.
@@ -111,10 +81,14 @@ class Replay:
     lost_videos: list[LostVerdict] = field(default_factory=list)
     codes_before: Counter[str] = field(default_factory=Counter)
     codes_after: Counter[str] = field(default_factory=Counter)
-    strata: dict[str, StratumCount] = field(default_factory=dict)
+    strata: Counter[str] = field(default_factory=Counter)
+    strata_before: Counter[str] = field(default_factory=Counter)
+    strata_after: Counter[str] = field(default_factory=Counter)
+    strata_changed: Counter[str] = field(default_factory=Counter)
     rule_versions: Counter[str] = field(default_factory=Counter)
     profiles: Counter[str] = field(default_factory=Counter)
-    people: AgainstPeople = field(default_factory=AgainstPeople)
+    people_before: Counter[bool] = field(default_factory=Counter)
+    people_after: Counter[bool] = field(default_factory=Counter)
     examples: dict[tuple[str, str], list[RejudgedVerdict]] = field(default_factory=dict)
     reconsidered: list[int] = field(default_factory=list)
     seconds_reading: float = 0.0
@@ -122,13 +96,10 @@ class Replay:
 
     def add(self, other: Replay, examples: int) -> None:
         """Merge the result of further videos, all of larger ids."""
-        counts = ("moves", "lost", "codes_before", "codes_after", "rule_versions", "profiles")
-        for name in counts:
-            getattr(self, name).update(getattr(other, name))
+        for each in fields(self):
+            if isinstance(counts := getattr(self, each.name), Counter):
+                counts.update(getattr(other, each.name))
         self.lost_videos = [*self.lost_videos, *other.lost_videos][:examples]
-        for name, stratum in other.strata.items():
-            self.strata.setdefault(name, StratumCount()).add(stratum)
-        self.people.add(other.people)
         for move, kept in other.examples.items():
             of_move = self.examples.setdefault(move, [])
             of_move += kept
@@ -239,18 +210,14 @@ def _count(found: Replay, judged: RejudgedVerdict, chosen: int, examples: int) -
     found.profiles[stored.profile] += 1
     found.codes_before.update(stored.codes)
     found.codes_after.update(judged.codes)
-    for name in judged.strata:
-        stratum = found.strata.setdefault(name, StratumCount())
-        stratum.videos += 1
-        stratum.before += was
-        stratum.after += now
-        stratum.changed += changed
-    if chosen:
-        people = found.people
-        people.right_before += was and stored.douban_id == chosen
-        people.wrong_before += was and stored.douban_id != chosen
-        people.right_after += now and judged.douban_id == chosen
-        people.wrong_after += now and judged.douban_id != chosen
+    found.strata.update(judged.strata)
+    for holds, counts in ((was, found.strata_before), (now, found.strata_after), (changed, found.strata_changed)):
+        if holds:
+            counts.update(judged.strata)
+    if chosen and was:
+        found.people_before[stored.douban_id == chosen] += 1
+    if chosen and now:
+        found.people_after[judged.douban_id == chosen] += 1
     if not changed:
         return
     if not was:

@@ -15,9 +15,9 @@ from typing import Any
 import pandas
 from pandas import DataFrame
 
-from douban_pipeline.core.intervals import Interval, wilson
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, GoldRow, link_is_wrong
 from douban_pipeline.matching.strata import STRATA
 
 SHOWN = 5
@@ -43,13 +43,6 @@ def expectation(gold: GoldRow) -> Expectation:
     return Expectation.NONE if gold.expected is None else Expectation.GOLD
 
 
-def link_is_wrong(gold: GoldRow, douban_id: int | None) -> bool:
-    """Return whether linking the row to that subject is known to be wrong."""
-    if gold.trap is not None:
-        return douban_id == gold.trap
-    return gold.expected != douban_id
-
-
 def is_headline(gold: GoldRow) -> bool:
     """Return whether a row has a true subject and comes from a headline source."""
     return expectation(gold) is Expectation.GOLD and gold.source in HEADLINE_SOURCES
@@ -59,24 +52,6 @@ def place_of_truth(result: Result) -> int | None:
     """Return the place of the true subject among the candidates, from 1; None if it was not found."""
     places = (place for place, (found, _) in enumerate(result.candidates, 1) if found == result.gold.expected)
     return next(places, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Proportion:
-    """Number of rows with a property, out of the rows that could have it."""
-
-    hits: int
-    total: int
-
-    @property
-    def share(self) -> float | None:
-        """The share, 0 to 1; None without rows."""
-        return self.hits / self.total if self.total else None
-
-    @property
-    def interval(self) -> Interval:
-        """The Wilson 95 % interval of the share."""
-        return wilson(self.hits, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +82,14 @@ class Measures:
     """
 
     rows: int
-    linked: Proportion
-    wrong: Proportion
-    wrong_of_linked: Proportion
-    reviewed: Proportion
-    review_top: Proportion
-    review_shown: Proportion
-    review_shown_of_found: Proportion
-    found: Proportion
+    linked: Rate
+    wrong: Rate
+    wrong_of_linked: Rate
+    reviewed: Rate
+    review_top: Rate
+    review_shown: Rate
+    review_shown_of_found: Rate
+    found: Rate
     requests: Requests
 
 
@@ -174,14 +149,14 @@ def _measured(rows: DataFrame) -> Measures:
     wrong, shown = int(rows["wrong"].sum()), int((places <= SHOWN).sum())
     return Measures(
         rows=count,
-        linked=Proportion(int(rows["linked"].sum()), count),
-        wrong=Proportion(wrong, count),
-        wrong_of_linked=Proportion(wrong, int((rows["linked"] & rows["judged"]).sum())),
-        reviewed=Proportion(int(rows["reviewed"].sum()), count),
-        review_top=Proportion(int((places == 1).sum()), len(places)),
-        review_shown=Proportion(shown, len(places)),
-        review_shown_of_found=Proportion(shown, int(places.count())),
-        found=Proportion(int(rows.loc[with_truth, "place"].count()), int(with_truth.sum())),
+        linked=Rate(int(rows["linked"].sum()), count),
+        wrong=Rate(wrong, count),
+        wrong_of_linked=Rate(wrong, int((rows["linked"] & rows["judged"]).sum())),
+        reviewed=Rate(int(rows["reviewed"].sum()), count),
+        review_top=Rate(int((places == 1).sum()), len(places)),
+        review_shown=Rate(shown, len(places)),
+        review_shown_of_found=Rate(shown, int(places.count())),
+        found=Rate(int(rows.loc[with_truth, "place"].count()), int(with_truth.sum())),
         requests=_requests(rows["requests"].sort_values().to_list()),
     )
 

@@ -6,14 +6,12 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
-from douban_pipeline.core.intervals import Interval, wilson
+from douban_pipeline.core.intervals import Rate, Z
 from douban_pipeline.douban.quality.labels import Label, Settled
 from douban_pipeline.matching.strata import STRATA
 
-_Z = 1.96
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
 """Score bands with their lower bounds, the best first."""
 LOWEST_BAND = "<85"
@@ -27,32 +25,14 @@ class TargetStatus(enum.StrEnum):
     FAILS = "低于目标"
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionRate:
-    """A number of right cases out of a total."""
-
-    right: int
-    total: int
-
-    @property
-    def share(self) -> float | None:
-        """The share of right cases, 0 to 1; None without cases."""
-        return self.right / self.total if self.total else None
-
-    @property
-    def interval(self) -> Interval:
-        """The 95 % confidence interval (Wilson) of the share."""
-        return wilson(self.right, self.total, _Z)
-
-
 def clean_labels(target: float) -> int:
     """Return the least number of labels whose lower bound reaches ``target`` if all of them are right."""
     # The Wilson bound of n out of n is n / (n + z²).
-    wanted = math.ceil(target * _Z**2 / (1 - target) - 1e-9)
-    return wanted if wilson(wanted, wanted, _Z).low >= target else wanted + 1
+    wanted = math.ceil(target * Z**2 / (1 - target) - 1e-9)
+    return wanted if Rate(wanted, wanted).interval.low >= target else wanted + 1
 
 
-def target_status(rate: PrecisionRate, *, target: float, least: int) -> TargetStatus:
+def target_status(rate: Rate, *, target: float, least: int) -> TargetStatus:
     """Return whether a stratum reaches its target, fails it, or has too few labels.
 
     With fewer labels than `clean_labels` even a rate without errors has a lower bound below the target. Until then only
@@ -72,18 +52,18 @@ def band_of(score: float) -> str:
     return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
 
 
-def overall(labels: Collection[Label]) -> PrecisionRate:
+def overall(labels: Collection[Label]) -> Rate:
     """Return the rate of all labels."""
-    return PrecisionRate(sum(label.right for label in labels), len(labels))
+    return Rate(sum(label.right for label in labels), len(labels))
 
 
-def by_band(labels: Iterable[Label]) -> dict[str, PrecisionRate]:
+def by_band(labels: Iterable[Label]) -> dict[str, Rate]:
     """Return the rate of every score band that has labels, the best band first."""
     found = _grouped(labels, lambda label: (band_of(label.link.score),))
     return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
 
 
-def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, PrecisionRate]:
+def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
     """Return the rate of every stratum, including those without labels.
 
     Args:
@@ -98,9 +78,7 @@ def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = N
     return _of_every_stratum(_grouped(labels, counted))
 
 
-def unexplained(
-    labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]
-) -> dict[str, PrecisionRate]:
+def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
     """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
 
     Strata overlap: links that make one of them fail must not lower the rates of larger ones that contain them. Only
@@ -117,9 +95,9 @@ def unexplained(
 
 def shortfalls(
     labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
-) -> dict[str, PrecisionRate]:
+) -> dict[str, Rate]:
     """Return the further strata to brake, with their rates: repeatedly the worst one of those that still fail."""
-    found: dict[str, PrecisionRate] = {}
+    found: dict[str, Rate] = {}
     while True:
         rates = unexplained(labels, since, {*held, *found})
         failing = [
@@ -129,25 +107,25 @@ def shortfalls(
         ]
         if not failing:
             return found
-        worst = min(failing, key=lambda name: (rates[name].right / rates[name].total, rates[name].total))
+        worst = min(failing, key=lambda name: (rates[name].share or 0.0, rates[name].total))
         found[worst] = rates[worst]
 
 
-def _of_every_stratum(rates: Mapping[str, PrecisionRate]) -> dict[str, PrecisionRate]:
-    return {name: rates.get(name, PrecisionRate(0, 0)) for name in STRATA}
+def _of_every_stratum(rates: Mapping[str, Rate]) -> dict[str, Rate]:
+    return {name: rates.get(name, Rate(0, 0)) for name in STRATA}
 
 
-def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, PrecisionRate]:
+def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, Rate]:
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for label in labels:
         for name in groups(label):
             total[name] += 1
             right[name] += label.right
-    return {name: PrecisionRate(right[name], count) for name, count in total.items()}
+    return {name: Rate(right[name], count) for name, count in total.items()}
 
 
-def overruled_rules(settled: Iterable[Settled]) -> dict[str, PrecisionRate]:
+def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
     """Return, by code, how often the first candidate was right although the code blocked it; the worst first."""
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
@@ -155,6 +133,4 @@ def overruled_rules(settled: Iterable[Settled]) -> dict[str, PrecisionRate]:
         for code in item.codes:
             total[code] += 1
             right[code] += item.top_right
-    return {
-        code: PrecisionRate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))
-    }
+    return {code: Rate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.douban.quality.comparison import Grade, RunComparison, grade, grade_name, prediction_of
 from douban_pipeline.douban.quality.labelled_replay import Result
@@ -17,7 +18,6 @@ from douban_pipeline.douban.quality.metrics import (
     SHOWN,
     Expectation,
     Measures,
-    Proportion,
     ReasonCount,
     Requests,
     Section,
@@ -140,7 +140,7 @@ class RateColumn:
 
     title: str
     meaning: str
-    value: Callable[[Measures], Proportion | Requests]
+    value: Callable[[Measures], Rate | Requests]
     bad: bool = False
 
 
@@ -208,7 +208,7 @@ def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
     return f"{value.hits:,} · {share}" if column.bad else share, between(value), f"{value.hits:,} / {value.total:,}"
 
 
-def between(rate: Proportion) -> str:
+def between(rate: Rate) -> str:
     """Return the interval of a rate as text."""
     low, high = (percent(bound) for bound in rate.interval)
     return f"{low.removesuffix(' %')}–{high}"
@@ -323,22 +323,22 @@ def _bars(report: EvaluationReport) -> list[str]:
     if "source" in found:
         groups = [group for group in found["source"].groups if group.total or group.name in HEADLINE_SOURCES]
         drawn.append(
-            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by source", high=1.0)
+            bars(
+                [Bar.of_rate(each.name, each.measures.linked) for each in groups], title="Coverage by source", high=1.0
+            )
         )
     if "stratum" in found:
         groups = list(found["stratum"].groups)
         drawn.append(
-            bars([_bar(each.name, each.measures.linked) for each in groups], title="Coverage by stratum", high=1.0)
+            bars(
+                [Bar.of_rate(each.name, each.measures.linked) for each in groups], title="Coverage by stratum", high=1.0
+            )
         )
-    wrong = [_bar(each.name, each.measures.wrong) for each in report.glance.groups]
+    wrong = [Bar.of_rate(each.name, each.measures.wrong) for each in report.glance.groups]
     large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
     # The interval of a small group is so wide that it would make all others too small to read.
     drawn.append(bars(wrong, title="Wrong links, of all rows", high=2 * max(large) if large else None))
     return drawn
-
-
-def _bar(name: str, rate: Proportion) -> Bar:
-    return Bar(name, rate.share, rate.interval if rate.total else None, f"{rate.hits}/{rate.total}")
 
 
 def sweep_plots(reports: Sequence[EvaluationReport]) -> list[str]:

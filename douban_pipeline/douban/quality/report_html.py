@@ -11,12 +11,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui import templates
 from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban.quality.comparison import GradeChange, RunComparison, grade_name
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.metrics import HIDDEN, MISSING, TRAPS, Measures, Proportion, RowGroup, Section
+from douban_pipeline.douban.quality.metrics import HIDDEN, MISSING, TRAPS, Measures, RowGroup, Section
 from douban_pipeline.douban.quality.report import (
     MOST_IMPROVED,
     MOST_REGRESSED,
@@ -140,13 +141,13 @@ def _cards(report: EvaluationReport) -> list[Card]:
     return found
 
 
-def _rate_card(label: str, rate: Proportion) -> Card:
+def _rate_card(label: str, rate: Rate) -> Card:
     if rate.share is None:
         return Card(label, "—", "no such row")
     return Card(label, percent(rate.share), f"{between(rate)} of {rate.total:,}")
 
 
-def _wrong_card(label: str, rate: Proportion) -> Card:
+def _wrong_card(label: str, rate: Rate) -> Card:
     return Card(label, f"{rate.hits}", f"{between(rate)} of {rate.total:,}", problem_tone(rate.hits))
 
 
@@ -195,7 +196,7 @@ def _row(group: RowGroup, cells: Sequence[_Cell]) -> Mapping[str, Any]:
 def _cell(column: RateColumn, measures: Measures) -> _Cell:
     value, *behind = cell(column, measures)
     rate = column.value(measures)
-    if not isinstance(rate, Proportion) or rate.share is None:
+    if not isinstance(rate, Rate) or rate.share is None:
         return _Cell(value, behind)
     if column.bad:
         return _Cell(value, behind, tone=problem_tone(rate.hits))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.metrics import Expectation, Proportion, expectation, is_headline, link_is_wrong
+from douban_pipeline.douban.quality.labelled_rows import link_is_wrong
+from douban_pipeline.douban.quality.metrics import Expectation, expectation, is_headline
 from douban_pipeline.matching import Code
 
 SCORE_REASONS = frozenset({str(Code.LEAD_TOO_SMALL), str(Code.BELOW_CONFIRM), str(Code.BELOW_REVIEW)})
@@ -25,9 +27,9 @@ class Point:
     """
 
     threshold: float
-    linked: Proportion
-    wrong: Proportion
-    missing_wrong: Proportion
+    linked: Rate
+    wrong: Rate
+    missing_wrong: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,7 @@ def _points(headline: Sequence[Result], missing: Sequence[Result], *, loose: boo
         missing_wrong += not row_is_headline
         if number + 1 == len(events) or events[number + 1][0] != score:
             total = len(headline)
-            yield Point(
-                score, Proportion(linked, total), Proportion(wrong, total), Proportion(missing_wrong, len(missing))
-            )
+            yield Point(score, Rate(linked, total), Rate(wrong, total), Rate(missing_wrong, len(missing)))
 
 
 def _may_be_linked(result: Result, loose: bool) -> bool:

@@ -11,11 +11,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.douban.quality.evidence import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, evidence, row_evidence
 from douban_pipeline.douban.quality.labelled_replay import Result
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
-from douban_pipeline.douban.quality.metrics import Measures, Proportion
+from douban_pipeline.douban.quality.metrics import Measures
 from douban_pipeline.douban.quality.report import EvaluationReport, between
 
 _SHOWN_SETS = 40
@@ -69,7 +70,7 @@ def _line(name: str, measures: Measures) -> tuple[str, ...]:
     )
 
 
-def _share(rate: Proportion) -> str:
+def _share(rate: Rate) -> str:
     return "—" if rate.share is None else percent(rate.share)
 
 

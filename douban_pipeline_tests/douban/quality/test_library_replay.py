@@ -107,7 +107,7 @@ def test_laxer_rules_name_who_waits_for_a_link(library, shelf):
     found = again(library, chosen={4: 90_000_101, 70: 90_000_999})
     assert found.moves == {("REVIEW", "CONFIRMED", False): 2}
     assert found.reconsidered == [4, 70]
-    assert asdict(found.people) == {"right_before": 0, "wrong_before": 0, "right_after": 1, "wrong_after": 1}
+    assert (found.people_before, found.people_after) == ({}, {True: 1, False: 1})
     assert [row["之后"] for row in figures.people_rows(found)] == [1, 1]
 
 
@@ -125,8 +125,8 @@ def test_another_subject_is_a_change_even_where_the_status_stays(library, shelf)
 def test_strata_are_counted(library, shelf):
     shelf.judged(video_for(RIVER, 4), [RIVER])
     found = again(library, STRICT)
-    rich = found.strata["rich"]
-    assert (rich.videos, rich.before, rich.after, rich.changed) == (1, 1, 0, 1)
+    counts = (found.strata, found.strata_before, found.strata_after, found.strata_changed)
+    assert [each["rich"] for each in counts] == [1, 1, 0, 1]
     assert {"类别": "本地有年份和人员（rich）", "影片": 1}.items() <= figures.replayed_stratum_rows(found)[0].items()
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.core.intervals import wilson
+from douban_pipeline.core.intervals import Rate, wilson
 from douban_pipeline.douban.quality.labelled_replay import Result
+from douban_pipeline.douban.quality.labelled_rows import link_is_wrong
 from douban_pipeline.douban.quality.metrics import (
     Expectation,
-    Proportion,
     ReasonCount,
     Section,
     expectation,
     glance,
-    link_is_wrong,
     measure,
     place_of_truth,
     sections,
@@ -58,16 +57,16 @@ def test_the_place_of_the_truth_counts_from_one():
 
 
 def test_a_rate_of_nothing_has_no_share():
-    assert Proportion(0, 0).share is None
-    assert Proportion(0, 0).interval == (0.0, 1.0)
-    assert Proportion(1, 4).share == 0.25
-    assert Proportion(1, 4).interval == wilson(1, 4)
+    assert Rate(0, 0).share is None
+    assert Rate(0, 0).interval == (0.0, 1.0)
+    assert Rate(1, 4).share == 0.25
+    assert Rate(1, 4).interval == wilson(1, 4)
 
 
 def test_no_rows_measure_nothing():
     nothing = measure([])
     assert nothing.rows == 0
-    assert nothing.linked == nothing.wrong == nothing.found == nothing.review_shown == Proportion(0, 0)
+    assert nothing.linked == nothing.wrong == nothing.found == nothing.review_shown == Rate(0, 0)
     assert nothing.requests.mean is None
     assert nothing.requests.p95 is None
     assert glance([]).groups == ()
@@ -90,14 +89,14 @@ def test_gold_rows_are_counted():
         ]
     )
     assert found.rows == 9
-    assert found.linked == Proportion(3, 9)
-    assert found.wrong == Proportion(1, 9)
-    assert found.wrong_of_linked == Proportion(1, 3)
-    assert found.reviewed == Proportion(4, 9)
-    assert found.review_top == Proportion(1, 4)
-    assert found.review_shown == Proportion(2, 4)
-    assert found.review_shown_of_found == Proportion(2, 3)
-    assert found.found == Proportion(7, 9)
+    assert found.linked == Rate(3, 9)
+    assert found.wrong == Rate(1, 9)
+    assert found.wrong_of_linked == Rate(1, 3)
+    assert found.reviewed == Rate(4, 9)
+    assert found.review_top == Rate(1, 4)
+    assert found.review_shown == Rate(2, 4)
+    assert found.review_shown_of_found == Rate(2, 3)
+    assert found.found == Rate(7, 9)
     assert found.requests.total == 28
     assert found.requests.mean == pytest.approx(28 / 9)
     assert (found.requests.p95, found.requests.most) == (9, 9)
@@ -112,18 +111,18 @@ def test_rows_without_a_subject_have_no_truth_to_find():
     found = measure(
         [result(none_row(), best=5), result(none_row(), "REVIEW", 5), result(none_row(), "NOT_FOUND", None)]
     )
-    assert found.linked == found.wrong == Proportion(1, 3)
-    assert found.wrong_of_linked == Proportion(1, 1)
-    assert found.reviewed == Proportion(1, 3)
-    assert found.found == found.review_top == found.review_shown == Proportion(0, 0)
+    assert found.linked == found.wrong == Rate(1, 3)
+    assert found.wrong_of_linked == Rate(1, 1)
+    assert found.reviewed == Rate(1, 3)
+    assert found.found == found.review_top == found.review_shown == Rate(0, 0)
 
 
 def test_a_trap_s_other_links_are_not_judged():
     found = measure([result(trap_row(), best=666), result(trap_row(), best=5), result(trap_row(), "REVIEW", 666)])
-    assert found.linked == Proportion(2, 3)
-    assert found.wrong == Proportion(1, 3)
-    assert found.wrong_of_linked == Proportion(1, 1)
-    assert found.review_top == Proportion(0, 0)
+    assert found.linked == Rate(2, 3)
+    assert found.wrong == Rate(1, 3)
+    assert found.wrong_of_linked == Rate(1, 1)
+    assert found.review_top == Rate(0, 0)
 
 
 def test_a_glance_sums_up_headline_sources_only():
@@ -147,8 +146,8 @@ def test_a_glance_sums_up_headline_sources_only():
         "Traps": 1,
     }
     headline = glance(results).groups[0].measures
-    assert headline.linked == Proportion(2, 2)
-    assert headline.wrong == Proportion(0, 2)
+    assert headline.linked == Rate(2, 2)
+    assert headline.wrong == Rate(0, 2)
 
 
 def test_sections_split_by_source_stratum_tag_and_label():
@@ -177,7 +176,7 @@ def test_sections_split_by_source_stratum_tag_and_label():
     assert named(found["traps"]) == {"All": 1, "sites": 1}
     assert not found["missing"].has_truth
     assert not found["traps"].has_truth
-    assert found["missing"].groups[0].measures.wrong == Proportion(1, 1)
+    assert found["missing"].groups[0].measures.wrong == Rate(1, 1)
 
 
 def test_sections_without_rows_are_left_out():

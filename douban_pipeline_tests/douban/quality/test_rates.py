@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.intervals import wilson
+from douban_pipeline.core.intervals import Rate, wilson
 from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.audit import MOST, PER_STRATUM, audit, decisions_to_launch
 from douban_pipeline.douban.quality.labels import AutomaticLink, Label, Settled
 from douban_pipeline.douban.quality.rates import (
-    PrecisionRate,
     TargetStatus,
     band_of,
     by_band,
@@ -65,13 +64,13 @@ def test_a_clean_record_of_that_many_passes_and_one_less_does_not(target):
     ],
 )
 def test_what_labels_say_of_a_target_of_95_percent(right, total, said):
-    assert target_status(PrecisionRate(right, total), target=0.95, least=30) is said
+    assert target_status(Rate(right, total), target=0.95, least=30) is said
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.sampled_from([0.8, 0.95, 0.99]))
 def test_one_more_right_label_never_makes_a_proven_stratum_fail(right, wrong, target):
-    if target_status(PrecisionRate(right, right + wrong), target=target, least=30) is TargetStatus.HOLDS:
-        assert target_status(PrecisionRate(right + 1, right + 1 + wrong), target=target, least=30) is TargetStatus.HOLDS
+    if target_status(Rate(right, right + wrong), target=target, least=30) is TargetStatus.HOLDS:
+        assert target_status(Rate(right + 1, right + 1 + wrong), target=target, least=30) is TargetStatus.HOLDS
         assert wilson(right, right + wrong).low >= target
 
 
@@ -93,13 +92,13 @@ def test_score_bands(score, band):
 
 def test_rates_by_stratum_and_band():
     labels = [label(True, "season", score=97), label(False, "season", "thin", score=86), label(True, score=97)]
-    assert overall(labels) == PrecisionRate(2, 3)
-    assert by_band(labels) == {"96+": PrecisionRate(2, 2), "85–88": PrecisionRate(0, 1)}
+    assert overall(labels) == Rate(2, 3)
+    assert by_band(labels) == {"96+": Rate(2, 2), "85–88": Rate(0, 1)}
     strata = by_stratum(labels)
     assert list(strata) == list(STRATA)
     assert {name: rate for name, rate in strata.items() if rate.total} == {
-        "season": PrecisionRate(1, 2),
-        "thin": PrecisionRate(0, 1),
+        "season": Rate(1, 2),
+        "thin": Rate(0, 1),
     }
 
 
@@ -110,7 +109,7 @@ def test_a_lifted_stratum_is_judged_afresh_and_the_others_are_not():
         label(True, "season", minutes=3),
     ]
     strata = by_stratum(labels, {"season": START + timedelta(minutes=2)})
-    assert (strata["season"], strata["thin"]) == (PrecisionRate(1, 1), PrecisionRate(0, 1))
+    assert (strata["season"], strata["thin"]) == (Rate(1, 1), Rate(0, 1))
 
 
 SETTLED = {"target": 0.95, "least": 30}
@@ -118,30 +117,30 @@ SETTLED = {"target": 0.95, "least": 30}
 
 def test_a_bad_stratum_does_not_pull_down_the_wide_one_around_it():
     labels = [label(True, "rich")] * 100 + [label(False, "season", "rich")] * 20 + [label(True, "season", "rich")] * 20
-    assert by_stratum(labels)["rich"] == PrecisionRate(120, 140)
-    assert shortfalls(labels, {}, (), **SETTLED) == {"season": PrecisionRate(20, 40)}
-    assert unexplained(labels, {}, {"season"})["rich"] == PrecisionRate(100, 100)
+    assert by_stratum(labels)["rich"] == Rate(120, 140)
+    assert shortfalls(labels, {}, (), **SETTLED) == {"season": Rate(20, 40)}
+    assert unexplained(labels, {}, {"season"})["rich"] == Rate(100, 100)
     assert shortfalls(labels, {}, {"season"}, **SETTLED) == {}
 
 
 def test_what_is_bad_beside_it_is_held_back_too():
     labels = [label(True, "rich")] * 60 + [label(False, "rich")] * 40 + [label(False, "season", "rich")] * 40
-    assert shortfalls(labels, {}, (), **SETTLED) == {"season": PrecisionRate(0, 40), "rich": PrecisionRate(60, 100)}
+    assert shortfalls(labels, {}, (), **SETTLED) == {"season": Rate(0, 40), "rich": Rate(60, 100)}
 
 
 def test_what_a_lifted_brake_explained_does_not_come_back_in_another_stratum():
     before = [label(False, "season", "rich", minutes=1)] * 40 + [label(True, "rich", minutes=1)] * 80
     since = {"season": START + timedelta(minutes=2)}
-    assert unexplained(before, since, ())["rich"] == PrecisionRate(80, 80)
+    assert unexplained(before, since, ())["rich"] == Rate(80, 80)
     assert shortfalls(before, since, (), **SETTLED) == {}
     after = [*before, *[label(False, "season", "rich", minutes=3)] * 40]
-    assert shortfalls(after, since, (), **SETTLED) == {"season": PrecisionRate(0, 40)}
+    assert shortfalls(after, since, (), **SETTLED) == {"season": Rate(0, 40)}
 
 
 def test_the_report_says_why_a_stratum_holds_in_spite_of_its_rate():
     brake = Brake("season", "", 0.5, 0.95, 40, START)
-    rates = {"season": PrecisionRate(20, 40), "rich": PrecisionRate(120, 140), "thin": PrecisionRate(0, 0)}
-    counted = {"season": PrecisionRate(0, 0), "rich": PrecisionRate(100, 100), "thin": PrecisionRate(0, 0)}
+    rates = {"season": Rate(20, 40), "rich": Rate(120, 140), "thin": Rate(0, 0)}
+    counted = {"season": Rate(0, 0), "rich": Rate(100, 100), "thin": Rate(0, 0)}
     rows = figures.stratum_rows(rates, counted, {"season": brake}, {"rich": 500}, **SETTLED)
     assert [row["结论"] for row in rows] == [
         "自动确认已暂停",
@@ -157,15 +156,15 @@ def settled(top_right: bool, *codes: str) -> Settled:
 
 def test_the_rules_that_people_overrule_most_come_first():
     rules = overruled_rules([settled(True, "A", "B"), settled(True, "B"), settled(False, "B", "C")])
-    assert rules == {"B": PrecisionRate(2, 3), "A": PrecisionRate(1, 1), "C": PrecisionRate(0, 1)}
+    assert rules == {"B": Rate(2, 3), "A": Rate(1, 1), "C": Rate(0, 1)}
     assert list(rules) == ["B", "A", "C"]
-    [row] = figures.rule_rows({"YEAR_GAP": PrecisionRate(3, 4)})
+    [row] = figures.rule_rows({"YEAR_GAP": Rate(3, 4)})
     assert (row["含义"], row["被推翻"], row["成立"], row["推翻率"]) == (SENTENCES["YEAR_GAP"], 3, 1, "75.0%")
 
 
 def test_bars_show_the_interval():
-    assert figures.bar(PrecisionRate(0, 0)) == ""
-    sure, unsure = figures.bar(PrecisionRate(4000, 4000)), figures.bar(PrecisionRate(9, 10))
+    assert figures.bar(Rate(0, 0)) == ""
+    sure, unsure = figures.bar(Rate(4000, 4000)), figures.bar(Rate(9, 10))
     assert sure == "`" + "█" * 20 + "`"
     assert set(unsure) == set("`█▒·")
     assert len(unsure) == 22
@@ -173,16 +172,16 @@ def test_bars_show_the_interval():
 
 def test_the_plot_can_be_shown_without_a_file():
     whole, strata, bands = (
-        PrecisionRate(79, 80),
-        {"season": PrecisionRate(9, 10), "thin": PrecisionRate(0, 0)},
-        {"96+": PrecisionRate(5, 5)},
+        Rate(79, 80),
+        {"season": Rate(9, 10), "thin": Rate(0, 0)},
+        {"96+": Rate(5, 5)},
     )
     svg = figures.plot(strata, bands, whole, target=0.95)
     assert svg.startswith("<svg")
     assert "带季数、部数或续集号" in svg
     assert "本地无任何人员" not in svg, "nothing is known of it"
     assert as_image(svg, "图").startswith("![图](data:image/svg+xml;base64,")
-    assert as_image(figures.plot({}, {}, PrecisionRate(0, 0), target=0.95), "图") == "—"
+    assert as_image(figures.plot({}, {}, Rate(0, 0), target=0.95), "图") == "—"
 
 
 def links(count: int, *strata: str, first: int = 1) -> list[AutomaticLink]:
@@ -194,7 +193,7 @@ def links(count: int, *strata: str, first: int = 1) -> list[AutomaticLink]:
 
 def test_links_to_check_are_drawn_from_every_stratum_those_known_least_first():
     given_links = [*links(500, "rich"), *links(9, "season", "thin", first=1000), *links(3, first=2000)]
-    rates = {"rich": PrecisionRate(50, 50), "season": PrecisionRate(3, 3)}
+    rates = {"rich": Rate(50, 50), "season": Rate(3, 3)}
     found = audit(given_links, {1000}, rates, day="2026-03-01")
     assert (found.links, found.by_stratum["season"], found.by_band["88–92"]) == (512, 9, 512)
     drawn = [link.vod_id for link in found.picks]

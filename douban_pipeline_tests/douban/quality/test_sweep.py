@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.quality.metrics import Proportion
+from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.sweep import Point, at_steps, sweep
 from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
 
@@ -22,7 +22,7 @@ RESULTS = [
 
 
 def point(threshold: float, linked: int, wrong: int, missing: int) -> Point:
-    return Point(threshold, Proportion(linked, 7), Proportion(wrong, 7), Proportion(missing, 2))
+    return Point(threshold, Rate(linked, 7), Rate(wrong, 7), Rate(missing, 2))
 
 
 def test_a_higher_threshold_links_fewer_of_what_was_linked():

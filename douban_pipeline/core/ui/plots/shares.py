@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.core.intervals import Interval
+from douban_pipeline.core.intervals import Interval, Rate
 from douban_pipeline.core.ui.plots.svg import (
     WIDTH,
     colour,
@@ -35,6 +35,11 @@ class Bar:
     value: float | None
     interval: Interval | None = None
     note: str = ""
+
+    @classmethod
+    def of_rate(cls, label: str, rate: Rate) -> Bar:
+        """Return the bar of a rate, with its counts as the note."""
+        return cls(label, rate.share, rate.interval if rate.total else None, f"{rate.hits}/{rate.total}")
 
     @property
     def caption(self) -> str:
