@@ -39,8 +39,8 @@ def decide(text: str, location: str, action: DecisionAction, **given: Any) -> Li
 def batch_link(text: str, launch: Callable[[list[int]], Launchpad], location: str) -> ListLink:
     """Return a link for the selected rows; ``launch`` gets their ids."""
     opened = launch([_MANY])
-    # The list in one line, so that any number of ids fits.
-    config = re.sub(rf"\n\s*- {_MANY}\b", f" [{_MANY}]", opened.config)
+    # The list in one line, so that any number of ids fits; before the field's comment, or it would be part of that.
+    config = re.sub(rf"(  #[^\n]*)?\n\s*- {_MANY}\b", rf" [{_MANY}]\1", opened.config)
     return ListLink(text, replace(opened, config=config).path(location).replace(str(_MANY), "{ids}"))
 
 

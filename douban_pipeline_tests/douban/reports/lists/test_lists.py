@@ -226,7 +226,8 @@ def test_links_of_rows_and_batches_open_what_there_is(populated: Library) -> Non
         given, rows, _, _ = pieces_of(populated, name)
         kinds = [column["kind"] for column in given["columns"]]
         place = kinds.index(ColumnKind.LINKS)
-        addresses = [address.replace("{ids}", "1%2C%202") for _, address in given["batch"]]
+        batches = [address.replace("{ids}", "1%2C%202") for _, address in given["batch"]]
+        addresses = [*batches]
         for row in rows:
             for key, *parts in row[place]:
                 address = given["links"][key][1]
@@ -239,6 +240,9 @@ def test_links_of_rows_and_batches_open_what_there_is(populated: Library) -> Non
                 path, _, config = address.partition("/setup?config=")
                 found = yaml.safe_load(unquote(config))
                 assert dg.validate_run_config(repository.get_job(path.split("/")[-2]), found), address
+                if address in batches:
+                    [op] = found["ops"].values()
+                    assert [1, 2] in op["config"].values(), "the batch is about the selected rows"
                 seen.add(path.split("/")[-2])
     assert seen >= {"record_decisions", "record_batch_decisions", "queue_matches", "settle_duplicates", "redo_intros"}
 
