@@ -82,7 +82,7 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
 def _not_written(reports: Path, ui_url: str) -> Response:
     """Return the page that says what writes the home page, and how to write it now."""
     page = render(
-        "douban_pipeline.douban.reports.pages",
+        "douban_pipeline.douban.reports.lists",
         "not_written.html.j2",
         title="首页尚未生成",
         badge="",

@@ -114,11 +114,6 @@ def searched(title: str) -> str:
     return clean_title(title)
 
 
-def douban_search(title: str) -> str:
-    """Return the address of Douban's own search for a title, with the words that the pipeline searches."""
-    return douban_search_of(quote(searched(title), safe=""))
-
-
 def douban_search_of(words: str) -> str:
     """Return the address of Douban's own search for words that are already escaped."""
     return f"https://search.douban.com/movie/subject_search?search_text={words}&cat=1002"

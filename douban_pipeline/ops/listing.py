@@ -16,7 +16,7 @@ import typer
 from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, cell_text
+from douban_pipeline.core.ui.lists.list_page import cell_text, holds
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
@@ -115,17 +115,13 @@ def _print(services: Services, wanted: NamedList, restricted: ListFilter, asked:
         zone = services.settings.zone
         # Two lines per row: in a table, twenty columns would be one letter wide each.
         console.print(cell_text(row.get(name.key), zone), markup=False, highlight=False, style="bold", soft_wrap=True)
-        filled = [column for column in others if _holds(column, row.get(column.key))]
+        filled = [column for column in others if holds(column, row.get(column.key))]
         facts = (f"{column.head} {_short(cell_text(row.get(column.key), zone))}" for column in filled)
         console.print("  " + " · ".join(facts), markup=False, highlight=False, soft_wrap=True)
     following = said(f"；--page {asked.page + 1} 还有", f"; --page {asked.page + 1} has more")
     more = following if len(found) > asked.size else ""
     page = said(f"第 {asked.page} 页，{len(shown)} 行", f"page {asked.page}, {len(shown)} rows")
     console.print(f"{page}{more}", highlight=False)
-
-
-def _holds(column: ListColumn, cell: object) -> bool:
-    return cell not in (None, "", ()) and not (column.kind is ColumnKind.SUBJECT and not cell)
 
 
 def _short(text: str) -> str:

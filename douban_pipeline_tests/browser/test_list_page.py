@@ -13,9 +13,19 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from douban_pipeline.core.ui.lists import list_files
-from douban_pipeline.core.ui.lists.list_files import ListFrame, write_list
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_files import write_list
+from douban_pipeline.core.ui.lists.list_page import (
+    ColumnKind,
+    Figures,
+    ListColumn,
+    ListLink,
+    ListPage,
+    Row,
+    Table,
+)
+from douban_pipeline.core.ui.lists.shown_cells import PageFrame
 from douban_pipeline.core.ui.report_files import ReportFolder
+from douban_pipeline.core.ui.templates import Card
 
 pytestmark = pytest.mark.browser
 
@@ -49,7 +59,9 @@ PAGE = ListPage(
     video="vod_id",
     links={"set": ListLink("填写", "/launch?vod={0}&text={1}"), "search": ListLink("搜索", "https://example.org/{0}")},
     batch=(ListLink("批量", "/batch?ids=%5B{ids}%5D"),),
+    top="score",
 )
+FEW = [{"name": name, "count": count} for name, count in (("乙", 2), ("甲", 3), ("丙", 1))]
 
 
 def row(number: int) -> Row:
@@ -74,15 +86,20 @@ def row(number: int) -> Row:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a list of several pieces."""
     monkeypatch.setattr(list_files, "PIECE", 20)
-    frame = ListFrame(
+    frame = PageFrame(
         ZoneInfo("Asia/Shanghai"),
         "https://dagster.example.org/",
         [("某列表", "list_some.html")],
         "https://site.example.org/vod/{id}.html",
         PICTURES,
     )
-    count = write_list(ReportFolder(tmp_path, "", "HOME"), PAGE, map(row, range(1, COUNT + 1)), frame, NOW)
-    assert count == COUNT
+    figures = Figures(
+        {},
+        [Card("年份", "43", address="#_labels=%E5%B9%B4%E4%BB%BD")],
+        [Table("few", "几行", (ListColumn("name", "名称"), ListColumn("count", "数", ColumnKind.NUMBER)), FEW)],
+    )
+    rows = map(row, range(1, COUNT + 1))
+    assert write_list(ReportFolder(tmp_path, "", "HOME"), PAGE, rows, frame, NOW, lambda counts: figures).rows == COUNT
     return tmp_path
 
 
@@ -93,7 +110,7 @@ def opened(page: Page, folder: Path) -> Iterator[Page]:
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     page.goto((folder / "list_some.html").as_uri())
-    expect(page.locator("#list-said")).to_contain_text("共 130 行")
+    expect(page.locator("#rows .said")).to_contain_text("共 130 行")
     yield page
     assert page.title() != "run"
     assert page.locator("img:not(.poster)").count() == 0
@@ -121,7 +138,7 @@ def test_pages_load_their_pieces_and_no_others(opened: Page) -> None:
     assert loaded(opened) == 5
     opened.get_by_label("上一页").click()
     expect_ids(opened, list(range(51, 101)))
-    opened.locator("#list-size").select_option("200")
+    opened.get_by_label("每页行数").select_option("200")
     expect_ids(opened, list(range(1, 131)))
 
 
@@ -142,7 +159,7 @@ def test_a_column_of_words_is_sorted_by_its_numbers_which_are_not_shown(opened: 
     opened.locator('th[data-key="tier"]').get_by_role("button").click()
     expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda n: -row(n)["rank"])[:50])
     assert opened.locator('th[data-key="rank"]').count() == 0
-    assert opened.locator('#list-sort option[value^="rank"]').count() == 0
+    assert opened.locator('#rows option[value^="rank"]').count() == 0
 
 
 def test_filters_go_over_all_rows_and_add_up(opened: Page) -> None:
@@ -152,20 +169,20 @@ def test_filters_go_over_all_rows_and_add_up(opened: Page) -> None:
     opened.locator('select[data-facet="category"]').select_option(label="剧集（65）")
     even = [n for n in thirds if n % 2 == 0]
     expect_ids(opened, even)
-    expect(opened.locator("#list-said")).to_have_text(f"{len(even)} 行符合，共 130 行")
-    opened.locator("#list-since").fill(f"{NOW - timedelta(days=60):%Y-%m-%d}")
+    expect(opened.locator("#rows .said")).to_have_text(f"{len(even)} 行符合，共 130 行")
+    opened.get_by_label("更新起").fill(f"{NOW - timedelta(days=60):%Y-%m-%d}")
     expect_ids(opened, [n for n in even if n <= 60])
-    opened.locator("#list-until").fill(f"{NOW - timedelta(days=31):%Y-%m-%d}")
+    opened.get_by_label("止").fill(f"{NOW - timedelta(days=31):%Y-%m-%d}")
     expect_ids(opened, [n for n in even if 31 <= n <= 60])
 
 
 def test_words_are_looked_for_in_every_column(opened: Page) -> None:
-    opened.locator("#list-q").fill("90000123")
+    opened.locator("#rows input[type=search]").fill("90000123")
     expect_ids(opened, [123])
-    opened.locator("#list-q").fill("<IMG 剧集 122")
+    opened.locator("#rows input[type=search]").fill("<IMG 剧集 122")
     expect_ids(opened, [122])
-    opened.locator("#list-q").fill("没有这样的")
-    expect(opened.get_by_text("没有符合的")).to_be_visible()
+    opened.locator("#rows input[type=search]").fill("没有这样的")
+    expect(opened.locator("#rows").get_by_text("没有符合的")).to_be_visible()
 
 
 def test_what_was_chosen_is_in_the_address_and_holds_when_opened_again(opened: Page) -> None:
@@ -178,8 +195,30 @@ def test_what_was_chosen_is_in_the_address_and_holds_when_opened_again(opened: P
     assert opened.locator('select[data-facet="category"] option:checked').inner_text() == "剧集（65）"
 
 
+def test_a_number_on_top_leads_to_its_rows_and_back(opened: Page) -> None:
+    opened.get_by_role("link", name="年份 43").click()
+    some = [n for n in range(1, COUNT + 1) if n % 3 < 2]
+    expect_ids(opened, some[:50])
+    assert opened.locator('select[data-facet="labels"] option:checked').inner_text() == f"年份（{len(some)}）"
+    opened.get_by_role("link", name="得分高的在前").click()
+    by_score = sorted(range(1, COUNT + 1), key=lambda n: (row(n)["score"] is None, -(row(n)["score"] or 0), n))
+    expect_ids(opened, by_score[:50])
+    opened.go_back()
+    expect_ids(opened, some[:50])
+
+
+def test_a_table_below_the_list_is_sorted_on_its_own_and_reached_by_its_name(opened: Page) -> None:
+    opened.locator(".views").get_by_role("link", name="几行").click()
+    opened.locator("#few").get_by_role("button", name="数").click()
+    expect(opened.locator("#few td:first-child")).to_have_text(["甲", "乙", "丙"])
+    expect_ids(opened, list(range(1, 51)))
+    assert opened.url.endswith("#few")
+    opened.get_by_label("下一页").click()
+    expect_ids(opened, list(range(51, 101)))
+
+
 def test_links_lead_where_they_should_and_outside_text_stays_a_part(opened: Page) -> None:
-    first = opened.locator("#list-rows tr").first
+    first = opened.locator("#rows tbody tr").first
     address = first.get_by_role("link", name="填写").get_attribute("href")
     assert address == "https://dagster.example.org/launch?vod=1&text=a%26b%3Dc"
     search = first.get_by_role("link", name="搜索").get_attribute("href") or ""
@@ -188,7 +227,7 @@ def test_links_lead_where_they_should_and_outside_text_stays_a_part(opened: Page
 
 
 def test_a_row_has_its_poster_and_leads_to_the_sites_page(opened: Page) -> None:
-    rows = opened.locator("#list-rows tr")
+    rows = opened.locator("#rows tbody tr")
     expect(rows.first.locator("img.poster")).to_have_js_property("naturalWidth", 40)
     assert rows.nth(1).locator("img").count() == 0
     assert rows.nth(1).locator(".video a").get_attribute("href") == "https://site.example.org/vod/2.html"
@@ -196,7 +235,7 @@ def test_a_row_has_its_poster_and_leads_to_the_sites_page(opened: Page) -> None:
 
 
 def test_batches_are_about_what_is_selected_on_any_page(opened: Page) -> None:
-    batch = opened.locator("#list-batch a")
+    batch = opened.locator("#rows .batch a")
     expect(batch).to_have_text("批量（本页 50 项）")
     opened.get_by_label("选中 7", exact=True).check()
     opened.get_by_label("下一页").click()
@@ -212,22 +251,22 @@ def test_without_scripts_the_first_rows_are_there(browser: Browser, folder: Path
     page = context.new_page()
     page.goto((folder / "list_some.html").as_uri())
     assert ids(page) == list(range(1, 51))
-    assert page.locator("#list-rows tr").first.locator(".video a").get_attribute("href") == (
+    assert page.locator("#rows tbody tr").first.locator(".video a").get_attribute("href") == (
         "https://site.example.org/vod/1.html"
     )
-    assert page.locator(".filters").is_hidden()
-    assert "前 50 行" in page.locator("#list-said").inner_text()
+    assert page.locator(".filters, .turns").count() == 0
+    assert "前 50 行" in page.locator("#rows .said").inner_text()
     assert page.get_by_role("link", name=re.compile("^CSV")).get_attribute("href") == "list_some.csv"
     context.close()
 
 
 def test_a_piece_that_is_gone_is_told(page: Page, folder: Path) -> None:
     page.goto((folder / "list_some.html").as_uri())
-    expect(page.locator("#list-said")).to_contain_text("共 130 行")
+    expect(page.locator("#rows .said")).to_contain_text("共 130 行")
     for path in (folder / "list_some.rows").glob("*/0006.js"):
         path.unlink()
     page.get_by_label("最后一页").click()
-    expect(page.locator("#list-said")).to_contain_text("请刷新")
+    expect(page.locator("#rows .said")).to_contain_text("请刷新")
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -236,7 +275,7 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, folder: Path, width:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto((folder / "list_some.html").as_uri())
-    expect(page.locator("#list-said")).to_contain_text("共 130 行")
+    expect(page.locator("#rows .said")).to_contain_text("共 130 行")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     expect(page.locator("abbr")).to_have_text("0123456789…")
     expect(page.locator("abbr")).to_have_attribute("title", HASH)

@@ -108,7 +108,7 @@ def test_the_assets_and_how_they_hang_together(assets: dict[str, dg.AssetsDefini
         "locked_douban_ids": {"synced_fields"},
         "intro_reports": {"synced_fields"},
         "tasks_and_log": {"synced_fields"},
-        "lists": {"synced_fields"},
+        "review_list": {"synced_fields"},
         "overview": set(),
         "cms_drift": {"synced_fields"},
     }

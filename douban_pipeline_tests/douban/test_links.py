@@ -7,11 +7,12 @@ import pytest
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
+from douban_pipeline.core.ui.lists.list_page import ListLink
 from douban_pipeline.dagster_kit.launchpad import location_of
 from douban_pipeline.douban import links
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.douban.reports.pages.planting import HOSTILE, launched
+from douban_pipeline_tests.douban.reports.planting import HOSTILE, launched
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 
@@ -48,7 +49,8 @@ def test_a_batch_that_a_link_launches_only_shows_first() -> None:
 
 
 def test_a_title_cannot_leave_the_search() -> None:
-    address = links.douban_search(f"{HOSTILE}&cat=1#x")
+    search = ListLink("", links.douban_search_of("{0}"))
+    address = search.filled(links.searched(f"{HOSTILE}&cat=1#x"))
     host, _, query = address.partition("?")
     assert host == "https://search.douban.com/movie/subject_search"
     assert query.startswith("search_text=")

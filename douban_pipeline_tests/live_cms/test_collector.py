@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.douban.reports.pages.duplicates import subject_groups
-from douban_pipeline.douban.reports.pages.keepers import Keeper
+from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.named_list import rows_of
 from douban_pipeline_tests.harness.fixtures.resource_site import SERIES, offered
 from douban_pipeline_tests.harness.fixtures.scenario import row_of, subject
 from douban_pipeline_tests.live_cms.live_site import FLAG, Film, LiveSite
@@ -61,10 +62,8 @@ def test_what_a_person_changed_makes_the_collector_bring_it_twice_and_both_are_r
         site.judge(each)
     site.pass_time(minutes=5)
     assert [site.state(each)["vod_douban_id"] for each in both] == [film.subject["id"]] * 2
-    groups = subject_groups(site.library.services, Keeper.best_match, most=1000).shown
-    assert [{member.vod_id for member in group.members} for group in groups if group.key == "90220011"] == [
-        {film.vod_id, twin}
-    ]
+    rows = rows_of(site.library.services, duplicates_list(site.library.services), ListFilter())
+    assert {row["vod_id"] for row in rows if row["douban_id"] == 90_220_011} == {film.vod_id, twin}
 
 
 def test_a_series_is_put_where_the_admin_said(site: LiveSite) -> None:

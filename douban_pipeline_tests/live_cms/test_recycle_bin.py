@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.duplicate_groups import title_groups
+from douban_pipeline.douban.reports.lists.keepers import Keeper
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.named_list import rows_of
 from douban_pipeline.douban.reports.lists.statistics import statistics
-from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
-from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline_tests.harness.fixtures.scenario import subject
 from douban_pipeline_tests.live_cms.live_site import Film, LiveSite
 from douban_pipeline_tests.live_cms.test_admin import SHIPPED, WIDE
@@ -63,10 +63,9 @@ def listed(site: LiveSite, film: Film) -> set[str]:
     for name in ("review", "missing", "duplicates", "locked", "intros"):
         rows = rows_of(services, LISTS[name](services), ListFilter())
         found |= {name} if film.vod_id in {row["vod_id"] for row in rows} else set()
-    for groups in (subject_groups, title_groups):
-        shown = groups(services, Keeper.best_match, most=1000).shown
-        found |= {"duplicates"} if film.vod_id in {m.vod_id for group in shown for m in group.members} else set()
-    return found
+    shown = title_groups(services, Keeper.best_match, most=1000).shown
+    members = {member.vod_id for group in shown for member in group.members}
+    return found | ({"duplicates"} if film.vod_id in members else set())
 
 
 def counted(site: LiveSite) -> dict[str, int]:

@@ -1,7 +1,8 @@
-"""Sortable and filterable tables of a page: one script, its style, and the content security policy that allows it.
+"""What makes the tables of a page live: one script, its style, and the content security policy that allows it.
 
-The rows are in the page, in tables of the class ``entries``; a non-empty cell holds its content in a ``div``. Columns
-with headings of the class ``number`` are sorted as numbers, those of ``act`` and ``plot`` are not sorted.
+Tables of the class ``entries`` can be sorted and, from eight rows on, filtered; a non-empty cell holds its content in a
+``div``. What a column holds is its heading's ``data-kind``, see `lists.list_page`; by the heading's class alone,
+``number`` is sorted as numbers, ``act`` and ``plot`` are neither sorted nor searched.
 """
 
 from __future__ import annotations
@@ -25,27 +26,21 @@ class PageScript:
     hash: str
 
 
-def page_script(source: str) -> PageScript:
-    """Return one of our scripts wrapped in a scope of its own."""
-    wrapped = f"(() => {{\n{source}}})();"
+@cache
+def tables_script() -> PageScript:
+    """Return the script of the tables, wrapped in a scope of its own."""
+    wrapped = f"(() => {{\n{_file('tables.js')}}})();"
     digest = base64.b64encode(hashlib.sha256(wrapped.encode()).digest()).decode()
     return PageScript(Markup(wrapped), f"'sha256-{digest}'")  # noqa: S704 - a file of ours
 
 
 @cache
-def tables_script() -> PageScript:
-    """Return the script of the tables."""
-    return page_script(ui_file("tables.js"))
+def table_style() -> Markup:
+    """Return the style of the tables and their controls."""
+    return Markup(_file("tables.css"))  # noqa: S704 - a file of ours
 
 
-@cache
-def controls_style() -> Markup:
-    """Return the style of the filter and sort controls."""
-    return Markup(ui_file("controls.css"))  # noqa: S704 - a file of ours
-
-
-def ui_file(name: str) -> str:
-    """Return a file of this folder as text."""
+def _file(name: str) -> str:
     return resources.files(_PACKAGE).joinpath(name).read_text("utf-8")
 
 

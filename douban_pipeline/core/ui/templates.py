@@ -25,12 +25,21 @@ _HASH_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A number shown at the top of a page; ``tone`` is ``good``, ``bad`` or empty."""
+    """A number shown at the top of a page.
+
+    Attributes:
+        label: What is counted.
+        value: The number.
+        behind: What is said of it.
+        tone: ``good``, ``bad`` or empty.
+        address: Where what is counted is found; empty for no link.
+    """
 
     label: str
     value: str
     behind: str = ""
     tone: str = ""
+    address: str = ""
 
 
 def problem_tone(problems: int) -> str:

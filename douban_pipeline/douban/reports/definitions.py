@@ -8,9 +8,8 @@ from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure
 from douban_pipeline.douban.reports.jobs import jobs as reports_jobs
 from douban_pipeline.douban.reports.lists.assets import assets as lists_assets
 from douban_pipeline.douban.reports.lists.jobs import jobs as lists_jobs
-from douban_pipeline.douban.reports.pages.assets import assets as pages_assets
 
-assets = [*pages_assets, *lists_assets, *health_assets]
+assets = [*lists_assets, *health_assets]
 checks = health_checks
 jobs: list[Any] = [*reports_jobs, *lists_jobs]
 sensors = [alert_on_run_failure]

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, func, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config
-from douban_pipeline.core.ui.live_tables import controls_style, page_policy, tables_script
+from douban_pipeline.core.ui.live_tables import page_policy, table_style, tables_script
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
@@ -231,7 +231,7 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         causes=view.causes,
         worst=view.worst,
         policy=page_policy(tables_script()),
-        style=controls_style(),
+        style=table_style(),
         script=tables_script().text,
         plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
     )

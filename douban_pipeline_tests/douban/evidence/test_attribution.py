@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 import pytest
 
-from douban_pipeline.core.ui.lists.list_files import ListFrame, write_list
-from douban_pipeline.core.ui.lists.list_page import ListColumn, ListPage
+from douban_pipeline.core.ui.lists.list_files import write_list
+from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListPage, Table
+from douban_pipeline.core.ui.lists.shown_cells import PageFrame
+from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION, LINK, LOGO_INLINE, attribution_markdown
 from douban_pipeline.douban.chain.linking import assets
 from douban_pipeline.douban.evidence.adding import Added, stored_facts
-from douban_pipeline.douban.reports.pages.report_page import Chapter, PageFrame, ReportPage, sheet
 from douban_pipeline.douban.review.reading.page import sheet_page
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.queue_table import pressing_table
@@ -44,11 +45,11 @@ def test_lists_and_reports_credit_tmdb_where_a_text_names_it(tmp_path, text):
     listed = ListPage("list_some", "某列表", "", (ListColumn("video", "影片"), ListColumn("why", "原因")), "video")
     rows = [{"video": str(number), "why": "无"} for number in range(60)]
     folder = ReportFolder(tmp_path, "", "HOME")
-    write_list(folder, listed, [*rows, {"video": "甲", "why": text}], ListFrame(ZONE, "/"), START)
+    write_list(folder, listed, [*rows, {"video": "甲", "why": text}], PageFrame(ZONE, "/"), START)
     assert credited((tmp_path / "list_some.html").read_text("utf-8")) is (text is NAMED)
 
-    report = ReportPage("some_report", "某报告", "说明。", {}, (), (Chapter("rows", "各行", [{"原因": text}]),))
-    page = sheet(report, PageFrame(ZONE, "https://dagster.example.org/", "__repository__@library"), START)
+    figures = Figures(tables=[Table("rows", "各行", (ListColumn("why", "原因"),), [{"why": text}])])
+    page = table_page("某报告", "说明。", figures, PageFrame(ZONE, "/"), START)
     assert credited(page) is (text is NAMED)
 
 

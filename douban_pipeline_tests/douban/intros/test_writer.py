@@ -12,14 +12,12 @@ from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
 from douban_pipeline.douban.intros.writer import IntroWriter
-from douban_pipeline.douban.reports.pages.intros import intros
-from douban_pipeline.douban.reports.pages.intros_report import intros_report
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, KEY, TOLD, UNTOLD, linked
-from douban_pipeline_tests.douban.reports.pages.planting import rows_of
+from douban_pipeline_tests.douban.reports.planting import rows_in, written
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
 
@@ -91,10 +89,10 @@ def test_without_a_source_worth_retelling_the_model_is_not_asked(room, film, lea
     assert state["intro_ai_last_fail_reason"].startswith(said)
     # No failure that anybody has to look at, and not due again before the interval.
     assert (task["status"], state["intro_ai_fail_count"], house.run()["skipped"]) == ("SKIP", 0, 0)
-    report = intros(house.library.services)
-    assert (report.sourceless_count, report.failed_count) == (1, 0)
-    [row] = rows_of(intros_report(report).chapters, "sourceless")
-    assert row["原因"].startswith(said)
+    figures = written(house.library.services, "intros").figures
+    assert (figures.counts["without_source"], figures.counts["failed"]) == (1, 0)
+    [row] = rows_in(figures.tables, "sourceless")
+    assert row["reason"].startswith(said)
     # Nor does a person's order make a plot known.
     assert house.redo(4).success
     assert (house.calls, house.content(4)) == (0, "<p>原有简介</p>")

@@ -9,7 +9,7 @@ import pytest
 from douban_pipeline.douban.review.reading.completing import completed
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
-from douban_pipeline_tests.douban.reports.pages.planting import verdict
+from douban_pipeline_tests.douban.reports.planting import verdict
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, Scenario, row_of
 
 FETCHED, SECOND, THIRD = RIVER["id"], WHALE["id"], TRAM["id"]

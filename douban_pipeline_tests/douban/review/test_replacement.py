@@ -7,7 +7,7 @@ from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.douban.reports.pages.planting import linked, verdict
+from douban_pipeline_tests.douban.reports.planting import linked, verdict
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf

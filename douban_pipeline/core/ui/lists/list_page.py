@@ -1,6 +1,7 @@
-"""Definition of a list page: its columns, its links, and the form of a row. Independent of any list or system.
+"""Definition of the tables of pages: columns, links, and the form of a row. Independent of any list or system.
 
-The values of a row's cells, by kind of column:
+A `ListPage` has any number of rows, in files beside its page; a `Table` has all its rows in its page. Both have the
+same cells. Their values, by kind of column:
 
 ======== =====================================================================================================
 text     text, lines separated by newlines; None for nothing
@@ -11,7 +12,8 @@ time     a moment, shown in the site's zone
 subject  the id of a subject, shown as a link to its page; 0 is none
 picture  the address of a small picture, shown beside what names the row
 rank     a number that another column is sorted by, and nobody reads
-links    a tuple of links, each a tuple: the key of one of `ListPage.links`, and what is put into its address
+link     a `Link`; without an address it is text
+links    a tuple of links, each a tuple: the key of one of the table's links, and what is put into its address
 ======== =====================================================================================================
 """
 
@@ -26,6 +28,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.core.ui.templates import Card
 
 Row = Mapping[str, Any]
 """Cells by the key of their column."""
@@ -40,6 +43,7 @@ class ColumnKind(enum.StrEnum):
     ID = "id"
     TIME = "time"
     SUBJECT = "subject"
+    LINK = "link"
     LINKS = "links"
     PICTURE = "picture"
     RANK = "rank"
@@ -67,6 +71,18 @@ class ListColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A text, and the address to which it leads: a file beside the page, a path of Dagster's UI, or empty for none."""
+
+    text: str
+    address: str = ""
+
+    def __str__(self) -> str:
+        """Return the text, for the CSV file."""
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class ListLink:
     """A link that many rows have: its text, and its address with ``{0}``, ``{1}`` … for the varying parts."""
 
@@ -79,6 +95,72 @@ class ListLink:
         for place, value in enumerate(given):
             address = address.replace(f"{{{place}}}", quote(str(value), safe=""))
         return address
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose rows are all in its page.
+
+    Attributes:
+        key: Its name in the page's address and in Dagster's metadata.
+        title: Its heading.
+        columns: Its columns.
+        rows: Its rows; a missing cell is empty.
+        note: What it shows, in a sentence or two.
+        empty: Shown if there are no rows.
+        total: Number of rows of which ``rows`` are the first, shown in the heading; None if they are all.
+        video: The column with the number of a video, to whose page the first column links; empty for none.
+        links: Links of rows by key.
+    """
+
+    key: str
+    title: str
+    columns: Sequence[ListColumn]
+    rows: Sequence[Row]
+    note: str = ""
+    empty: str = "没有"
+    total: int | None = None
+    video: str = ""
+    links: Mapping[str, ListLink] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> int:
+        """Number of rows that are counted but not listed."""
+        return 0 if self.total is None else self.total - len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ListCounts:
+    """What was counted while a list was written.
+
+    Attributes:
+        rows: Number of rows.
+        words: How often each word of a label occurs, by column.
+    """
+
+    rows: int
+    words: Mapping[str, Mapping[str, int]]
+
+    def of(self, column: str, word: str) -> int:
+        """Return in how many rows a label says ``word``."""
+        return self.words[column].get(word, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a page shows around its list.
+
+    Attributes:
+        counts: Numbers for Dagster's metadata, which Dagster plots over time.
+        cards: Numbers at the top.
+        tables: Tables below the list.
+        plots: Plots below them, as SVG from `core.ui.plots`.
+    """
+
+    counts: Mapping[str, int | float] = field(default_factory=dict)
+    cards: Sequence[Card] = ()
+    tables: Sequence[Table] = ()
+    plots: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +178,8 @@ class ListPage:
         links: Links of rows by key.
         batch: Links for the selected rows; their address contains ``{ids}``.
         order: The order of the rows, as text.
+        top: The column of numbers whose largest a person looks at first: the page links to that order, and Dagster
+            shows these rows; empty for the list's own order.
     """
 
     name: str
@@ -108,6 +192,7 @@ class ListPage:
     links: Mapping[str, ListLink] = field(default_factory=dict)
     batch: Sequence[ListLink] = ()
     order: str = ""
+    top: str = ""
 
     @property
     def file(self) -> str:
@@ -124,6 +209,20 @@ class ListPage:
         """The columns of the CSV file."""
         unread = (ColumnKind.LINKS, ColumnKind.PICTURE, ColumnKind.RANK)
         return [column for column in self.columns if column.in_csv and column.kind not in unread]
+
+
+def holds(column: ListColumn, cell: Any) -> bool:
+    """Return whether a cell shows anything."""
+    if column.kind is ColumnKind.SUBJECT:
+        return bool(cell)
+    return cell is not None and cell not in ("", ())
+
+
+def words_of(cell: Any) -> tuple[str, ...]:
+    """Return the words of a label."""
+    if cell is None or cell in ("", ()):
+        return ()
+    return tuple(cell) if isinstance(cell, tuple | list) else (str(cell),)
 
 
 def cell_text(cell: Any, zone: ZoneInfo) -> str:

@@ -1,4 +1,7 @@
-"""The lists as an asset: pages with filter, sort and paging over all rows, and CSV files."""
+"""The lists as assets: pages with filter, sort and paging over all rows, CSV files, and their numbers.
+
+Each report asset publishes its list: the page, and as metadata its numbers, its first rows and what stands around it.
+"""
 
 from typing import Any
 
@@ -6,48 +9,113 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.ui.lists.list_page import Table
+from douban_pipeline.core.ui.lists.shown_cells import markdown
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.reports.assets import report_asset
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, publish
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame, publish
+from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS, duplicates_list
+from douban_pipeline.douban.reports.lists.keepers import Keeper
+from douban_pipeline.douban.reports.lists.named_list import NamedList
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
 
 
-class ListsConfig(LaunchpadConfig):
-    """Which lists are written."""
+class DuplicatesConfig(LaunchpadConfig):
+    """Which video of a group is proposed to be kept, and how many groups by name are listed."""
 
-    names: list[str] = Field(default_factory=lambda: list(LISTS), description=f"列表 · Lists: {', '.join(LISTS)}.")
+    keeper: Keeper = Field(
+        Keeper.best_match,
+        description="每组建议保留：best_match、earliest_link 或 popularity · Which video to propose to keep.",
+    )
+    most: int = Field(
+        MOST_GROUPS,
+        ge=1,
+        le=5000,  # a phone can still open it
+        description="列出多少个同名的组 · Number of listed groups by name.",
+    )
+
+
+@report_asset("待审核清单：有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片，每部附填好的启动页链接。")
+def review_list(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The list of videos that wait for a person: doubtful matches and ids, and repeated failures; each with links
+    that open filled-in launchpads.
+
+    Like every list it is a page among the report files with filter, sort and paging over all rows, and a CSV file;
+    `douban-pipeline list review` reads the same from the database at any time.
+    """
+    return _published(services, "review")
 
 
 @report_asset(
-    "所有要人处理的清单，每份都是全部行：待审核、无豆瓣 ID、豆瓣 ID 重复、已锁定豆瓣 ID、简介、任"
-    "务、决定、变更日志。每份一个可筛选、排序、翻页的网页和一个 CSV 文件。"
+    "没有确认豆瓣 ID 的影片清单：未检查的、未找到的，以及有候选但没人确认的。可按价值排序，每部附原因、最"
+    "佳候选、豆瓣搜索链接，以及填 ID、忽略的启动页链接。"
 )
-def lists(
-    context: dg.AssetExecutionContext, config: ListsConfig, services: dg.ResourceParam[Services]
-) -> dg.MaterializeResult:
-    """The lists that people work through, each with all its rows: review, videos without an id, duplicates, locked
-    ids, intros, tasks, decisions, changes.
+def missing_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The list of live videos without a confirmed Douban id: not found, or with candidates that nobody confirmed yet.
 
-    Each is a page among the report files with filter, sort and paging, and a CSV file with all rows; the links of a
-    page open filled-in launchpads. `douban-pipeline list NAME` reads the same from the database at any time.
+    Each has the reason, the best candidate so far, its value (`review.ordering.value_of`: watched, and updated
+    recently), a link to Douban's own search, and links that open `record_decisions` to set the id or to ignore the
+    video. Ignored videos are left out, categories out of scope are marked.
     """
-    services.ready()
-    unknown = [name for name in config.names if name not in LISTS]
-    if unknown:
-        raise dg.Failure(f"没有列表 {'、'.join(unknown)}；可以写：{'、'.join(LISTS)}", allow_retries=False)
-    metadata: dict[str, Any] = {}
-    for name in config.names:
-        try:
-            metadata[name] = publish(services, name)
-        except ReportFileError as error:
-            raise dg.Failure(str(error), allow_retries=False) from error
-        context.log.info(f"{name}: {metadata[name]} rows")
-        address = services.reports.address(LISTS[name](services).page.file)
-        place = dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
-        metadata[f"{name}_page"] = place
-    return dg.MaterializeResult(metadata=metadata)
+    return _published(services, "missing")
+
+
+@report_asset(
+    "可能重复的影片清单：同一豆瓣 ID 的，以及片名、季数、年份、类型相同的。每组给出建议保留哪一部及理"
+    "由，附处理链接（先试运行）。机器从不合并或删除影片。"
+)
+def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The list of likely duplicate videos: by shared Douban id, and below it by equal name, number, year and kind.
+
+    Each group says which video is proposed to be kept, by the rule `keeper` of the config, and why; and has a link that
+    opens `record_batch_decisions` to clear the id of the others, or to ignore those without one. The link's batch is
+    a dry run first. The pipeline never merges or deletes videos; locked videos are named.
+    """
+    return _published(services, "duplicates", wanted=duplicates_list(services.ready(), config.keeper, most=config.most))
+
+
+@report_asset(
+    "自动运行不会改动的豆瓣 ID 清单：谁、何时、为何锁定，以及锁定后又在 CMS 里被改掉的。每条附解锁、改锁的启动页链接。"
+)
+def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The list of Douban ids that no automatic run may change: the source of each, since when it is locked, by whom
+    and why.
+
+    It says which differ in the CMS: somebody changed them there after they were locked. Each has a link that opens
+    `record_decisions` to unlock it, and one to lock the CMS's value instead.
+    """
+    return _published(services, "locked")
+
+
+@report_asset(
+    "简介清单：哪些已锁定、由谁写的、哪些失败及原因，并列出还有多少在等、核对拒绝了什么、花了多少钱（近 30 天）。"
+    "每部附重写、锁定、解锁的启动页链接。"
+)
+def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The list of intros: which are locked, which fail and why; how many wait, what the fact guard refuses, and what
+    they cost.
+
+    Refusals and costs are of the last 30 days. Each video has links that open `record_decisions` to rewrite its intro,
+    and to lock or unlock it.
+    """
+    return _published(services, "intros")
+
+
+@report_asset(
+    "任务、决定和变更三份清单：哪些没有进展及原因，哪些决定被拒绝，谁写了什么。未写入的变更附处理办法，其他变更附撤销链接。"
+)
+def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+    """The lists of tasks, decisions and changes: what makes no progress and why, what was not applied, what was
+    written by whom.
+
+    Open tasks by stage, which runs hold them, why they were deferred, and the failures of seven days by reason;
+    decisions that wait or were refused; what to do about changes that were refused or are in conflict; links that
+    open `revert_changes` for a change or its batch; and the changes of 30 days by day, action and operator.
+    `pipeline_health` shows throughput and failure rates.
+    """
+    return _published(services, "tasks", "decisions", "log")
 
 
 @dg.asset(
@@ -70,9 +138,44 @@ def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
         found = write_overview(services)
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
-    address = services.reports.address(OVERVIEW[1])
-    place = dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
-    return dg.MaterializeResult(metadata={"page": place, **found.counts()})
+    return dg.MaterializeResult(metadata={"page": _place(services, OVERVIEW[1]), **found.counts()})
 
 
-assets = [lists, overview]
+def _published(services: Services, *names: str, wanted: NamedList | None = None) -> dg.MaterializeResult:
+    """Write the lists of these names; return their numbers and tables as metadata."""
+    services.ready()
+    metadata: dict[str, Any] = {}
+    for name in names:
+        made = wanted or LISTS[name](services)
+        try:
+            written = publish(services, made)
+        except ReportFileError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        metadata |= {
+            f"{name}_page": _place(services, made.page.file),
+            f"{name}_rows": written.rows,
+            **written.figures.counts,
+            f"{name}_first": _table(services, written.first),
+            **{table.key: _table(services, table) for table in written.figures.tables},
+        }
+    return dg.MaterializeResult(metadata=metadata)
+
+
+def _table(services: Services, table: Table) -> dg.MarkdownMetadataValue:
+    return dg.MetadataValue.md(markdown(table, page_frame(services)))
+
+
+def _place(services: Services, file: str) -> dg.MetadataValue:
+    address = services.reports.address(file)
+    return dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
+
+
+assets = [
+    review_list,
+    missing_douban_ids,
+    duplicate_reports,
+    locked_douban_ids,
+    intro_reports,
+    tasks_and_log,
+    overview,
+]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from douban_pipeline.core.ui.lists.list_files import ListFrame, write_list
+from douban_pipeline.core.ui.lists.list_files import WrittenList, write_list
+from douban_pipeline.core.ui.lists.shown_cells import PageFrame
+from douban_pipeline.douban.reports.lists.change_list import log_list
 from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
+from douban_pipeline.douban.reports.lists.intros import intros_list
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.locked import locked_list
 from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
-from douban_pipeline.douban.reports.lists.records import decisions_list, log_list, tasks_list
-from douban_pipeline.douban.reports.lists.videos import intros_list, locked_list, missing_list, review_list
+from douban_pipeline.douban.reports.lists.records import decisions_list, tasks_list
+from douban_pipeline.douban.reports.lists.videos import missing_list, review_list
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.services import Services
 
@@ -29,20 +33,25 @@ OVERVIEW = ("首页", "index.html")
 """Title and file of the page with the statistics, which links to all others."""
 
 
+_REPLACED = {
+    "missing_douban_ids.html": "missing",
+    "duplicate_reports.html": "duplicates",
+    "locked_douban_ids.html": "locked",
+    "intro_reports.html": "intros",
+    "tasks_and_log.html": "tasks",
+}
+"""Pages of earlier versions, which people may have bookmarked, and the lists that took their place."""
+
+
 def siblings(services: Services) -> list[tuple[str, str]]:
     """Return the title and the file of the overview and of every list."""
     return [OVERVIEW, *((make(services).page.title, make(services).page.file) for make in LISTS.values())]
 
 
-def publish(services: Services, name: str) -> int:
-    """Write the page and the CSV file of a list; return how many rows it has.
-
-    Raises:
-        ReportFileError: They cannot be written.
-    """
-    wanted = LISTS[name](services)
+def page_frame(services: Services) -> PageFrame:
+    """Return what the pages of this site have in common."""
     site = VideoSite.of(services.settings)
-    frame = ListFrame(
+    return PageFrame(
         services.settings.zone,
         services.settings.ui_url,
         siblings(services),
@@ -50,5 +59,18 @@ def publish(services: Services, name: str) -> int:
         site.pictures,
         site.image_sources,
     )
+
+
+def publish(services: Services, wanted: NamedList) -> WrittenList:
+    """Write the page and the CSV file of a list.
+
+    Raises:
+        ReportFileError: They cannot be written.
+    """
     rows = rows_of(services, wanted, ListFilter(), most=wanted.most)
-    return write_list(services.reports, wanted.page, rows, frame, services.clock.now())
+    now = services.clock.now()
+    written = write_list(services.reports, wanted.page, rows, page_frame(services), now, wanted.figures)
+    for old, name in _REPLACED.items():
+        if name == wanted.name:
+            services.reports.lead_on(old, wanted.page.file)
+    return written

@@ -1,4 +1,7 @@
-"""The list of videos that share a subject: one row per video, the rows of a group together, the one to keep first."""
+"""The list of videos that share a subject, and below it those that share a name: groups of likely duplicates.
+
+One row per video, the rows of a group together.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,29 @@ from typing import Any
 from sqlalchemy import Connection, cast, func, select
 from sqlalchemy.types import BigInteger
 
-from douban_pipeline.core.database import chunks
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListPage, Row
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.core.ui.lists.list_page import (
+    ColumnKind,
+    Figures,
+    ListColumn,
+    ListCounts,
+    ListLink,
+    ListPage,
+    Row,
+    Table,
+)
+from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.douban import links
+from douban_pipeline.douban.reports.lists.duplicate_groups import (
+    TitleGroup,
+    linked_conditions,
+    members_of,
+    sharing_conditions,
+    title_groups,
+)
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.lists.keyset import ListRows
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, batch_link, decide, link_of
+from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, NamedList, batch_link, decide, link_of
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     CATEGORY,
@@ -22,23 +43,53 @@ from douban_pipeline.douban.reports.lists.videos import (
     PICTURE,
     TIME,
     VOD_ID,
+    YEAR,
     category_names,
     known_of,
     named,
 )
-from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of, sharing_conditions
-from douban_pipeline.douban.reports.pages.duplicates_report import ORIGINS
-from douban_pipeline.douban.reports.pages.keepers import Keeper, ranked
-from douban_pipeline.douban.reports.video_site import VideoSite
+from douban_pipeline.douban.reports.video_site import VideoSite, posters_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
+
+MOST_GROUPS = 500
+"""Groups by name that the page lists unless told otherwise."""
 
 _SIZE_FIRST = 100_000_000_000
 """More than any subject's id: ordered by size times this plus the id, groups come largest first and undivided."""
 
+_KEEP, _CLEAR, _LOCKED, _IGNORE = "保留", "清除", "已锁定", "忽略"
+_RULES = {
+    Keeper.best_match: "匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）",
+    Keeper.earliest_link: "关联最早的（再比来源、得分、播放）",
+    Keeper.popularity: "播放最多的（再比来源、得分、关联时间）",
+}
+_ORIGINS = {
+    LinkOrigin.LOCKED: "已锁定",
+    LinkOrigin.PERSON: "人工指定",
+    LinkOrigin.AUTO: "自动匹配",
+    LinkOrigin.CMS: "CMS 原有",
+    LinkOrigin.NONE: "无已确认 ID",
+}
+_OF_GROUP = (
+    ListColumn("size", "组内部数", NUMBER),
+    ListColumn("advice", "建议", LABEL),
+    ListColumn("why", "理由", width="wide"),
+    ListColumn("source", "来源", LABEL),
+    ListColumn("score", "得分", NUMBER),
+    ListColumn("since", "关联时间", TIME),
+    ListColumn("hits", "播放", NUMBER),
+)
 
-def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> NamedList:
-    """Return the list of videos that share their confirmed id with other videos."""
+
+def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match, *, most: int = MOST_GROUPS) -> NamedList:
+    """Return the list of videos that share their confirmed id with other videos.
+
+    Args:
+        services: Database and settings.
+        keeper: The rule by which one video of each group is proposed to be kept.
+        most: Most groups by name that its page lists.
+    """
     video, vod, location = services.tables.video, services.cms.vod, services.location
     categories, site = category_names(services), VideoSite.of(services.settings)
     size = func.count().label("size")
@@ -54,15 +105,10 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         NAME,
         PICTURE,
         VOD_ID,
-        ListColumn("year", "年份", width="narrow"),
+        YEAR,
         CATEGORY,
         ListColumn("douban_id", "共同的 ID", ColumnKind.SUBJECT),
-        ListColumn("size", "组内部数", NUMBER),
-        ListColumn("advice", "建议", LABEL),
-        ListColumn("source", "来源", LABEL),
-        ListColumn("score", "得分", NUMBER),
-        ListColumn("since", "关联时间", TIME),
-        ListColumn("hits", "播放", NUMBER),
+        *_OF_GROUP,
         ListColumn("updated", "CMS 更新", TIME),
         ACTIONS,
     )
@@ -76,7 +122,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
             del held[gone]
         for douban_id, members in _groups(services, connection, sorted(subjects - held.keys())).items():
             # One whose others lie in the recycle bin is no duplicate.
-            held[douban_id] = _advised(services, connection, members, keeper) if len(members) > 1 else {}
+            held[douban_id] = _advised(services, connection, douban_id, members, keeper)
         found = {}
         for vod_id, row in rows.items():
             cells = held.get(row["vod_douban_id"], {}).get(vod_id)
@@ -88,12 +134,13 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         "list_duplicates",
         "豆瓣 ID 重复",
         "同一条目被多部影片使用。确为重复时清除其他影片的 ID；片名明显不同时，多半是 ID 写错了。"
-        "程序从不合并或删除影片。",
+        f"建议保留{_RULES[keeper]}。程序从不合并或删除影片：由人核对后处理。",
         columns,
         key="douban_id",
         video="vod_id",
         time="updated",
         links={
+            "clear_others": link_of("清除其他", links.clear_others(SECOND, FIRST), location),
             "clear": decide("清除", location, DecisionAction.clear_id),
             "lock": decide("锁定", location, DecisionAction.lock_id),
             "history": link_of("历史", links.history(FIRST), location),
@@ -121,7 +168,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match) -> N
         texts=(vod.c.vod_name,),
         numbers=(video.c.vod_id, video.c.vod_douban_id),
     )
-    return NamedList("duplicates", page, rows, read)
+    return NamedList("duplicates", page, rows, read, lambda counts: _figures(services, counts, keeper, most))
 
 
 def _groups(services: Services, connection: Connection, subjects: Sequence[int]) -> dict[int, list[int]]:
@@ -137,18 +184,102 @@ def _groups(services: Services, connection: Connection, subjects: Sequence[int])
     return found
 
 
-def _advised(services: Services, connection: Connection, vod_ids: Sequence[int], keeper: Keeper) -> Mapping[int, Row]:
+def _advised(
+    services: Services, connection: Connection, douban_id: int, vod_ids: Sequence[int], keeper: Keeper
+) -> Mapping[int, Row]:
     """Return the cells of a group's members that depend on the group."""
-    members = ranked(list(members_of(services, connection, vod_ids).values()), keeper)
-    cells: dict[int, dict[str, Any]] = {}
-    for place, member in enumerate(members):
-        acts: tuple[tuple[Any, ...], ...] = (("clear", member.vod_id), ("history", member.vod_id))
-        cells[member.vod_id] = {
-            "size": len(members),
-            "advice": "保留" if not place else "已锁定" if member.locked else "清除",
-            "source": ORIGINS[member.origin],
-            "score": member.score,
-            "since": member.linked_at,
-            "links": acts if place else (("lock", member.vod_id), ("history", member.vod_id)),
-        }
+    known = members_of(services, connection, vod_ids).values()
+    # A batch selects by id: a video whose id changed in the meantime is left out.
+    members = [member for member in known if member.douban_id == douban_id]
+    if len(members) < 2:
+        return {}
+    first, *others = ranked(members, keeper)
+    size = len(others) + 1
+    touched = sum(not member.locked for member in others)
+    why = [
+        keep_reason(first, others[0], keeper, services.settings.zone),
+        f"超过 {links.BATCH} 部，一次只处理 {links.BATCH} 部" if touched > links.BATCH else "",
+        "如此之多，多半是采集时写入的固定 ID" if size > links.BATCH else "",
+    ]
+    acts = ((("clear_others", first.vod_id, first.douban_id),) if touched else ()) + (("lock", first.vod_id),)
+    cells = {first.vod_id: _cells(first, size, _KEEP, "\n".join(filter(None, why)), acts)}
+    for member in others:
+        advice, said = (_LOCKED, "要清除须先解锁") if member.locked else (_CLEAR, "")
+        cells[member.vod_id] = _cells(member, size, advice, said, (("clear", member.vod_id),))
     return cells
+
+
+def _cells(
+    member: GroupMember, size: int, advice: str, why: str, acts: tuple[tuple[Any, ...], ...] = ()
+) -> dict[str, Any]:
+    return {
+        "size": size,
+        "advice": advice,
+        "why": why or None,
+        "source": _ORIGINS[member.origin],
+        "score": member.score,
+        "since": member.linked_at,
+        "hits": member.hits,
+        "links": (*acts, ("history", member.vod_id)),
+    }
+
+
+def _figures(services: Services, counts: ListCounts, keeper: Keeper, most: int) -> Figures:
+    found, by_subject = title_groups(services, keeper, most=most), counts.of("advice", _KEEP)
+    with reading(services.engine) as connection:
+        posters = posters_of(services, connection, [each.vod_id for group in found.shown for each in group.members])
+    table = Table(
+        "same_titles",
+        f"同名同年同类（{found.count:,} 组）",
+        (NAME, PICTURE, VOD_ID, YEAR, ListColumn("name", "共同点"), *_OF_GROUP, ACTIONS),
+        [row for group in found.shown for row in _of_title(group, posters)],
+        "片名、季数、年份和类别相同，且至少一部没有已确认的 ID，大的组在前。"
+        "确为重复时忽略没有 ID 的；已忽略的不再列出。"
+        + (f"这里是前 {len(found.shown):,} 组。" if found.count > len(found.shown) else ""),
+        video="vod_id",
+        links={
+            "ignore_others": _ignore_others(services.location),
+            "history": link_of("历史", links.history(FIRST), services.location),
+        },
+    )
+    return Figures(
+        {
+            "groups_by_subject": by_subject,
+            "groups_by_title": found.count,
+            "videos": counts.rows + found.videos,
+        },
+        [
+            Card("同一豆瓣 ID", f"{by_subject:,} 组", f"{counts.rows:,} 部影片"),
+            Card("同名", f"{found.count:,} 组", f"{found.videos:,} 部影片", address="#same_titles"),
+        ],
+        [table],
+    )
+
+
+def _of_title(group: TitleGroup, posters: Mapping[int, str]) -> list[Row]:
+    """Return the rows of a group by name; the others without an id are proposed to be ignored."""
+    first, touched = group.members[0], group.unlinked
+    why = [
+        group.why,
+        f"超过 {links.BATCH} 部，一次只处理 {links.BATCH} 部" if len(touched) > links.BATCH else "",
+        "" if touched else "其他影片都已关联条目：请在 CMS 中核对，不建议批量处理",
+    ]
+    ids = ", ".join(str(member.vod_id) for member in touched[: links.BATCH])
+    acts = (("ignore_others", ids, first.vod_id),) if touched else ()
+    shared = {"name": group.name}
+    rows: list[Row] = []
+    for member in group.members:
+        cells = (
+            _cells(member, len(group.members), _KEEP, "\n".join(filter(None, why)), acts)
+            if member is first
+            else _cells(member, len(group.members), _IGNORE if member in touched else "已关联，请核对", "")
+        )
+        known = {"video": member.title, "vod_id": member.vod_id, "picture": posters.get(member.vod_id) or None}
+        rows.append({**known, "year": member.year and str(member.year), **shared, **cells})
+    return rows
+
+
+def _ignore_others(location: str) -> ListLink:
+    """Return the link that ignores the videos of its first part, of which that of its second is kept."""
+    link = batch_link("忽略其他", lambda ids: links.ignore_others(ids, FIRST), location)
+    return ListLink(link.text, link.address.replace(str(FIRST), "{1}").replace("{ids}", "{0}"))

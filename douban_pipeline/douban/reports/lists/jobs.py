@@ -9,11 +9,11 @@ from pydantic import Field
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.reports.lists.keepers import Keeper
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.lookup import video_name
 from douban_pipeline.douban.reports.lists.matching_now import MOST, queue_matches
 from douban_pipeline.douban.reports.lists.settling import MOST_GROUPS, Settlement, settlement
-from douban_pipeline.douban.reports.pages.keepers import Keeper
-from douban_pipeline.douban.reports.pages.lookup import video_name
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.jobs import (
     DRY_RUN,

@@ -26,6 +26,7 @@ from douban_pipeline.douban.writes.changes import PIPELINE, REVERT
 DAY = timedelta(hours=24)
 QUIET = timedelta(minutes=30)
 """Measurements come every five minutes: after this long without one, schedules are taken to have stopped."""
+_FAILURES = "list_tasks.html#failures_by_reason"
 _KEPT = timedelta(days=14)
 
 
@@ -85,8 +86,8 @@ def _page_of(alert: Alert) -> str:
         return f"/assets/{guard_of(alert.cause)[0]}?view=checks"
     return {
         BREAKER: "/assets/source_gates",
-        FAILING: "tasks_and_log.html",
-        BUDGET: "intro_reports.html",
+        FAILING: _FAILURES,
+        BUDGET: "list_intros.html#spending",
         RUN: "/runs",
     }.get(alert.kind, "/assets/pipeline_health")
 
@@ -96,10 +97,12 @@ def _left_undone(found: Statistics, refused: int) -> Iterator[Trouble]:
         yield Trouble(
             f"{found.unwritten:,} 条变更没有写入",
             f"{UNWRITTEN_DAYS} 天内被拒绝，或 CMS 里的内容已被别人改动",
-            "tasks_and_log.html",
+            "list_log.html",
         )
     if found.failed_today:
-        yield Trouble(f"今天放弃了 {found.failed_today:,} 项任务", "多次失败后不再重试", "tasks_and_log.html")
+        yield Trouble(
+            f"今天放弃了 {found.failed_today:,} 项任务", "多次失败后不再重试", "list_tasks.html#failures_by_reason"
+        )
     if refused:
         yield Trouble(f"{refused:,} 条人工决定被拒绝", "最近 24 小时；每条都写明了原因", "list_decisions.html")
 

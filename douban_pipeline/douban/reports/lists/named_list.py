@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
+from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.launchpad_links import Launchpad
-from douban_pipeline.core.ui.lists.list_page import ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import Figures, ListCounts, ListLink, ListPage, Row
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.keyset import ListFilter, ListRows, every_key
 from douban_pipeline.douban.services import Services
@@ -44,6 +46,12 @@ def batch_link(text: str, launch: Callable[[list[int]], Launchpad], location: st
     return ListLink(text, replace(opened, config=config).path(location).replace(str(_MANY), "{ids}"))
 
 
+def view(*, since: date | None = None, **words: str) -> str:
+    """Return the address, on a list's own page, of the rows whose labels say ``words``, by column, since a day."""
+    asked = {"since": since.isoformat()} if since else {}
+    return "#" + urlencode({**asked, **{f"_{column}": word for column, word in words.items()}})
+
+
 @dataclass(frozen=True, slots=True)
 class NamedList:
     """A list.
@@ -53,6 +61,7 @@ class NamedList:
         page: Its page.
         rows: The tables and columns of its rows.
         read: Returns the full rows of the given keys, by key; a row that was deleted since is left out.
+        figures: Returns what its page shows around it, once its rows are counted.
         most: Most rows on the page, the newest; None for all. The command line reads all rows.
     """
 
@@ -60,6 +69,7 @@ class NamedList:
     page: ListPage
     rows: ListRows
     read: Callable[[Connection, Sequence[int]], Mapping[int, Row]]
+    figures: Callable[[ListCounts], Figures] = lambda counts: Figures()
     most: int | None = None
 
 

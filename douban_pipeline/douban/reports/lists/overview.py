@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from pathlib import Path
 
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, Link, ListColumn, Table
+from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.presentation import share_text
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban.reports.health import pictures, samples
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame
 from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
-from douban_pipeline.douban.reports.pages.report_page import (
-    Cell,
-    Chapter,
-    LinkCell,
-    NoteCell,
-    PageFrame,
-    ReportPage,
-    sheet,
-)
 from douban_pipeline.douban.services import Services
 
 RENEWED_SECONDS = 120
@@ -30,11 +22,6 @@ _NAMED = 3
 
 _REPORTS = {
     "review_queue.html": ("审核单", "逐部比较待审核的影片并决定"),
-    "missing_douban_ids.html": ("缺豆瓣 ID", "最有价值的在前，附填 ID、忽略的启动页"),
-    "duplicate_reports.html": ("疑似重复", "同一 ID 的、同名的，附处理链接"),
-    "locked_douban_ids.html": ("已锁定 ID", "谁锁的、为什么，附解锁的启动页"),
-    "intro_reports.html": ("简介", "锁定、失败、费用，附重写的启动页"),
-    "tasks_and_log.html": ("任务与变更", "什么没有进展、为什么，附撤销的启动页"),
     "feeds.html": ("关注的来源", "每个来源的节奏与状况"),
     "digest/index.html": ("每日摘要", "按天浏览与搜索"),
 }
@@ -50,86 +37,92 @@ _IN_DAGSTER = (
 )
 
 
-def overview_page(services: Services, found: Statistics) -> ReportPage:
-    """Return the page: current problems, the numbers, what was done, and links to everything else."""
-    wrong = troubles(services, found)
-    files = {name: make(services).page for name, make in LISTS.items()}
-    per_list = {
-        "review": found.in_review,
-        "missing": found.without_id,
-        "duplicates": found.shared,
-        "locked": found.locked_ids,
-        "intros": found.locked_intros,
-        "tasks": found.open_tasks,
-        "decisions": found.decisions,
-        "log": found.unwritten,
-    }
-    meant = {
-        "intros": "已锁定",
-        "tasks": "未完成",
-        "decisions": "等待执行",
-        "log": f"{UNWRITTEN_DAYS} 天内未写入",
-    }
-    lists: list[Mapping[str, Cell]] = [
-        {
-            "列表": LinkCell(page.title, page.file),
-            "数量": per_list[name],
-            "其中": meant.get(name, "影片"),
-            "说明": page.about,
-        }
-        for name, page in files.items()
-    ]
-    reports: list[Mapping[str, Cell]] = [
-        {"报告": LinkCell(title, file), "内容": text}
-        for file, (title, text) in _REPORTS.items()
-        if (services.reports.path / file).is_file()
-    ]
-    dagster: list[Mapping[str, Cell]] = [
-        {"页面": LinkCell(title, address), "内容": text} for title, address, text in _IN_DAGSTER
-    ]
-    doubtful: list[Mapping[str, Cell]] = [
-        {"什么": each.title, "说明": NoteCell(each.detail), "自": each.since, "查看": LinkCell("查看", each.address)}
-        for each in wrong
-    ]
-    deeds: list[Mapping[str, Cell]] = [
-        {"做了什么": deed.sentence, "详情": LinkCell("详情", deed.address)} for deed in last_day(services)
-    ]
-    return ReportPage(
-        name=Path(OVERVIEW[1]).stem,
-        title="首页",
-        about=f"这里的数字每 {RENEWED_SECONDS // 60} 分钟更新一次，列表和报告每晚更新。",
-        counts=found.counts(),
-        cards=[
-            Card("影片总数", f"{found.total:,}", f"其中已忽略 {found.ignored:,}"),
-            Card("有豆瓣 ID", f"{found.with_id:,}", _share(found.with_id, found.total)),
-            Card("无豆瓣 ID", f"{found.without_id:,}", _share(found.without_id, found.total)),
-            Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
-            Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
-            Card("待审核", f"{found.in_review:,}", "等待人工"),
-            Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
-            Card("冲突", f"{found.conflicts:,}", "待审核中有冲突项的影片"),
-            Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
-            Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
-            Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
-            Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", problem_tone(found.failed_today)),
-            Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
-            Card(
-                "未写入的变更",
-                f"{found.unwritten:,}",
-                f"{UNWRITTEN_DAYS} 天内被拒绝或不一致",
-                problem_tone(found.unwritten),
+def _tables(services: Services, found: Statistics, wrong: Sequence[Trouble]) -> Iterator[Table]:
+    if wrong:
+        yield Table(
+            "troubles",
+            "需要处理",
+            (
+                ListColumn("what", "什么"),
+                ListColumn("detail", "说明", width="wide"),
+                ListColumn("since", "自", ColumnKind.TIME),
+                ListColumn("page", "查看", ColumnKind.LINK),
             ),
-        ],
-        chapters=[
-            *([Chapter("troubles", "需要处理", doubtful)] if wrong else []),
-            Chapter("last_day", "最近 24 小时", deeds, empty="没有要做的，也没有人做什么"),
-            Chapter("lists", "列表", lists),
-            Chapter("reports", "报告", reports, empty="还没有生成：每晚更新，也可以启动作业 nightly_reports"),
-            Chapter("dagster", "Dagster", dagster),
-        ],
-        lead=_lead(wrong, found),
-        plots=_plots(services),
+            [
+                {"what": each.title, "detail": each.detail, "since": each.since, "page": Link("查看", each.address)}
+                for each in wrong
+            ],
+        )
+    yield Table(
+        "last_day",
+        "最近 24 小时",
+        (ListColumn("what", "做了什么"), ListColumn("page", "详情", ColumnKind.LINK)),
+        [{"what": deed.sentence, "page": Link("详情", deed.address)} for deed in last_day(services)],
+        empty="没有要做的，也没有人做什么",
     )
+    per_list = {
+        "review": (found.in_review, "影片"),
+        "missing": (found.without_id, "影片"),
+        "duplicates": (found.shared, "影片"),
+        "locked": (found.locked_ids, "影片"),
+        "intros": (found.locked_intros, "已锁定"),
+        "tasks": (found.open_tasks, "未完成"),
+        "decisions": (found.decisions, "等待执行"),
+        "log": (found.unwritten, f"{UNWRITTEN_DAYS} 天内未写入"),
+    }
+    pages = {name: make(services).page for name, make in LISTS.items()}
+    yield Table(
+        "lists",
+        "列表",
+        (
+            ListColumn("list", "列表", ColumnKind.LINK),
+            ListColumn("count", "数量", ColumnKind.NUMBER),
+            ListColumn("of", "其中", width="narrow"),
+            ListColumn("about", "说明", width="wide"),
+        ),
+        [
+            {"list": Link(page.title, page.file), "count": count, "of": of, "about": page.about}
+            for (count, of), page in ((per_list[name], page) for name, page in pages.items())
+        ],
+    )
+    linked = (ListColumn("page", "页面", ColumnKind.LINK), ListColumn("about", "内容", width="wide"))
+    yield Table(
+        "reports",
+        "报告",
+        linked,
+        [
+            {"page": Link(title, file), "about": text}
+            for file, (title, text) in _REPORTS.items()
+            if (services.reports.path / file).is_file()
+        ],
+        empty="还没有生成：每晚更新，也可以启动作业 nightly_reports",
+    )
+    dagster = [{"page": Link(title, address), "about": text} for title, address, text in _IN_DAGSTER]
+    yield Table("dagster", "Dagster", linked, dagster)
+
+
+def _cards(found: Statistics) -> list[Card]:
+    return [
+        Card("影片总数", f"{found.total:,}", f"其中已忽略 {found.ignored:,}"),
+        Card("有豆瓣 ID", f"{found.with_id:,}", _share(found.with_id, found.total)),
+        Card("无豆瓣 ID", f"{found.without_id:,}", _share(found.without_id, found.total)),
+        Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
+        Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
+        Card("待审核", f"{found.in_review:,}", "等待人工"),
+        Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
+        Card("冲突", f"{found.conflicts:,}", "待审核中有冲突项的影片"),
+        Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
+        Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
+        Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
+        Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", problem_tone(found.failed_today)),
+        Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
+        Card(
+            "未写入的变更",
+            f"{found.unwritten:,}",
+            f"{UNWRITTEN_DAYS} 天内被拒绝或不一致",
+            problem_tone(found.unwritten),
+        ),
+    ]
 
 
 def _lead(wrong: Sequence[Trouble], found: Statistics) -> tuple[str, str]:
@@ -159,7 +152,16 @@ def write_overview(services: Services) -> Statistics:
         ReportFileError: It cannot be written.
     """
     found = statistics(services)
-    frame = PageFrame(services.settings.zone, services.settings.ui_url, services.location)
-    page = overview_page(services, found)
-    services.reports.write(page.file, sheet(page, frame, services.clock.now(), renewed_seconds=RENEWED_SECONDS))
+    wrong = troubles(services, found)
+    figures = Figures({}, _cards(found), list(_tables(services, found, wrong)), _plots(services))
+    page = table_page(
+        "首页",
+        f"这里的数字每 {RENEWED_SECONDS // 60} 分钟更新一次，列表和报告每晚更新。",
+        figures,
+        page_frame(services),
+        services.clock.now(),
+        lead=_lead(wrong, found),
+        renewed_seconds=RENEWED_SECONDS,
+    )
+    services.reports.write(OVERVIEW[1], page)
     return found

@@ -1,19 +1,25 @@
-"""Lists of records: tasks, decisions, and the change log."""
+"""Lists of records about videos: what they share, and those of tasks and of decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, and_, func, or_, select
 
+from douban_pipeline.core.clock import day_of
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.pacing import Tiers
 from douban_pipeline.douban.reports.lists.keyset import ListRows
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of
+from douban_pipeline.douban.reports.lists.lookup import names_of
+from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of, view
+from douban_pipeline.douban.reports.lists.task_figures import task_figures
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -24,17 +30,14 @@ from douban_pipeline.douban.reports.lists.videos import (
     VOD_ID,
     category_names,
 )
-from douban_pipeline.douban.reports.pages.changes import logged_change
-from douban_pipeline.douban.reports.pages.lookup import names_of
 from douban_pipeline.douban.reports.video_site import posters_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import TaskStage, TaskType
+from douban_pipeline.douban.store.decisions import NAMING
+from douban_pipeline.douban.store.states import DecisionState, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY, RECHECK_PRIORITY
 from douban_pipeline.douban.wording import (
-    CHANGE_STATES,
     CHANGES,
     DECISION_STATES,
-    OPERATORS,
     SOURCE_NAMES,
     TASK_STAGES,
     TASK_STATUSES,
@@ -42,13 +45,18 @@ from douban_pipeline.douban.wording import (
     word_for,
 )
 
+_OPEN = (DecisionState.PENDING, DecisionState.QUEUED)
+REFUSED_DAYS = 7
+"""Days of which the refused decisions are counted."""
+
 MOST = 100_000
 """Most rows of a page; older tasks, decisions and changes are shown on the command line only."""
 
-_CATEGORY = ListColumn("category", "分类", LABEL)
+record_columns = (NAME, PICTURE, VOD_ID, ListColumn("category", "分类", LABEL))
+"""The columns with which the list of records begin."""
 
 
-def _rows(
+def record_rows(
     services: Services,
     table: Table,
     key: str,
@@ -79,7 +87,7 @@ def _rows(
     )
 
 
-def _reader(
+def record_reader(
     services: Services, table: Table, key: str, cells: Callable[[RowMapping], Row]
 ) -> Callable[[Connection, Sequence[int]], Mapping[int, Row]]:
     """Return the function that reads records in full: cells of the video, and the ``cells`` of the record itself."""
@@ -104,18 +112,16 @@ def _reader(
     return read
 
 
-def _history(location: str) -> dict[str, ListLink]:
-    return {"history": link_of("历史", links.history(FIRST), location)}
+def history_link(location: str) -> ListLink:
+    """Return the link to a video's history."""
+    return link_of("历史", links.history(FIRST), location)
 
 
 def tasks_list(services: Services) -> NamedList:
     """Return the list of tasks, open and closed, as far as they are retained."""
     task, location = services.tables.task, services.location
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        _CATEGORY,
+        *record_columns,
         ListColumn("task_id", "任务", ColumnKind.ID),
         ListColumn("kind", "类型", LABEL),
         ListColumn("stage", "阶段", LABEL),
@@ -155,13 +161,14 @@ def tasks_list(services: Services) -> NamedList:
         key="task_id",
         video="vod_id",
         time="created",
-        links={**_history(location), "run": ListLink("运行", "/runs/{0}")},
+        links={"history": history_link(location), "run": ListLink("运行", "/runs/{0}")},
         order="任务编号，新的在前",
     )
     words = {"task_type": TASK_TYPES, "stage": TASK_STAGES, "status": TASK_STATUSES}
-    rows = _rows(services, task, "task_id", "created_at", "status", ("last_error",), words)
+    rows = record_rows(services, task, "task_id", "created_at", "status", ("last_error",), words)
     rows = replace(rows, failures=(task.c.last_error,))
-    return NamedList("tasks", page, rows, _reader(services, task, "task_id", cells), most=MOST)
+    read = record_reader(services, task, "task_id", cells)
+    return NamedList("tasks", page, rows, read, lambda counts: task_figures(services), most=MOST)
 
 
 def _priority(row: Mapping[Any, Any], tiers: Tiers) -> str:
@@ -197,10 +204,7 @@ def decisions_list(services: Services) -> NamedList:
     """Return the list of people's decisions."""
     decision, location = services.tables.decision, services.location
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        _CATEGORY,
+        *record_columns,
         ListColumn("decision_id", "决定编号", ColumnKind.ID),
         ListColumn("action", "决定", LABEL),
         ListColumn("douban_id", "条目", ColumnKind.SUBJECT),
@@ -221,7 +225,7 @@ def decisions_list(services: Services) -> NamedList:
             "reviewer": row["reviewer"],
             "note": row["note"] or None,
             "state": word_for(DECISION_STATES, row["state"]),
-            "why": row["state_reason"] or None,
+            "why": row["state_reason"] or _waits_for(row),
             "at": row["created_at"],
             "settled": row["settled_at"],
             "batch": row["batch_id"] or None,
@@ -237,63 +241,51 @@ def decisions_list(services: Services) -> NamedList:
         key="decision_id",
         video="vod_id",
         time="at",
-        links={**_history(location), "undo": undo},
+        links={"history": history_link(location), "undo": undo},
         order="决定编号，新的在前",
     )
     words = {"action": CHANGES, "state": DECISION_STATES}
-    rows = _rows(
+    rows = record_rows(
         services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"), words
     )
-    return NamedList("decisions", page, rows, _reader(services, decision, "decision_id", cells), most=MOST)
+    read = record_reader(services, decision, "decision_id", cells)
+    return NamedList("decisions", page, rows, read, lambda counts: _decision_figures(services), most=MOST)
 
 
-def log_list(services: Services) -> NamedList:
-    """Return the list of logged changes: every write, who made it, why, and its outcome."""
-    log, location = services.tables.log, services.location
-    columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        _CATEGORY,
-        ListColumn("change_id", "变更", ColumnKind.ID),
-        ListColumn("action", "动作", LABEL),
-        ListColumn("what", "内容"),
-        ListColumn("reason", "为什么", width="wide"),
-        ListColumn("score", "得分", NUMBER),
-        ListColumn("operator", "谁", LABEL),
-        ListColumn("state", "状态", LABEL),
-        ListColumn("why", "说明"),
-        ListColumn("at", "时间", TIME),
-        ListColumn("batch", "批次", width="narrow"),
-        ACTIONS,
+def _waits_for(row: RowMapping) -> str | None:
+    """Return what a decision waits for, apart from its turn."""
+    unchecked = row["action"] in NAMING and row["checked_at"] is None
+    return "条目尚未核对" if unchecked and row["state"] == DecisionState.PENDING else None
+
+
+def _decision_figures(services: Services) -> Figures:
+    decision, now = services.tables.decision, services.clock.now()
+    since = now - timedelta(days=REFUSED_DAYS)
+    lately = and_(decision.c.state == DecisionState.REFUSED, decision.c.created_at >= since)
+    query = select(decision.c.state, func.count()).where(or_(decision.c.state.in_(_OPEN), lately))
+    with reading(services.engine) as connection:
+        counts = dict(connection.execute(query.group_by(decision.c.state)).tuples().all())
+    refused = counts.get(DecisionState.REFUSED, 0)
+    day = day_of(since, services.settings.zone).date
+
+    def at(state: DecisionState, since: date | None = None) -> str:
+        return view(since=since, state=word_for(DECISION_STATES, state)) if counts.get(state) else ""
+
+    return Figures(
+        {"decisions_open": sum(counts.get(state, 0) for state in _OPEN), "decisions_refused_7_days": refused},
+        [
+            *(
+                Card(
+                    word_for(DECISION_STATES, state), f"{counts.get(state, 0):,}", "通常半分钟内执行", address=at(state)
+                )
+                for state in _OPEN
+            ),
+            Card(
+                "被拒绝",
+                f"{refused:,}",
+                f"最近 {REFUSED_DAYS} 天；按原因改正后重新记录",
+                problem_tone(refused),
+                at(DecisionState.REFUSED, day),
+            ),
+        ],
     )
-
-    def cells(row: RowMapping) -> Row:
-        change = logged_change(row)
-        return {
-            "action": word_for(CHANGES, change.action),
-            "what": change.what,
-            "reason": change.reason or None,
-            "score": row["score"],
-            "operator": word_for(OPERATORS, change.operator),
-            "state": word_for(CHANGE_STATES, change.state),
-            "why": change.state_reason or None,
-            "at": change.at,
-            "batch": change.batch_id,
-            "links": (("undo", change.change_id), ("history", change.vod_id)),
-        }
-
-    page = ListPage(
-        "list_log",
-        "变更日志",
-        f"写入了什么、谁写的、为什么，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list log。",
-        columns,
-        key="change_id",
-        video="vod_id",
-        time="at",
-        links={**_history(location), "undo": link_of("撤销…", links.revert(change_ids=[FIRST]), location)},
-        order="变更编号，新的在前",
-    )
-    words = {"action": CHANGES, "state": CHANGE_STATES, "operator": OPERATORS}
-    rows = _rows(services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"), words)
-    return NamedList("log", page, rows, _reader(services, log, "change_id", cells), most=MOST)

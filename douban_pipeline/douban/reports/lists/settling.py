@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.douban.reports.pages.duplicates import linked_conditions, members_of, shared_sizes
-from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.duplicate_groups import linked_conditions, members_of, shared_sizes
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, keep_reason, ranked
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction

@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, and_, case, or_, select, true
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, or_, select
 
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.cms.numbers import moment_of
 from douban_pipeline.cms.values import readable
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import (
+    ColumnKind,
+    Figures,
+    ListColumn,
+    ListCounts,
+    ListLink,
+    ListPage,
+    Row,
+)
+from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.keyset import ListRows, Orderable
-from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, THIRD, NamedList, batch_link, decide, link_of
+from douban_pipeline.douban.reports.lists.named_list import (
+    FIRST,
+    SECOND,
+    THIRD,
+    NamedList,
+    batch_link,
+    decide,
+    link_of,
+    view,
+)
 from douban_pipeline.douban.reports.lists.review_cells import review_cells
-from douban_pipeline.douban.reports.pages.locked import lock_origins
 from douban_pipeline.douban.reports.video_site import VideoSite
+from douban_pipeline.douban.review.reading.ordering import value_of
 from douban_pipeline.douban.review.recording.snapshot import newest_candidates, newest_verdicts
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.shown_status import shown_status, shown_status_column
+from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, shown_status_column
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.store.videos import intro_of_person, is_intro_of_person
-from douban_pipeline.douban.wording import ID_SOURCES, NEVER_SEARCHED, OPERATORS, REVIEW_STATUSES, word_for
+from douban_pipeline.douban.wording import NEVER_SEARCHED, REVIEW_STATUSES, word_for
 
 TEXT, LABEL, NUMBER, TIME = ColumnKind.TEXT, ColumnKind.LABEL, ColumnKind.NUMBER, ColumnKind.TIME
 
 NAME = ListColumn("video", "影片")
 PICTURE = ListColumn("picture", "海报", ColumnKind.PICTURE)
 VOD_ID = ListColumn("vod_id", "影片 ID", ColumnKind.ID)
+YEAR = ListColumn("year", "年份", width="narrow")
 CATEGORY = ListColumn("category", "分类", LABEL)
 ACTIONS = ListColumn("links", "操作", ColumnKind.LINKS)
 
@@ -91,7 +108,8 @@ def named(row: Mapping[Any, Any], categories: Mapping[int, str], site: VideoSite
     }
 
 
-def _common(location: str) -> dict[str, ListLink]:
+def common_links(location: str) -> dict[str, ListLink]:
+    """Return the links that rows of several lists have, by key."""
     ignored = links.IGNORED_DAYS
     return {
         "set": decide("填写 ID", location, DecisionAction.set_id, douban_id=0),
@@ -118,7 +136,7 @@ def review_list(services: Services) -> NamedList:
         NAME,
         PICTURE,
         VOD_ID,
-        ListColumn("year", "年份", width="narrow"),
+        YEAR,
         ListColumn("region", "地区", width="narrow"),
         ListColumn("director", "导演"),
         CATEGORY,
@@ -159,7 +177,7 @@ def review_list(services: Services) -> NamedList:
         video="vod_id",
         time="updated",
         links={
-            **_common(location),
+            **common_links(location),
             "choose": decide("确认首选", location, DecisionAction.choose, **choose),
             "choose_lock": decide("确认并锁定", location, DecisionAction.choose, lock=True, **choose),
             "replace": decide("替换锁定", location, DecisionAction.replace_and_lock, **choose),
@@ -184,22 +202,27 @@ def review_list(services: Services) -> NamedList:
     return NamedList("review", page, rows, read)
 
 
+_OUT_OF_SCOPE = "不在处理范围"
+
+
 def missing_list(services: Services) -> NamedList:
-    """Return the list of live videos without an id."""
+    """Return the list of live videos without an id; those of categories out of scope are marked."""
     video, categories, location = services.tables.video, category_names(services), services.location
-    site = VideoSite.of(services.settings)
+    site, now = VideoSite.of(services.settings), services.clock.now()
     columns = (
         NAME,
         PICTURE,
         VOD_ID,
-        ListColumn("year", "年份", width="narrow"),
+        YEAR,
         CATEGORY,
         ListColumn("status", "状态", LABEL),
+        ListColumn("scope", "范围", LABEL),
         ListColumn("reason", "原因", width="wide"),
         ListColumn("best", "最佳候选", width="wide"),
         ListColumn("best_id", "候选 ID", ColumnKind.SUBJECT),
         ListColumn("score", "得分", NUMBER),
         ListColumn("similarity", "片名相似度", NUMBER),
+        ListColumn("value", "价值", NUMBER),
         ListColumn("hits", "播放", NUMBER),
         ListColumn("updated", "CMS 更新", TIME),
         ListColumn("looked_at", "上次查找", TIME),
@@ -211,12 +234,14 @@ def missing_list(services: Services) -> NamedList:
         candidates = newest_candidates(services.tables, connection, vod_ids, 1)
         found = {}
         for vod_id, row in known_of(services, connection, vod_ids).items():
-            cells = named(row, categories, site)
+            cells, treated = named(row, categories, site), services.settings.works_on(row["type_id"])
             found[vod_id] = {
                 **cells,
                 **review_cells(row, None, candidates.get(vod_id, ())),
+                "scope": None if treated else _OUT_OF_SCOPE,
                 "status": word_for(REVIEW_STATUSES, shown_status(row)),
                 "reason": row["douban_review_reason"] or NEVER_SEARCHED,
+                "value": value_of(row["vod_hits"], cells["updated"], now) if treated else None,
                 "looked_at": row["douban_last_sync_at"],
                 "next": row["douban_next_sync_at"],
                 "links": (("search", links.searched(cells["video"])), ("set", vod_id), ("ignore", vod_id)),
@@ -226,17 +251,19 @@ def missing_list(services: Services) -> NamedList:
     page = ListPage(
         "list_missing",
         "无豆瓣 ID",
-        "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。",
+        "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。"
+        "价值 = 0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。",
         columns,
         key="vod_id",
         video="vod_id",
         time="updated",
-        links=_common(location),
+        links=common_links(location),
         batch=(
             batch_link("生成候选", links.match_now, location),
             batch_link("批量忽略", lambda ids: links.batch(DecisionAction.ignore, ids, days=180), location),
         ),
         order="CMS 更新，新的在前",
+        top="value",
     )
     rows = video_rows(
         services,
@@ -249,142 +276,28 @@ def missing_list(services: Services) -> NamedList:
         video.c.vod_time,
         shown_status_column(video),
     )
-    return NamedList("missing", page, rows, read)
+    return NamedList("missing", page, rows, read, _missing_figures)
 
 
-def locked_list(services: Services) -> NamedList:
-    """Return the list of videos whose id no automatic run may change."""
-    video, categories, location = services.tables.video, category_names(services), services.location
-    site = VideoSite.of(services.settings)
-    columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        ListColumn("year", "年份", width="narrow"),
-        CATEGORY,
-        ListColumn("douban_id", "锁定的 ID", ColumnKind.SUBJECT),
-        ListColumn("source", "来源", LABEL),
-        ListColumn("since", "锁定时间", TIME),
-        ListColumn("who", "谁", LABEL),
-        ListColumn("why", "为什么"),
-        ListColumn("in_cms", "CMS 现值", LABEL),
-        ListColumn("hits", "播放", NUMBER),
-        ACTIONS,
+def _missing_figures(counts: ListCounts) -> Figures:
+    def card(status: ShownStatus, behind: str) -> Card:
+        word = REVIEW_STATUSES[status]
+        count = counts.of("status", word)
+        return Card(word, f"{count:,}", behind, address=view(status=word) if count else "")
+
+    statuses = {"unchecked": ShownStatus.UNCHECKED, "not_found": ShownStatus.NOT_FOUND, "in_review": ShownStatus.REVIEW}
+    out = counts.of("scope", _OUT_OF_SCOPE)
+    return Figures(
+        {
+            "missing": counts.rows,
+            **{key: counts.of("status", REVIEW_STATUSES[each]) for key, each in statuses.items()},
+            "out_of_scope": out,
+        },
+        [
+            Card("无豆瓣 ID", f"{counts.rows:,}", "部影片"),
+            card(ShownStatus.UNCHECKED, "还没有查找，范围内的会自动轮到"),
+            card(ShownStatus.NOT_FOUND, "查找过，会定期重新查找"),
+            card(ShownStatus.REVIEW, "有候选，见 review_queue"),
+            *([Card(_OUT_OF_SCOPE, f"{out:,}", "按分类，不会查找", address=view(scope=_OUT_OF_SCOPE))] if out else []),
+        ],
     )
-
-    def read(connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, Row]:
-        origins = lock_origins(services, connection, vod_ids)
-        found = {}
-        for vod_id, row in known_of(services, connection, vod_ids).items():
-            origin = origins.get(vod_id)
-            differs = row["in_cms"] != row["vod_douban_id"]
-            acts: list[tuple[Any, ...]] = [("unlock", vod_id)]
-            if differs and row["in_cms"]:
-                acts.append(("relock", vod_id, row["in_cms"]))
-            found[vod_id] = {
-                **named(row, categories, site),
-                "douban_id": row["vod_douban_id"],
-                "source": word_for(ID_SOURCES, row["douban_id_source"]),
-                "since": row["douban_id_lock_time"],
-                "who": word_for(OPERATORS, origin.operator) if origin else "没有记录",
-                "why": origin.reason if origin else None,
-                "in_cms": "不一致" if differs else "一致",
-                "links": (*acts, ("history", vod_id)),
-            }
-        return found
-
-    relock = decide("改锁 CMS 的 ID", location, DecisionAction.replace_and_lock, douban_id=SECOND)
-    page = ListPage(
-        "list_locked",
-        "已锁定豆瓣 ID",
-        "锁定的 ID 不会被任何自动运行改动。",
-        columns,
-        key="vod_id",
-        video="vod_id",
-        time="since",
-        links={**_common(location), "relock": relock},
-        batch=(batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_id, ids), location),),
-        order="锁定时间，新的在前",
-    )
-    rows = video_rows(
-        services,
-        [video.c.douban_id_locked == true()],
-        {"since": video.c.douban_id_lock_time},
-        video.c.douban_id_lock_time,
-        video.c.douban_id_source,
-    )
-    return NamedList("locked", page, rows, read)
-
-
-def intros_list(services: Services) -> NamedList:
-    """Return the list of videos whose intro is locked, was written by the model, or failed."""
-    video, categories, location = services.tables.video, category_names(services), services.location
-    site = VideoSite.of(services.settings)
-    columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        ListColumn("year", "年份", width="narrow"),
-        CATEGORY,
-        ListColumn("state", "状态", LABEL),
-        ListColumn("source", "由谁", LABEL),
-        ListColumn("since", "锁定时间", TIME),
-        ListColumn("written", "上次 AI 处理", TIME),
-        ListColumn("fails", "失败次数", NUMBER),
-        ListColumn("failed_at", "上次失败", TIME),
-        ListColumn("why", "失败原因"),
-        ListColumn("hits", "播放", NUMBER),
-        ACTIONS,
-    )
-
-    def read(connection: Connection, vod_ids: Sequence[int]) -> Mapping[int, Row]:
-        return {
-            vod_id: {**named(row, categories, site), **_intro_cells(row)}
-            for vod_id, row in known_of(services, connection, vod_ids).items()
-        }
-
-    page = ListPage(
-        "list_intros",
-        "简介锁定与 AI 处理",
-        "简介已锁定、由模型写过、或没有写成的影片。锁定的简介不会被任何自动运行改动。",
-        columns,
-        key="vod_id",
-        video="vod_id",
-        time="written",
-        links=_common(location),
-        batch=(
-            batch_link("批量重写", links.rewrite_intros, location),
-            batch_link("批量锁定", lambda ids: links.batch(DecisionAction.lock_intro, ids), location),
-            batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_intro, ids), location),
-        ),
-        order="上次 AI 处理，新的在前",
-    )
-    concerned = or_(
-        video.c.intro_locked == true(), video.c.intro_ai_last_at.is_not(None), video.c.intro_ai_fail_count > 0
-    )
-    rows = video_rows(
-        services,
-        [concerned],
-        {"written": video.c.intro_ai_last_at, "since": video.c.intro_lock_time},
-        video.c.intro_ai_last_at,
-        case(
-            (and_(video.c.intro_locked == true(), intro_of_person(services.tables)), ""), else_=video.c.intro_ai_source
-        ),
-    )
-    return NamedList("intros", page, rows, read)
-
-
-def _intro_cells(row: RowMapping) -> dict[str, Any]:
-    vod_id, locked, failing = row["vod_id"], row["intro_locked"], row["intro_ai_fail_count"] > 0
-    moment: datetime | None = row["intro_ai_last_at"]
-    state = "已锁定" if locked else "失败" if failing else "未锁定"
-    return {
-        "state": state,
-        "source": "人工" if locked and is_intro_of_person(row) else row["intro_ai_source"] or None,
-        "since": row["intro_lock_time"],
-        "written": moment,
-        "fails": row["intro_ai_fail_count"] or None,
-        "failed_at": row["intro_ai_last_fail_at"],
-        "why": row["intro_ai_last_fail_reason"] if failing else None,
-        "links": (("unlock_intro" if locked else "lock_intro", vod_id), ("redo", vod_id), ("history", vod_id)),
-    }

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.douban.reports.lists.keepers import Keeper
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.matching_now import MATCH_PRIORITY, QueuedMatches, queue_matches
 from douban_pipeline.douban.reports.lists.settling import settlement
-from douban_pipeline.douban.reports.pages.keepers import Keeper
 from douban_pipeline.douban.review.recording.record import record
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.douban.reports.pages.planting import linked, task
+from douban_pipeline_tests.douban.reports.planting import linked, task
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
 
 FIRST, SECOND, THIRD = 90_000_101, 90_000_102, 90_000_103

@@ -17,7 +17,7 @@ from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write
 from douban_pipeline.douban.reports.lists.statistics import statistics
 from douban_pipeline.douban.sensors import overview_sensor
 from douban_pipeline_tests.douban.reports.health.planting import sample
-from douban_pipeline_tests.douban.reports.pages.planting import change, decision, linked, task, verdict
+from douban_pipeline_tests.douban.reports.planting import change, decision, linked, task, verdict
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 SHARED = 90_000_101
@@ -139,7 +139,7 @@ def test_what_needs_a_person_is_named_on_top_with_its_page(busy: Library) -> Non
     for said in ("1 条变更没有写入", "今天放弃了 1 项任务", "1 条人工决定被拒绝", "locked_untouched"):
         assert said in page
     assert "/assets/synced_fields?view=checks" in page
-    assert 'href="tasks_and_log.html"' in page
+    assert 'href="list_tasks.html#failures_by_reason"' in page
 
 
 def test_a_pipeline_that_fell_silent_is_no_well_one(library: Library) -> None:

@@ -1,4 +1,4 @@
-"""How long the report of likely duplicates takes, and the other reports that are made every night."""
+"""How long the list of likely duplicates takes, and other reports that are made every night."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from contextlib import contextmanager
 from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
-from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
-from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
-from douban_pipeline.douban.reports.pages.keepers import Keeper
-from douban_pipeline.douban.reports.pages.missing import missing_ids
-from douban_pipeline.douban.reports.pages.missing_report import missing_report
-from douban_pipeline.douban.reports.pages.report_page import PageFrame, sheet
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
 from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -30,7 +25,6 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
 )
 from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, spread
 
-_SHOWN = 500
 _QUEUED = 200
 
 DRIFT_LEAST = 10_000
@@ -42,26 +36,23 @@ _WRITES = 4
 
 
 def duplicates(world: World) -> list[Figure]:
-    """Make the report of the whole library, its sheet included, with the ids that the CMS has as links that stand."""
+    """Write the list of the whole library, with the ids that the CMS has as links that stand."""
     services = world.services
-    settings, clock = services.settings, services.clock
     before = peak_memory_mb()
     with _linked_as_the_cms_has_it(world):
         world.say("looking for duplicates")
         with stopwatch() as ours:
-            by_subject = subject_groups(services, Keeper.best_match, most=_SHOWN)
-            by_title = title_groups(services, Keeper.best_match, most=_SHOWN)
-            report = duplicates_report(by_subject, by_title, Keeper.best_match, settings.zone)
-            sheet(report, PageFrame(settings.zone, settings.ui_url, services.location), clock.now())
+            found_groups = publish(services, LISTS["duplicates"](services)).figures.counts
         memory = peak_memory_mb()
         world.say("the same by the driver and rapidfuzz alone")
         with stopwatch() as bare:
             groups = _bare_groups(world)
     target = world.size <= SMALL
-    found = f"{by_subject.count:,} groups by subject, {by_title.count:,} by title at {world.size:,}"
+    by_subject, by_title = found_groups["groups_by_subject"], found_groups["groups_by_title"]
+    found = f"{by_subject:,} groups by subject, {by_title:,} by title at {world.size:,}"
     return [
         Figure(
-            "the report",
+            "the list",
             ours.wall,
             "s",
             Target(most=20) if target else None,
@@ -115,7 +106,7 @@ def nightly(world: World) -> list[Figure]:
     """Make what else is made every night: what lacks an id, the review queue, and the look for drift."""
     services = world.services
     made: Sequence[tuple[str, Callable[[], object]]] = (
-        ("missing ids", lambda: missing_report(missing_ids(services, most=_SHOWN))),
+        ("missing ids", lambda: publish(services, LISTS["missing"](services))),
         ("review queue", lambda: sheet_of(services, review_queue_of(services, most=_QUEUED))),
     )
     figures = []
@@ -148,6 +139,6 @@ def _drift(world: World) -> Figure:
 
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("duplicates", "the report of likely duplicates over the whole library", duplicates),
+    Measure("duplicates", "the list of likely duplicates over the whole library", duplicates),
     Measure("nightly", "the other reports of a night", nightly, (SMALL,)),
 )

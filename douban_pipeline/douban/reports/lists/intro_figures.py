@@ -1,4 +1,4 @@
-"""Data of the intro report: locked, failed and waiting intros, refusals of the guard, and costs."""
+"""Figures of the list of intros: how many are locked and wait, refusals of the guard, and costs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,20 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, case, func, select, true
 
 from douban_pipeline.core.clock import day_of, midnight
-from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.core.database import reading
 from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
-from douban_pipeline.douban.reports.pages.lookup import VideoNames, names_of, synopses_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
+from douban_pipeline.douban.store.states import IntroState, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import intro_of_person
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 DAYS = 30
-"""Number of days for which failures, refusals and costs are shown."""
-
-MOST = 100
-"""Most locked intros of each kind, and most failures, that are listed."""
+"""Number of days for which refusals, costs and missing source texts are shown."""
 
 _ALL = 1_000_000
 
@@ -97,26 +92,6 @@ def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedIntro:
-    """A locked intro: its author (the model's name, empty if a person locked it), and since when it is locked (UTC)."""
-
-    vod_id: int
-    model: str
-    since: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class FailedIntro:
-    """A video whose intro failed in the last `DAYS` days and was not written since: how often, when last, and why."""
-
-    vod_id: int
-    times: int
-    last: datetime | None
-    reason: str
-    until: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class SourcelessIntro:
     """A video whose synopsis at Douban is too short for an intro: the reason, and when it was found."""
 
@@ -135,39 +110,27 @@ class UnqueuedIntros:
 
 @dataclass(frozen=True, slots=True)
 class Intros:
-    """Data of the report.
+    """Figures of the list of intros.
 
     Attributes:
         on: Whether writing of intros is enabled.
         locked_by_model: Number of intros that the model wrote and locked.
         locked_by_people: Number of intros that a person locked.
-        locked: The newest of both kinds, those locked by a person first.
-        failed: The newest failures.
-        failed_count: Number of failures.
-        sourceless: The newest videos without a source text for an intro, of the last `DAYS` days.
-        sourceless_count: Number of these videos.
+        sourceless: The videos without a source text for an intro, of the last `DAYS` days, the newest first.
         queued: Open tasks.
         waiting: Due videos without a task; None if intros are disabled.
         refusals: Refusals by kind of violation, the most frequent first.
         days: Spending by day, the newest first.
-        names: Names of the listed videos.
-        texts: Their synopses in the CMS, as plain text.
     """
 
     on: bool
     locked_by_model: int
     locked_by_people: int
-    locked: Sequence[LockedIntro]
-    failed: Sequence[FailedIntro]
-    failed_count: int
     sourceless: Sequence[SourcelessIntro]
-    sourceless_count: int
     queued: Sequence[OpenTasks]
     waiting: UnqueuedIntros | None
     refusals: Mapping[str, GuardRefusals]
     days: Mapping[date, DaySpending]
-    names: VideoNames
-    texts: Mapping[int, str]
 
     @property
     def usd(self) -> float:
@@ -176,32 +139,20 @@ class Intros:
 
 
 def intros(services: Services) -> Intros:
-    """Return the data of the intro report."""
+    """Return the figures of the list of intros."""
     on = services.settings.ai_intros
     with reading(services.engine) as connection:
         by_model, by_people = _locked_counts(services, connection)
-        locked = [*_locked(services, connection, of_people=True), *_locked(services, connection, of_people=False)]
-        failing = _failing(services, connection)
-        failed = sorted(failing, key=lambda item: (-item.last.timestamp() if item.last else 0.0, item.vod_id))[:MOST]
-        sourceless = _sourceless(services, connection)
         refusals, days = calls(services, connection)
-        listed = [item.vod_id for items in (locked, failed, sourceless[:MOST]) for item in items]
-        names = names_of(services, connection, listed)
         return Intros(
             on=on,
             locked_by_model=by_model,
             locked_by_people=by_people,
-            locked=locked,
-            failed=failed,
-            failed_count=len(failing),
-            sourceless=sourceless[:MOST],
-            sourceless_count=len(sourceless),
+            sourceless=_sourceless(services, connection),
             queued=[item for item in open_tasks(connection, services) if item.task_type == TaskType.AI_INTRO],
             waiting=_waiting(services) if on else None,
             refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
             days=dict(sorted(days.items(), reverse=True)),
-            names=names,
-            texts=synopses_of(services, connection, listed),
         )
 
 
@@ -211,47 +162,6 @@ def _locked_counts(services: Services, connection: Connection) -> tuple[int, int
     row = connection.execute(select(func.count(), of_people).where(video.c.intro_locked == true())).one()
     people = int(row[1] or 0)
     return row[0] - people, people
-
-
-def _locked(services: Services, connection: Connection, *, of_people: bool) -> list[LockedIntro]:
-    """Return the newest locked intros of one kind."""
-    video = services.tables.video
-    # The model's intros may be as many as the videos, so they are ordered by an indexed column.
-    moment = video.c.intro_lock_time if of_people else video.c.intro_ai_last_at
-    by_person = intro_of_person(services.tables)
-    query = (
-        select(video.c.vod_id, video.c.intro_ai_source, video.c.intro_lock_time)
-        .where(video.c.intro_locked == true(), by_person if of_people else ~by_person)
-        .order_by(moment.desc())
-        .limit(MOST)
-    )
-    return [LockedIntro(row[0], "" if of_people else row[1], row[2]) for row in connection.execute(query)]
-
-
-def _failing(services: Services, connection: Connection) -> list[FailedIntro]:
-    """Return the videos whose task failed within `DAYS` days and whose intro was not written since.
-
-    The tasks are queried first, since they have an index by time; then the states of their videos are read.
-    """
-    task, video = services.tables.task, services.tables.video
-    since = services.clock.now() - timedelta(days=DAYS)
-    of_intros = task.c.task_type == TaskType.AI_INTRO
-    closed = select(task.c.vod_id).where(
-        task.c.finished_at >= since, task.c.open_key.is_(None), of_intros, task.c.status == TaskStatus.FAIL
-    )
-    requeued = select(task.c.vod_id, task.c.run_after).where(task.c.status.in_(OPEN), of_intros, task.c.attempts > 0)
-    until: dict[int, datetime | None] = dict.fromkeys(connection.execute(closed).scalars())
-    until.update((vod_id, run_after) for vod_id, run_after in connection.execute(requeued))
-    found: list[FailedIntro] = []
-    for chunk in chunks(sorted(until)):
-        query = select(
-            video.c.vod_id,
-            video.c.intro_ai_fail_count,
-            video.c.intro_ai_last_fail_at,
-            video.c.intro_ai_last_fail_reason,
-        ).where(video.c.vod_id.in_(chunk), video.c.intro_ai_fail_count > 0)
-        found += [FailedIntro(row[0], row[1], row[2], row[3], until[row[0]]) for row in connection.execute(query)]
-    return found
 
 
 def _sourceless(services: Services, connection: Connection) -> list[SourcelessIntro]:

@@ -1,6 +1,7 @@
-"""Likely duplicate videos: by subject, and by name. They are only reported, never merged automatically.
+"""Likely duplicate videos: what is known of the members of a group, and the finder of groups by name.
 
-For the whole library only keys are held in memory, 17 bytes per video; all else is read for the shown groups only.
+They are only reported, never merged automatically. For the whole library only keys are held in memory, 17 bytes per
+video; all else is read for the shown groups only.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from douban_pipeline.cms.maccms import in_recycle_bin, recycled_condition
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
-from douban_pipeline.douban.reports.pages.lookup import newest_verdicts
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.states import BY_MATCH, BY_PEOPLE, ChangeState, IdSource, ReviewStatus
@@ -33,66 +34,32 @@ _READ = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateGroup:
-    """A group of likely duplicates.
+class TitleGroup:
+    """A group of videos with equal name, number, year and kind.
 
     Attributes:
-        by: ``subject`` (they share one Douban id) or ``title`` (equal name, number, year and kind).
-        key: The id or the name they share.
+        name: What they share.
         members: The videos, the one to keep first.
         why: Why that one should be kept.
     """
 
-    by: str
-    key: str
+    name: str
     members: tuple[GroupMember, ...]
     why: str
 
     @property
-    def keep(self) -> GroupMember:
-        """The video to keep."""
-        return self.members[0]
-
-    @property
-    def others(self) -> tuple[GroupMember, ...]:
-        """The other videos."""
-        return self.members[1:]
-
-    @property
     def unlinked(self) -> tuple[GroupMember, ...]:
         """The others without a link; linked ones belong to a group by subject or are different works."""
-        return tuple(member for member in self.others if member.origin is LinkOrigin.NONE)
+        return tuple(member for member in self.members[1:] if member.origin is LinkOrigin.NONE)
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateGroups:
-    """Groups of one kind: their number, the number of videos in them, and the first groups, the largest first."""
+class TitleGroups:
+    """How many groups there are, of how many videos, and the largest of them."""
 
     count: int
     videos: int
-    shown: tuple[DuplicateGroup, ...]
-
-
-def subject_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
-    """Return the groups of videos that share a confirmed id, the first ``most`` in full."""
-    video = services.tables.video
-    with reading(services.engine) as connection:
-        sizes = sorted(shared_sizes(services, connection).items(), key=lambda item: (-item[1], item[0]))
-        shown = [douban_id for douban_id, _ in sizes[:most]]
-        vod_ids: dict[int, list[int]] = {douban_id: [] for douban_id in shown}
-        for chunk in chunks(shown):
-            carried = select(video.c.vod_douban_id, video.c.vod_id).where(
-                video.c.vod_douban_id.in_(chunk), *linked_conditions(services)
-            )
-            for douban_id, vod_id in connection.execute(carried):
-                vod_ids[douban_id].append(vod_id)
-        every = members_of(services, connection, [vod_id for group in vod_ids.values() for vod_id in group])
-    groups = []
-    for douban_id, group in vod_ids.items():
-        # A batch selects by id: a video whose id changed since the first query is left out.
-        members = [every[each] for each in group if each in every and every[each].douban_id == douban_id]
-        groups.append(_group(services, "subject", str(douban_id), members, keeper))
-    return DuplicateGroups(len(sizes), sum(count for _, count in sizes), tuple(filter(None, groups)))
+    shown: tuple[TitleGroup, ...]
 
 
 def linked_conditions(services: Services) -> list[ColumnElement[bool]]:
@@ -132,8 +99,8 @@ def shared_sizes(services: Services, connection: Connection, among: Sequence[int
     return {douban_id: count for douban_id, count in found.items() if count > 1}
 
 
-def title_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateGroups:
-    """Return the groups of videos with equal name, number, year and kind, the first ``most`` in full.
+def title_groups(services: Services, keeper: Keeper, *, most: int) -> TitleGroups:
+    """Return the groups of videos with equal name, number, year and kind, the largest ``most`` in full.
 
     Ignored videos are left out, since a person has seen them. So are groups whose videos are all linked: with one
     subject they are a group by subject, with several they are known to be different works.
@@ -144,8 +111,11 @@ def title_groups(services: Services, keeper: Keeper, *, most: int) -> DuplicateG
         every = members_of(services, connection, [vod_id for group in groups[:most] for vod_id in group])
     shown = []
     for group in groups[:most]:
-        shown.append(_group(services, "title", "", [every[each] for each in group if each in every], keeper))
-    return DuplicateGroups(len(groups), sum(map(len, groups)), tuple(filter(None, shown)))
+        members = ranked([every[each] for each in group if each in every], keeper)
+        if len(members) > 1:  # videos may be deleted in the meantime
+            why = keep_reason(members[0], members[1], keeper, services.settings.zone)
+            shown.append(TitleGroup(_name_of(members[0]), tuple(members), why))
+    return TitleGroups(len(groups), sum(map(len, groups)), tuple(shown))
 
 
 def _equal_titles(services: Services) -> list[Sequence[int]]:
@@ -187,17 +157,6 @@ def _of_status(services: Services, status: ReviewStatus) -> frozenset[int]:
     with reading(services.engine) as connection:
         rows = connection.execute(select(video.c.vod_id).where(video.c.douban_review_status == status))
         return frozenset(rows.scalars())
-
-
-def _group(
-    services: Services, by: str, key: str, members: Sequence[GroupMember], keeper: Keeper
-) -> DuplicateGroup | None:
-    """Return a group; None if fewer than two videos are left."""
-    if len(members) < 2:
-        return None
-    best, next_best, *others = ranked(members, keeper)
-    why = keep_reason(best, next_best, keeper, services.settings.zone)
-    return DuplicateGroup(by, key or _name_of(best), (best, next_best, *others), why)
 
 
 def _name_of(member: GroupMember) -> str:

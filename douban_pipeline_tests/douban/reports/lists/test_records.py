@@ -7,20 +7,20 @@ from datetime import date, timedelta
 import pytest
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.douban.reports.pages import changes, work
-from douban_pipeline.douban.reports.pages import tasks_and_log as decided
-from douban_pipeline.douban.reports.pages.changes import DayOfChanges, remedy_of
-from douban_pipeline.douban.reports.pages.tasks_and_log import tasks_and_log_of
-from douban_pipeline.douban.reports.pages.tasks_and_log_report import tasks_and_log_report
+from douban_pipeline.douban.reports.lists import work
+from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.change_list import DayOfChanges, days_of_changes
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.writes.changes import Change
-from douban_pipeline_tests.douban.reports.pages.planting import (
+from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
     decision,
-    launched,
-    rows_of,
+    listed,
+    opened,
+    rows_in,
     task,
+    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -34,12 +34,12 @@ def videos(library):
     return library.renewed([video(n, vod_name=f"影片{'甲乙丙丁戊己庚辛'[n]}") for n in range(1, 8)])
 
 
-def report_of(library):
-    return tasks_and_log_report(tasks_and_log_of(library.services))
+def counts(library, name):
+    return written(library.services, name).figures.counts
 
 
-def rows(library, key):
-    return rows_of(report_of(library).chapters, key)
+def rows(library, key, name="tasks"):
+    return rows_in(written(library.services, name).figures.tables, key)
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
@@ -51,34 +51,26 @@ def test_open_tasks_by_type_stage_and_status(videos):
     task(videos, 3, MATCH, "score", "PENDING")
     task(videos, 4, SYNC, "sync", "RUNNING")
     task(videos, 5, SYNC, "sync", "SUCCESS", finished_at=START)
-    found = tasks_and_log_of(videos.services).open_tasks
-    assert [(item.task_type, item.stage, item.status, item.count, item.later) for item in found] == [
-        (MATCH, "score", "PENDING", 1, 0),
-        (MATCH, "search", "PENDING", 2, 1),
-        (SYNC, "sync", "RUNNING", 1, 0),
+    found = rows(videos, "tasks_by_stage")
+    assert [(row["kind"], row["stage"], row["status"], row["count"], row["later"]) for row in found] == [
+        ("匹配条目", "判定", "排队", 1, 0),
+        ("匹配条目", "搜索", "排队", 2, 1),
+        ("更新字段", "写入", "进行中", 1, 0),
     ]
-    assert found[1].created == START - 9 * HOUR
-    assert rows(videos, "tasks_by_stage")[1] == {
-        "任务": "匹配条目",
-        "阶段": "搜索",
-        "状态": "排队",
-        "数量": 2,
-        "其中未到时间": 1,
-        "最早入队": START - 9 * HOUR,
-    }
+    assert found[1]["created"] == START - 9 * HOUR
 
 
 def test_who_holds_tasks_and_whether_they_still_can(videos):
     for vod_id, owner, hours in ((1, owner_name("run-a"), 2), (2, owner_name("run-a"), 1), (3, dead_owner("run-b"), 3)):
         task(videos, vod_id, SYNC, "sync", "RUNNING", lease_owner=owner, lease_until=START + hours * HOUR)
     task(videos, 4, SYNC, "sync", "RUNNING", lease_owner="run-c@elsewhere:1", lease_until=START - HOUR)
-    reported = [(row["运行"].text, row["任务数"], row["持有至"], row["情况"]) for row in rows(videos, "tasks_held")]
+    reported = [(row["run"].text, row["count"], row["until"], row["state"]) for row in rows(videos, "tasks_held")]
     assert reported == [
         ("run-c", 1, START - HOUR, "已过期，下次运行会接手"),
         ("run-a", 2, START + HOUR, "进行中"),
         ("run-b", 1, START + 3 * HOUR, "进程已结束，下次运行会接手"),
     ]
-    assert rows(videos, "tasks_held")[1]["运行"].address == "/runs/run-a"
+    assert rows(videos, "tasks_held")[1]["run"].address == "/runs/run-a"
 
 
 def test_what_was_deferred_is_no_failure_and_reasons_differ_in_more_than_numbers(videos):
@@ -91,7 +83,7 @@ def test_what_was_deferred_is_no_failure_and_reasons_differ_in_more_than_numbers
     task(videos, 4, MATCH, "search", "PENDING", last_error="时间用完")
     task(videos, 5, MATCH, "search", "PENDING")
     task(videos, 6, MATCH, "search", "PENDING", last_error="HTTP 500", attempts=1)
-    reported = [(row["任务"], row["原因"], row["数量"], row["最早继续"]) for row in rows(videos, "tasks_put_off")]
+    reported = [(row["kind"], row["reason"], row["count"], row["until"]) for row in rows(videos, "tasks_put_off")]
     assert reported == [
         ("更新字段", "豆瓣：关闭到 20260301050000", 2, START + HOUR),
         ("匹配条目", "时间用完", 1, START),
@@ -111,14 +103,14 @@ def test_failures_of_a_week_given_up_or_tried_again(videos):
     videos.set_state(5, intro_ai_last_fail_at=days_before(1), douban_last_fail_at=days_before(9))
     videos.set_state(6, intro_ai_last_fail_at=days_before(9), douban_last_fail_at=days_before(1))
     reported = [
-        (row["任务"], row["原因"], row["次数"], row["其中会重试"], row["最近一次"], row["例"])
+        (row["kind"], row["reason"], row["count"], row["open"], row["last"], row["example"].text)
         for row in rows(videos, "failures_by_reason")
     ]
     assert reported == [
         ("更新字段", "asked for 90000002", 3, 1, days_before(2), "2 影片丙（2024）"),
         ("AI 简介", "HTTP 503", 1, 1, days_before(1), "5 影片己（2024）"),
     ]
-    assert report_of(videos).counts["failed_7_days"] == 4
+    assert counts(videos, "tasks")["failed_7_days"] == 4
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -132,29 +124,20 @@ def test_decisions_that_wait_and_those_refused_lately(videos):
     decision(videos, 5, "choose", state="refused", state_reason="年份不符", at=days_before(6))
     decision(videos, 6, "choose", state="refused", state_reason="影片已删除", at=days_before(5), note="看过")
     decision(videos, 7, "choose", state="refused", at=days_before(8))
-    report = report_of(videos)
-    waiting = rows_of(report.chapters, "pending_decisions")
-    assert [(row["影片"], row["决定"], row["状态"]) for row in waiting] == [
-        ("1 影片乙（2024）", "指定豆瓣 ID", "等待执行：条目尚未核对"),
-        ("2 影片丙（2024）", "指定豆瓣 ID", "等待执行"),
-        ("3 影片丁（2024）", "立即同步", "已排队"),
+    found = {row["vod_id"]: row for row in listed(videos.services, "decisions")}
+    shown = [(row["action"], row["state"], row["why"]) for row in (found[1], found[2], found[3], found[6])]
+    assert shown == [
+        ("指定豆瓣 ID", "等待执行", "条目尚未核对"),
+        ("指定豆瓣 ID", "等待执行", None),
+        ("立即同步", "已排队", None),
+        ("选择候选", "被拒绝", "影片已删除"),
     ]
-    assert waiting[0]["条目"].douban_id == 90_000_101
-    refused = rows_of(report.chapters, "refused_decisions")
-    assert [(row["影片"], row["理由"], row["审核员"], row["状态"]) for row in refused] == [
-        ("6 影片庚（2024）", "看过", "小王", "被拒绝：影片已删除"),
-        ("5 影片己（2024）", "海报一致", "小王", "被拒绝：年份不符"),
-    ]
-    assert (report.counts["decisions_open"], report.counts["decisions_refused_7_days"]) == (3, 2)
-
-
-def test_a_long_list_of_decisions_is_reported_in_part_and_counted_in_whole(videos):
-    for number in range(decided.MOST + 5):
-        decision(videos, 1, "ignore", state="refused", state_reason=f"第{number}条")
-    report = report_of(videos)
-    [chapter] = [chapter for chapter in report.chapters if chapter.key == "refused_decisions"]
-    assert (len(chapter.rows), chapter.total) == (decided.MOST, decided.MOST + 5)
-    assert chapter.rows[0]["状态"] == f"被拒绝：第{decided.MOST + 4}条"
+    assert (found[1]["douban_id"], found[6]["note"], found[6]["reviewer"]) == (90_000_101, "看过", "小王")
+    figures = written(videos.services, "decisions").figures
+    assert dict(figures.counts) == {"decisions_open": 3, "decisions_refused_7_days": 2}
+    refused = figures.cards[-1]
+    assert (refused.value, refused.tone) == ("2", "bad")
+    assert refused.address.startswith("#since=2026-02-22&_state=")
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -173,16 +156,19 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
         batch_id="3f2a",
     )
     change(videos, 99, "lock_id", operator="小王", reason="事实表 " + "0123456789abcdef" * 4)
-    first, second, third = rows(videos, "newest_changes")
-    assert (first["影片"], first["内容"], first["为什么"]) == ("99（已删除）", "仅状态", "事实表 01234567…")
-    assert (second["变更"], second["内容"], second["谁"]) == ("指定豆瓣 ID", "豆瓣 ID 0 → 5", "小王")
-    assert (third["变更"], third["内容"], third["谁"]) == ("同步字段", "vod_pic、vod_tag", "自动")
-    back, history = second["操作"].cells
-    assert launched(back.address) == (
-        "revert_changes",
-        {"ops": {"revert_writes": {"config": {"operator": "", "reason": "", "dry_run": True, "batch_id": "3f2a"}}}},
-    )
-    assert launched(history.address) == ("video_history", {"ops": {"show_history": {"config": {"vod_ids": [2]}}}})
+    first, second, third = listed(videos.services, "log")
+    assert (first["video"], first["what"]) == ("99（已删除）", "仅状态")
+    assert (second["action"], second["what"], second["operator"]) == ("指定豆瓣 ID", "豆瓣 ID 0 → 5", "小王")
+    assert (third["action"], third["what"], third["operator"]) == ("同步字段", "vod_pic、vod_tag", "自动")
+    page = LISTS["log"](videos.services).page
+    chosen = {"undo": {"change_ids": [second["change_id"]]}, "undo_batch": {"batch_id": "3f2a"}}
+    for key, meant in chosen.items():
+        assert opened(page, second, key) == (
+            "revert_changes",
+            {"ops": {"revert_writes": {"config": {"operator": "", "reason": "", "dry_run": True, **meant}}}},
+        )
+    history = {"ops": {"show_history": {"config": {"vod_ids": [2]}}}}
+    assert opened(page, second, "history") == ("video_history", history)
 
 
 def test_changes_by_the_day_of_the_site_action_and_operator(videos):
@@ -193,14 +179,14 @@ def test_changes_by_the_day_of_the_site_action_and_operator(videos):
     change(videos, 1, state="refused")
     change(videos, 1, at=days_before(31))
     with videos.engine.connect() as connection:
-        found = changes.days_of_changes(videos.services, connection)
+        found = days_of_changes(videos.services, connection)
     today, yesterday = date(2026, 3, 1), date(2026, 2, 28)
     assert found == [
         DayOfChanges(today, "sync", "pipeline", 2, 1),
         DayOfChanges(today, "clear_id", "小王", 1, 0),
         DayOfChanges(yesterday, "sync", "pipeline", 1, 0),
     ]
-    assert report_of(videos).counts["changes_30_days"] == 4
+    assert counts(videos, "log")["changes_30_days"] == 4
 
 
 def wanted(vod_id=1, operator="pipeline", **columns):
@@ -259,12 +245,10 @@ def test_what_to_do_about_a_write_that_was_refused(videos, state, row, change_wa
         videos.set_cms(1, **row)
     [outcome] = videos.change_log().write([change_wanted])
     assert outcome.state is ChangeState.REFUSED
-    with videos.engine.connect() as connection:
-        count, [logged] = changes.troubled_changes(videos.services, connection)
-    remedy = remedy_of(logged)
-    assert count == 1
-    assert message in remedy.text
-    assert remedy.actions == actions
+    [row] = listed(videos.services, "log")
+    assert message in row["remedy"]
+    assert row["links"][: len(actions)] == tuple((str(action), change_wanted.vod_id) for action in actions)
+    assert counts(videos, "log")["changes_troubled_7_days"] == 1
 
 
 def test_what_does_not_fit_says_which_column(videos):
@@ -273,40 +257,42 @@ def test_what_does_not_fit_says_which_column(videos):
     videos.set_cms(1, vod_pic="")
     [outcome] = videos.change_log().write([wanted(vod_pic=("", "长" * 5000))])
     assert outcome.state is ChangeState.REFUSED
-    with videos.engine.connect() as connection:
-        _, [logged] = changes.troubled_changes(videos.services, connection)
-    assert "扩宽" in remedy_of(logged).text
+    [row] = listed(videos.services, "log")
+    assert "扩宽" in row["remedy"]
 
 
 def test_a_conflict_asks_for_a_look(videos):
     videos.set_cms(1, vod_pic="第三个")
     change(videos, 1, state="prepared", new_values={"vod_pic": "新"}, old_values={"vod_pic": "旧"}, owner=dead_owner())
     videos.change_log().reconcile()
-    [row] = rows(videos, "changes_not_written")
-    assert (row["状态"], row["内容"], row["操作"].cells[0].text) == ("有冲突", "vod_pic", "立即同步")
-    assert "以 CMS 为准则无需处理" in row["怎么办"]
+    [row] = listed(videos.services, "log")
+    assert (row["state"], row["what"], row["links"][0]) == ("有冲突", "vod_pic", ("sync_now", 1))
+    assert "以 CMS 为准则无需处理" in row["remedy"]
 
 
-def test_only_the_trouble_of_a_week_is_reported_the_newest_first(videos):
+def test_only_the_trouble_of_a_week_is_counted(videos):
     change(videos, 1, state="conflict", at=days_before(8))
     change(videos, 2, state="refused", at=days_before(6))
     change(videos, 3, state="conflict", at=days_before(2))
     change(videos, 4, state="applied")
-    assert [row["影片"][0] for row in rows(videos, "changes_not_written")] == ["3", "2"]
-    assert report_of(videos).counts["changes_troubled_7_days"] == 2
+    figures = written(videos.services, "log").figures
+    assert figures.counts["changes_troubled_7_days"] == 2
+    assert [(card.label, card.value, card.address[:17]) for card in figures.cards[:2]] == [
+        ("未写入：被拒绝", "1", "#since=2026-02-22"),
+        ("未写入：有冲突", "1", "#since=2026-02-22"),
+    ]
+    assert [row["remedy"] for row in listed(videos.services, "log") if row["vod_id"] == 4] == [None]
 
 
-def test_an_idle_library_has_nothing_to_tell(videos):
-    report = report_of(videos)
-    assert set(report.counts.values()) == {0}
-    assert not [chapter.key for chapter in report.chapters if chapter.rows]
+@pytest.mark.parametrize("name", ["tasks", "decisions", "log"])
+def test_an_idle_library_has_nothing_to_tell(videos, name):
+    figures = written(videos.services, name).figures
+    assert set(figures.counts.values()) == {0}
+    assert not [table.key for table in figures.tables if table.rows]
 
 
-def test_lists_are_bounded(videos):
+def test_tables_of_reasons_are_bounded(videos):
     for number in range(work.MOST + 3):
         task(videos, 1000 + number, SYNC, "sync", "PENDING", last_error=f"原因{chr(0x4E00 + number)}")
-        change(videos, 1)
-    report = report_of(videos)
-    assert len(rows_of(report.chapters, "tasks_put_off")) == work.MOST
-    assert len(rows_of(report.chapters, "newest_changes")) == changes.MOST
-    assert report.counts["put_off"] == work.MOST + 3
+    assert len(rows(videos, "tasks_put_off")) == work.MOST
+    assert counts(videos, "tasks")["put_off"] == work.MOST + 3

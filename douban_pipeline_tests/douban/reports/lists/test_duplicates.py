@@ -7,18 +7,20 @@ from datetime import timedelta
 
 import pytest
 
+from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.pages import duplicates
-from douban_pipeline.douban.reports.pages.duplicates import subject_groups, title_groups
-from douban_pipeline.douban.reports.pages.duplicates_report import duplicates_report
-from douban_pipeline.douban.reports.pages.keepers import Keeper, LinkOrigin
-from douban_pipeline.douban.reports.pages.report_page import VideoCell
-from douban_pipeline_tests.douban.reports.pages.planting import (
+from douban_pipeline.douban.reports.lists import duplicates
+from douban_pipeline.douban.reports.lists.catalogue import publish
+from douban_pipeline.douban.reports.lists.duplicate_groups import members_of, title_groups
+from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
+from douban_pipeline.douban.reports.lists.keepers import Keeper, LinkOrigin
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
-    launched,
     linked,
-    rows_of,
+    opened,
     verdict,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -31,17 +33,27 @@ def named(vod_id, name, **columns):
     return video(vod_id, vod_name=name, **columns)
 
 
+def subjects(library, keeper=Keeper.best_match):
+    """Return the rows of the list of videos that share a subject."""
+    return list(rows_of(library.services, duplicates_list(library.services, keeper), ListFilter()))
+
+
+def titles(library, keeper=Keeper.best_match, most=100):
+    """Return the table of groups by name."""
+    [table] = publish(library.services, duplicates_list(library.services, keeper, most=most)).figures.tables
+    return table
+
+
 def groups(library, keeper=Keeper.best_match, most=100):
-    found = (find(library.services, keeper, most=most) for find in (subject_groups, title_groups))
-    return [
-        (group.by, group.key, [member.vod_id for member in group.members]) for each in found for group in each.shown
-    ]
+    """Return the names and the members of groups by name, the one to keep first."""
+    found = title_groups(library.services, keeper, most=most).shown
+    return [(group.name, [member.vod_id for member in group.members]) for group in found]
 
 
-def report_of(library, keeper=Keeper.best_match, most=100):
-    services = library.services
-    found = [find(services, keeper, most=most) for find in (subject_groups, title_groups)]
-    return duplicates_report(*found, keeper, services.settings.zone)
+def keeping(rows):
+    """Return the row of the video to keep, and the others."""
+    [kept] = [row for row in rows if row["advice"] == "保留"]
+    return kept, [row for row in rows if row is not kept]
 
 
 def test_videos_with_one_subject_are_a_group(library):
@@ -53,14 +65,17 @@ def test_videos_with_one_subject_are_a_group(library):
             named(7, "丁的故事", vod_douban_id=WHALE),
         ]
     )
-    assert groups(library) == [("subject", str(RIVER), [5, 6, 4])]
+    kept, others = keeping(subjects(library))
+    assert (kept["vod_id"], kept["why"]) == (5, "其余相同，入库最早（ID 最小）")
+    assert {row["vod_id"] for row in others} == {4, 6}
+    assert {row["douban_id"] for row in (kept, *others)} == {RIVER}
 
 
 def test_an_id_in_doubt_or_of_a_video_in_the_recycle_bin_says_nothing(library):
     library = library.renewed([named(n, f"影片{'甲乙丙丁'[n]}", vod_douban_id=RIVER) for n in range(4)][1:])
     library.set_state(1, douban_review_status="REVIEW")
     library.set_state(2, douban_next_sync_at=None)
-    assert groups(library) == []
+    assert (subjects(library), groups(library)) == ([], [])
 
 
 def test_videos_of_one_name_number_year_and_kind_are_a_group(library):
@@ -74,9 +89,9 @@ def test_videos_of_one_name_number_year_and_kind_are_a_group(library):
             named(9, "长河落日记事 导演剪辑版"),
         ]
     )
-    [(by, key, members)] = groups(library)
-    assert (by, members) == ("title", [4, 5])
-    assert key.endswith("2024")
+    [(name, members)] = groups(library)
+    assert members == [4, 5]
+    assert name.endswith("2024")
 
 
 def test_the_linked_one_is_kept_and_known_works_are_distinguished(library):
@@ -88,17 +103,17 @@ def test_the_linked_one_is_kept_and_known_works_are_distinguished(library):
             named(11, "蓝鲸与灯塔", vod_douban_id=90_000_103),
         ]
     )
-    found = [members for _, _, members in groups(library)]
+    found = [members for _, members in groups(library)]
     assert found == [[5, 4]], "two subjects are two works, however they are called"
     library.set_state(11, douban_review_status="REVIEW")
-    assert [10, 11] in [members for _, _, members in groups(library)], "one of them is in doubt"
+    assert [10, 11] in [members for _, members in groups(library)], "one of them is in doubt"
 
 
 def test_what_is_ignored_or_in_the_recycle_bin_is_no_duplicate_any_more(library):
     names = [named(n, "长河落日记事") for n in (4, 5, 6)]
     library = library.renewed([*names, named(7, "长河落日记事", vod_recycle_time=1)])
     library.set_state(5, douban_review_status="IGNORED")
-    assert [members for _, _, members in groups(library)] == [[4, 6]]
+    assert [members for _, members in groups(library)] == [[4, 6]]
     library.set_state(6, douban_review_status="IGNORED")
     assert groups(library) == []
 
@@ -115,11 +130,12 @@ def test_the_largest_group_comes_first_and_all_are_counted(library):
             *(named(n, f"影片{'甲乙丙丁'[n % 4]}", vod_douban_id=RIVER + n // 20) for n in (10, 11, 20, 21)),
         ]
     )
-    assert [len(members) for _, _, members in groups(library)] == [2, 2, 3, 2]
+    assert [len(members) for _, members in groups(library)] == [3, 2]
+    assert [row["size"] for row in subjects(library)] == [2, 2, 2, 2]
     found = title_groups(library.services, Keeper.best_match, most=1)
     assert (found.count, found.videos, [len(group.members) for group in found.shown]) == (2, 5, [3])
-    found = subject_groups(library.services, Keeper.best_match, most=1)
-    assert (found.count, found.videos, len(found.shown)) == (2, 4, 1)
+    figures = publish(library.services, duplicates_list(library.services, most=1)).figures
+    assert dict(figures.counts) == {"groups_by_subject": 2, "groups_by_title": 2, "videos": 9}
 
 
 def test_what_is_known_of_the_members_is_read_from_the_tables(library):
@@ -134,16 +150,19 @@ def test_what_is_known_of_the_members_is_read_from_the_tables(library):
     change(library, 2, "link", new_values={"vod_douban_id": RIVER}, at=days_before(8))
     change(library, 2, "sync", new_values={"vod_pic": "x"}, at=days_before(1))
     change(library, 1, "set_id", new_values={"vod_douban_id": RIVER}, at=days_before(3))
-    [group] = subject_groups(library.services, Keeper.best_match, most=10).shown
-    assert [(member.vod_id, member.origin, member.score, member.linked_at) for member in group.members] == [
-        (4, LinkOrigin.LOCKED, None, None),
+    with library.engine.connect() as connection:
+        members = members_of(library.services, connection, [4, 1, 2, 3])
+    assert sorted((member.vod_id, member.origin, member.score, member.linked_at) for member in members.values()) == [
         (1, LinkOrigin.PERSON, None, days_before(3)),
         (2, LinkOrigin.AUTO, 91.5, days_before(8)),
         (3, LinkOrigin.CMS, 71.0, added),
+        (4, LinkOrigin.LOCKED, None, None),
     ]
-    [by_time] = subject_groups(library.services, Keeper.earliest_link, most=10).shown
-    assert [member.vod_id for member in by_time.members] == [3, 2, 1, 4]
-    assert by_time.why.startswith("关联最早：2025-01-25")
+    kept, others = keeping(subjects(library))
+    assert (kept["vod_id"], {row["advice"] for row in others}) == (4, {"清除"})
+    by_time, _ = keeping(subjects(library, Keeper.earliest_link))
+    assert by_time["vod_id"] == 3
+    assert by_time["why"].startswith("关联最早：2025-01-25")
 
 
 @pytest.mark.parametrize("keeper", Keeper)
@@ -151,54 +170,59 @@ def test_the_batch_for_a_subject_clears_the_others_and_first_only_shows(library,
     library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}", vod_hits=n) for n in range(1, 4)])
     for vod_id in (1, 2, 3):
         linked(library, vod_id, RIVER)
-    report = report_of(library, keeper)
-    [row] = rows_of(report.chapters, "by_subject")
-    keep = 3
-    job, config = launched(row["操作"].address)
-    assert job == "record_batch_decisions"
+    kept, others = keeping(subjects(library, keeper))
+    job, config = opened(duplicates_list(library.services).page, kept, "clear_others")
+    assert (kept["vod_id"], job) == (3, "record_batch_decisions")
     assert config["ops"]["select_and_record"]["config"] == {
         "reviewer": "",
-        "note": f"与影片 {keep} 重复",
+        "note": "与影片 3 重复",
         "dry_run": True,
         "action": "clear_id",
         "duplicates_of": RIVER,
-        "except_vod_ids": [keep],
+        "except_vod_ids": [3],
     }
-    assert row["操作"].text == "清除其他 2 部的 ID"
+    assert [[key for key, *_ in row["links"]] for row in others] == [["clear", "history"]] * 2
 
 
-def test_a_video_that_changes_while_the_report_is_made_is_in_no_group_of_its_old_id(library, monkeypatch):
+def test_a_video_that_changes_while_the_list_is_made_is_in_no_group_of_its_old_id(library, monkeypatch):
     library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}") for n in range(1, 4)])
     for vod_id in (1, 2, 3):
         linked(library, vod_id, RIVER)
     read = duplicates.members_of
 
-    def relinked_during_the_report(*given):
+    def relinked_in_the_meantime(*given):
         found = read(*given)
         return {**found, 3: replace(found[3], douban_id=WHALE, origin=LinkOrigin.LOCKED)} if 3 in found else found
 
-    monkeypatch.setattr(duplicates, "members_of", relinked_during_the_report)
-    assert groups(library) == [("subject", str(RIVER), [1, 2])]
+    monkeypatch.setattr(duplicates, "members_of", relinked_in_the_meantime)
+    assert {row["vod_id"]: row["size"] for row in subjects(library)} == {1: 2, 2: 2}
 
 
 def test_the_batch_for_a_name_ignores_those_nobody_linked(library):
     library = library.renewed([named(n, "长河落日记事") for n in range(1, 6)])
     linked(library, 3, RIVER)
     linked(library, 4, WHALE)
-    [row] = rows_of(report_of(library).chapters, "by_title")
-    _, config = launched(row["操作"].address)
+    table = titles(library)
+    _, config = opened(table, table.rows[0], "ignore_others")
     given = config["ops"]["select_and_record"]["config"]
     assert (given["action"], given["vod_ids"], given["dry_run"]) == ("ignore", [1, 2, 5], True)
     assert given["note"] == "与影片 3 重复"
     assert "except_vod_ids" not in given
+    assert [(row["vod_id"], row["advice"]) for row in table.rows] == [
+        (3, "保留"),
+        (4, "已关联，请核对"),
+        (1, "忽略"),
+        (2, "忽略"),
+        (5, "忽略"),
+    ]
 
 
 def test_where_the_kept_one_is_not_linked_but_all_others_are_nothing_is_proposed(library):
     library = library.renewed([named(1, "长河落日记事", vod_hits=900), named(2, "长河落日记事")])
     linked(library, 2, RIVER)
-    [row] = rows_of(report_of(library, Keeper.popularity).chapters, "by_title")
-    assert row["操作"] == ""
-    assert row["注意"].cells == ("其他影片都已关联条目：请在 CMS 中核对，不建议批量处理",)
+    kept = titles(library, Keeper.popularity).rows[0]
+    assert [key for key, *_ in kept["links"]] == ["history"]
+    assert kept["why"].endswith("其他影片都已关联条目：请在 CMS 中核对，不建议批量处理")
 
 
 def test_locked_members_are_named_and_no_batch_is_about_them(library):
@@ -206,39 +230,39 @@ def test_locked_members_are_named_and_no_batch_is_about_them(library):
     linked(library, 1, RIVER, douban_id_locked=True)
     linked(library, 2, RIVER)
     linked(library, 3, RIVER)
-    [row] = rows_of(report_of(library, Keeper.popularity).chapters, "by_subject")
-    assert row["注意"].cells == ("已锁定，不在其内：1；要清除须先解锁",)
-    assert row["操作"].text == "清除其他 1 部的 ID"
+
+    def advised():
+        kept, others = keeping(subjects(library, Keeper.popularity))
+        advice = {row["vod_id"]: (row["advice"], row["why"]) for row in others}
+        return "clear_others" in [key for key, *_ in kept["links"]], advice
+
+    assert advised() == (True, {1: ("已锁定", "要清除须先解锁"), 2: ("清除", None)})
     library.set_state(2, douban_id_locked=True)
-    [row] = rows_of(report_of(library, Keeper.popularity).chapters, "by_subject")
-    assert (row["操作"], row["注意"].cells) == ("", ("已锁定，不在其内：2、1；要清除须先解锁",))
+    assert advised() == (False, dict.fromkeys((1, 2), ("已锁定", "要清除须先解锁")))
 
 
-def test_a_large_group_is_reported_in_part_and_its_link_is_not_too_long(library):
+def test_the_link_of_a_large_group_is_not_too_long_and_says_so(library):
     size = links.BATCH + 30
     library = library.renewed([named(n, "长河落日记事") for n in range(1_000_000, 1_000_000 + size)])
-    [row] = rows_of(report_of(library).chapters, "by_title")
-    assert row["影片数"] == size
-    assert row["其他"].cells[-1].text == f"… 另有 {size - 1 - 10} 部"
-    assert row["注意"].cells == (f"超过 {links.BATCH} 部，一次只处理 {links.BATCH} 部",)
-    _, config = launched(row["操作"].address)
+    table = titles(library)
+    assert (len(table.rows), table.rows[0]["size"]) == (size, size)
+    assert f"超过 {links.BATCH} 部，一次只处理 {links.BATCH} 部" in table.rows[0]["why"]
+    [given] = [given for key, *given in table.rows[0]["links"] if key == "ignore_others"]
+    assert len(table.links["ignore_others"].filled(*given)) <= MOST_CHARACTERS
+    _, config = opened(table, table.rows[0], "ignore_others")
     assert len(config["ops"]["select_and_record"]["config"]["vod_ids"]) == links.BATCH
     for vod_id in range(1_000_000, 1_000_000 + size):
         linked(library, vod_id, RIVER)
-    [row] = rows_of(report_of(library).chapters, "by_subject")
-    assert "如此之多，多半是采集时写入的固定 ID" in row["注意"].cells
+    kept, _ = keeping(subjects(library))
+    assert "如此之多，多半是采集时写入的固定 ID" in kept["why"]
 
 
-def test_the_report_says_how_each_is_linked_and_why_one_is_kept(library):
+def test_the_list_says_how_each_is_linked_and_why_one_is_kept(library):
     library = library.renewed([named(1, "影片甲", vod_hits=1200), named(2, "影片乙")])
     linked(library, 1, RIVER, douban_id_source="cms")
     linked(library, 2, RIVER, douban_id_confidence=91.5)
-    report = report_of(library)
-    [row] = rows_of(report.chapters, "by_subject")
-    assert row["理由"] == "豆瓣 ID 由自动匹配确认（其次：豆瓣 ID 为 CMS 原有）"
-    assert [cell.name if isinstance(cell, VideoCell) else cell.text for cell in row["建议保留"].cells] == [
-        "2 影片乙（2024）",
-        "自动匹配，91.5 分，播放 0",
-    ]
-    assert row["其他"].cells[0].cells[1].text == "CMS 原有，2026-02-19 关联，播放 1,200"
-    assert dict(report.counts) == {"groups_by_subject": 1, "groups_by_title": 0, "videos": 2}
+    kept, [other] = keeping(subjects(library))
+    assert kept["why"] == "豆瓣 ID 由自动匹配确认（其次：豆瓣 ID 为 CMS 原有）"
+    assert [kept[key] for key in ("vod_id", "source", "score", "hits")] == [2, "自动匹配", 91.5, 0]
+    assert [other[key] for key in ("source", "score", "hits")] == ["CMS 原有", None, 1200]
+    assert f"{other['since']:%Y-%m-%d}" == "2026-02-19"

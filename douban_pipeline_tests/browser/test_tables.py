@@ -1,4 +1,4 @@
-"""The tables of a report in a browser, opened as a file: sorted, filtered, with posters and links, on any screen."""
+"""The tables of a page in a browser, opened as a file: sorted, filtered, with posters and links, on any screen."""
 
 from __future__ import annotations
 
@@ -10,18 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from douban_pipeline.douban.reports.pages.report_page import (
-    Cell,
-    Chapter,
-    LinesCell,
-    LinkCell,
-    NoteCell,
-    PageFrame,
-    ReportPage,
-    VideoCell,
-    sheet,
-)
-from douban_pipeline.douban.reports.video_site import VideoSite
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row, Table
+from douban_pipeline.core.ui.lists.shown_cells import PageFrame
+from douban_pipeline.core.ui.lists.table_page import table_page
 
 pytestmark = pytest.mark.browser
 
@@ -34,39 +25,50 @@ PICTURE = (
 GONE, WITHOUT_POSTER, BROKEN = 1, 2, 3
 
 
-def row(number: int) -> dict[str, Cell]:
+COLUMNS = (
+    ListColumn("video", "影片"),
+    ListColumn("picture", "海报", ColumnKind.PICTURE),
+    ListColumn("state", "状态", ColumnKind.LABEL),
+    ListColumn("why", "原因"),
+    ListColumn("hits", "播放", ColumnKind.NUMBER),
+    ListColumn("updated", "更新", ColumnKind.TIME),
+    ListColumn("best", "候选"),
+    ListColumn("links", "操作", ColumnKind.LINKS),
+)
+
+
+def row(number: int) -> Row:
     return {
-        "影片": VideoCell(number, f"{number} {HOSTILE}"),
-        "状态": "未找到" if number % 2 else "待审核",
-        "原因": "得分不足" * (number % 5),
-        "播放": 12_345 * ((number * 7) % COUNT),
-        "更新": NOW - timedelta(days=number) if number % 10 else None,
-        "候选": LinesCell((f"候选{number}", NoteCell(f"{number}.5 分"))),
-        "操作": LinesCell((LinkCell("填写 ID", f"/fill?vod={number}"), LinkCell("忽略", f"/ignore?vod={number}"))),
+        "video": f"{number} {HOSTILE}",
+        "vod_id": None if number == GONE else number,
+        "picture": {GONE: None, WITHOUT_POSTER: None, BROKEN: "nowhere.svg"}.get(number, "picture.svg"),
+        "state": "未找到" if number % 2 else "待审核",
+        "why": "得分不足" * (number % 5),
+        "hits": 12_345 * ((number * 7) % COUNT),
+        "updated": NOW - timedelta(days=number) if number % 10 else None,
+        "best": f"候选{number}\n{number}.5 分",
+        "links": (("set", number), ("ignore", number)),
     }
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """A report of two tables, the second a short one, whose posters lie beside it."""
+    """A page of two tables, the second a short one; the posters lie beside it."""
     (tmp_path / "picture.svg").write_text(PICTURE)
+    links = {"set": ListLink("填写 ID", "/fill?vod={0}"), "ignore": ListLink("忽略", "/ignore?vod={0}")}
     rows = [row(number) for number in range(1, COUNT + 1)]
-    short = [{"来源": each, "数": number} for number, each in enumerate(("乙", "甲", "丙"))]
-    page = ReportPage(
-        "some_report", "某报告", "说明。", {}, [], [Chapter("long", "长", rows), Chapter("short", "短", short)]
-    )
-    posters = dict.fromkeys(range(1, COUNT + 1), "picture.svg") | {WITHOUT_POSTER: "", BROKEN: "nowhere.svg"}
-    del posters[GONE]
+    short = [{"source": each, "count": number} for number, each in enumerate(("乙", "甲", "丙"))]
+    tables = [
+        Table("long", "长", COLUMNS, rows, video="vod_id", links=links),
+        Table("short", "短", (ListColumn("source", "来源"), ListColumn("count", "数", ColumnKind.NUMBER)), short),
+    ]
     frame = PageFrame(
-        ZoneInfo("Asia/Shanghai"),
-        "https://dagster.example.org",
-        "location",
-        VideoSite("https://site.example.org", "/vod/{id}.html", direct=True),
-        posters,
+        ZoneInfo("Asia/Shanghai"), "https://dagster.example.org", video_page="https://site.example.org/vod/{id}.html"
     )
     path = tmp_path / "some_report.html"
     # A file's policy has no word for its own folder: pictures of a site come by https.
-    path.write_text(sheet(page, frame, NOW).replace("img-src", "img-src file:"), encoding="utf-8")
+    page = table_page("某报告", "说明。", Figures({}, (), tables), frame, NOW)
+    path.write_text(page.replace("img-src", "img-src file:"), encoding="utf-8")
     return path
 
 
@@ -92,13 +94,13 @@ def test_heads_sort_numbers_as_numbers_and_what_is_empty_comes_last(opened: Page
     plays.click()
     by_plays = sorted(range(1, COUNT + 1), key=lambda number: (-((number * 7) % COUNT), number))
     expect_ids(opened, by_plays)
-    expect(opened.locator("#long th").nth(3)).to_have_attribute("aria-sort", "descending")
+    expect(opened.locator("#long th[data-key=hits]")).to_have_attribute("aria-sort", "descending")
     plays.click()
     expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda number: ((number * 7) % COUNT, number)))
     plays.click()
     expect_ids(opened, list(range(1, COUNT + 1)))
     opened.get_by_role("button", name="更新").click()
-    dated = sorted((number for number in range(1, COUNT + 1) if number % 10), reverse=True)
+    dated = [number for number in range(1, COUNT + 1) if number % 10]
     expect_ids(opened, [*dated, 10, 20, 30, 40])
 
 
@@ -180,22 +182,20 @@ BROKEN_WORDS = """name => {
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_names_are_whole_and_long_addresses_are_broken(page: Page, tmp_path: Path, width: int):
-    rows = [
-        {
-            "模型": f"模型{number}",
-            "名称": f"用的是 {NAMES[0]}",
-            "设置": NAMES[1],
-            "说明": "很长的中文说明，可以在任何两个字之间换行。" * 4,
-            "备选": f"{NAMES[2]}，其次",
-            "地址": ADDRESS,
-            "次数": 12_345,
-            "结果": "没有按时应答" * 3,
-        }
-        for number in range(3)
-    ]
-    table = ReportPage("narrow", "窄的列", "说明。", {}, [], [Chapter("rows", "行", rows)])
+    texts = {
+        "模型": "模型",
+        "名称": f"用的是 {NAMES[0]}",
+        "设置": NAMES[1],
+        "说明": "很长的中文说明，可以在任何两个字之间换行。" * 4,
+        "备选": f"{NAMES[2]}，其次",
+        "地址": ADDRESS,
+        "次数": "12,345",
+        "结果": "没有按时应答" * 3,
+    }
+    table = Table("rows", "行", [ListColumn(head, head) for head in texts], [texts] * 3)
+    frame = PageFrame(ZoneInfo("Asia/Shanghai"), "")
     path = tmp_path / "narrow.html"
-    path.write_text(sheet(table, PageFrame(ZoneInfo("Asia/Shanghai"), "", "location"), NOW), encoding="utf-8")
+    path.write_text(table_page("窄的列", "说明。", Figures({}, (), [table]), frame, NOW), encoding="utf-8")
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(path.as_uri())
     assert [page.evaluate(BROKEN_WORDS, name) for name in NAMES] == [0, 0, 0]

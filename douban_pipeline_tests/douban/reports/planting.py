@@ -1,4 +1,4 @@
-"""Rows as earlier runs and people would have left them, and reports as people get them."""
+"""Rows as earlier runs and people would have left them, and lists as people get them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from inspect import signature
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,9 +14,13 @@ import sqlalchemy as sa
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
+from douban_pipeline.core.ui.lists.list_files import WrittenList
+from douban_pipeline.core.ui.lists.list_page import ListPage, Row, Table
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.reports.pages.assets import assets
-from douban_pipeline.douban.reports.pages.report_page import VideoCell
+from douban_pipeline.douban.reports.lists.assets import assets
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.named_list import rows_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
@@ -25,7 +28,19 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import function_of
 
-ASSETS = {asset.key.to_user_string(): asset for asset in assets}
+ASSETS = {asset.key.to_user_string(): asset for asset in assets if asset.key.to_user_string() != "overview"}
+"""The assets that publish lists."""
+
+FILES = {
+    "review_list": ("list_review",),
+    "missing_douban_ids": ("list_missing",),
+    "duplicate_reports": ("list_duplicates",),
+    "locked_douban_ids": ("list_locked",),
+    "intro_reports": ("list_intros",),
+    "tasks_and_log": ("list_tasks", "list_decisions", "list_log"),
+}
+"""The pages that each of them writes."""
+
 HOSTILE = "甲<img src=x onerror=alert(1)>|`乙`*丙*[丁](javascript:alert(2))"
 """A title, name or reason as an enemy would write it."""
 
@@ -133,16 +148,38 @@ def intro(library: Library, vod_id: int, state: str, **columns: Any) -> None:
     library.execute(sa.insert(library.tables.intro).values({**plain, **columns}))
 
 
+def listed(services: Services, name: str, asked: ListFilter | None = None) -> list[Row]:
+    """Return the rows of a list, in its order."""
+    return list(rows_of(services, LISTS[name](services), asked or ListFilter()))
+
+
+def written(services: Services, name: str) -> WrittenList:
+    """Write a list, and return what stands around it."""
+    return publish(services, LISTS[name](services))
+
+
+def rows_in(tables: Sequence[Table], key: str) -> list[Row]:
+    """Return the rows of one of the tables."""
+    [table] = [table for table in tables if table.key == key]
+    return list(table.rows)
+
+
+def opened(table: ListPage | Table, row: Row, key: str) -> tuple[str, dict[str, Any]]:
+    """Return the job that a link of a row opens, and the config that it fills in."""
+    [given] = [given for name, *given in row["links"] if name == key]
+    return launched(table.links[key].filled(*given))
+
+
 @dataclass(frozen=True)
 class Published:
-    """A report as it was published."""
+    """What an asset published: its metadata as plain values, and its pages, one after the other."""
 
     metadata: Mapping[str, Any]
     sheet: str
 
 
-def publish(services: Services, name: str, **config: Any) -> Published:
-    """Publish a report by the function of its asset; return its metadata as plain values, and its sheet."""
+def publish_asset(services: Services, name: str, **config: Any) -> Published:
+    """Publish by the function of an asset."""
     function = function_of(ASSETS[name])
     wanted = signature(function).parameters.get("config")
     given = {"config": wanted.annotation(**config)} if wanted else {}
@@ -150,7 +187,7 @@ def publish(services: Services, name: str, **config: Any) -> Published:
 
 
 def materialize(services: Services, name: str, config: Mapping[str, Any] | None = None) -> Published:
-    """Publish a report as `publish` does, but by a run of Dagster's, which takes most of the time."""
+    """Publish as `publish_asset` does, but by a run of Dagster's, which takes most of the time."""
     ops = {"ops": {name: {"config": dict(config)}}} if config else {}
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     result = dg.materialize([ASSETS[name]], resources={"services": services}, run_config={**quiet, **ops})
@@ -159,10 +196,10 @@ def materialize(services: Services, name: str, config: Mapping[str, Any] | None 
 
 
 def published(services: Services, name: str, metadata: Mapping[str, Any]) -> Published:
-    """Return what was published: metadata as plain values, and the sheet."""
+    """Return what was published."""
     plain = {key: value.value if isinstance(value, dg.MetadataValue) else value for key, value in metadata.items()}
-    path = services.settings.home / "reports" / f"{name}.html"
-    return Published(plain, Path(path).read_text(encoding="utf-8"))
+    folder = services.settings.home / "reports"
+    return Published(plain, "".join((folder / f"{file}.html").read_text(encoding="utf-8") for file in FILES[name]))
 
 
 def launched(address: str | Launchpad) -> tuple[str, dict[str, Any]]:
@@ -175,11 +212,3 @@ def launched(address: str | Launchpad) -> tuple[str, dict[str, Any]]:
 def days_before(days: float, now: datetime = START) -> datetime:
     """Return a moment that lies ``days`` back."""
     return now - timedelta(days=days)
-
-
-def rows_of(chapters: Sequence[Any], key: str) -> list[dict[str, Any]]:
-    """Return the rows of a chapter, videos by their names."""
-    [chapter] = [chapter for chapter in chapters if chapter.key == key]
-    return [
-        {head: cell.name if isinstance(cell, VideoCell) else cell for head, cell in row.items()} for row in chapter.rows
-    ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.reports.pages.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
 
 ZONE = ZoneInfo("Asia/Shanghai")
 MATCH, EARLIEST, POPULAR = Keeper.best_match, Keeper.earliest_link, Keeper.popularity

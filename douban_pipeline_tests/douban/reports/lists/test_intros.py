@@ -10,19 +10,18 @@ import pytest
 
 from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.intro_figures import DaySpending, UnqueuedIntros, intros
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of as rows_of_list
-from douban_pipeline.douban.reports.pages.intros import DaySpending, FailedIntro, UnqueuedIntros, intros
-from douban_pipeline.douban.reports.pages.intros_report import intros_report
-from douban_pipeline.douban.reports.pages.report_page import NoteCell
 from douban_pipeline.douban.wording import VIOLATIONS
-from douban_pipeline_tests.douban.reports.pages.planting import (
+from douban_pipeline_tests.douban.reports.planting import (
     days_before,
     intro,
-    launched,
     linked,
-    rows_of,
+    listed,
+    opened,
+    rows_in,
     task,
+    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -57,12 +56,15 @@ def test_a_lock_after_the_model_wrote_is_a_person_s(videos):
     videos.set_state(3, intro_lock_time=None)
     found = intros(videos.services)
     assert (found.locked_by_model, found.locked_by_people) == (2, 1)
-    assert {item.vod_id: item.model for item in found.locked} == {2: "", 1: "deepseek/v3", 3: "deepseek/v3"}
-    wanted = LISTS["intros"](videos.services)
-    by = {row["vod_id"]: row["source"] for row in rows_of_list(videos.services, wanted, ListFilter())}
+    by = {row["vod_id"]: row["source"] for row in listed(videos.services, "intros")}
     assert by == {1: "deepseek/v3", 2: "人工", 3: "deepseek/v3"}
-    of_model = rows_of_list(videos.services, wanted, ListFilter(sources=["deepseek/v3"]))
+    of_model = listed(videos.services, "intros", ListFilter(sources=["deepseek/v3"]))
     assert sorted(row["vod_id"] for row in of_model) == [1, 3]
+
+
+def decisions(library, row, *keys):
+    page = LISTS["intros"](library.services).page
+    return [opened(page, row, key)[1]["ops"]["store_decisions"]["config"]["decisions"] for key in keys]
 
 
 def test_locked_by_people_and_by_the_model(videos):
@@ -74,20 +76,14 @@ def test_locked_by_people_and_by_the_model(videos):
     videos.set_state(4, intro_ai_last_at=days_before(20))
     videos.set_cms(4, vod_content="<p>第一段</p><br>第二段")
     videos.set_cms(3, vod_content="")
-    found = intros(videos.services)
-    assert (found.locked_by_model, found.locked_by_people) == (2, 2)
-    assert [(item.vod_id, item.model) for item in found.locked] == [
-        (4, ""),
-        (3, ""),
-        (2, "deepseek/v3"),
-        (1, "deepseek/v3"),
-    ]
-    rows = rows_of(intros_report(found).chapters, "locked_intros")
-    assert [row["由谁"] for row in rows] == ["人工", "人工", "deepseek/v3", "deepseek/v3"]
-    assert rows[0]["简介"] == NoteCell("第一段\n第二段"), "what the CMS holds, without tags"
-    assert rows[1]["简介"] == NoteCell("CMS 中没有简介")
-    actions = [launched(link.address)[1]["ops"]["store_decisions"]["config"] for link in rows[0]["操作"].cells]
-    assert [config["decisions"] for config in actions] == [
+    figures = written(videos.services, "intros").figures
+    assert (figures.counts["locked_by_model"], figures.counts["locked_by_people"]) == (2, 2)
+    rows = {row["vod_id"]: row for row in listed(videos.services, "intros")}
+    assert list(rows) == [2, 1, 4, 3]
+    assert [row["source"] for row in rows.values()] == ["deepseek/v3", "deepseek/v3", "人工", "人工"]
+    assert rows[4]["text"] == "第一段\n第二段", "what the CMS holds, without tags"
+    assert rows[3]["text"] == "CMS 中没有简介"
+    assert decisions(videos, rows[4], "unlock_intro", "redo") == [
         [{"vod_id": 4, "action": "unlock_intro"}],
         [{"vod_id": 4, "action": "redo_intro"}],
     ]
@@ -97,26 +93,22 @@ def test_a_failure_is_shown_until_an_intro_came(videos):
     later = START + HOUR
     task(videos, 1, "AI_INTRO", "intro", "PENDING", attempts=2, run_after=later)
     task(videos, 2, "AI_INTRO", "intro", "FAIL", finished_at=days_before(3))
-    task(videos, 3, "AI_INTRO", "intro", "FAIL", finished_at=days_before(31))
     task(videos, 4, "AI_INTRO", "intro", "FAIL", finished_at=days_before(2))
-    task(videos, 5, "SYNC_DOUBAN", "sync", "FAIL", finished_at=days_before(1))
-    for vod_id, times, hours in ((1, 2, 1), (2, 7, 72), (3, 1, 800), (5, 1, 24)):
+    for vod_id, times, hours in ((1, 2, 1), (2, 7, 72)):
         failed(videos, vod_id, times, hours)
-    found = intros(videos.services)
-    assert found.failed == [
-        FailedIntro(1, 2, START - HOUR, "HTTP 503", later),
-        FailedIntro(2, 7, START - 72 * HOUR, "HTTP 503", None),
-    ]
-    rows = rows_of(intros_report(found).chapters, "failures")
-    assert [(row["影片"], row["失败次数"], row["下次"]) for row in rows] == [
-        ("1 影片乙（2024）", 2, later),
-        ("2 影片丙（2024）", 7, "间隔期满后"),
-    ]
-    configs = [launched(link.address)[1]["ops"]["store_decisions"]["config"] for link in rows[0]["操作"].cells]
-    assert [config["decisions"] for config in configs] == [
+    rows = {row["vod_id"]: row for row in listed(videos.services, "intros")}
+    assert {vod_id: (row["state"], row["fails"], row["next"]) for vod_id, row in rows.items()} == {
+        1: ("失败", 2, later),
+        2: ("失败", 7, None),
+    }
+    assert [rows[1][key] for key in ("failed_at", "why")] == [START - HOUR, "HTTP 503"]
+    assert decisions(videos, rows[1], "redo", "lock_intro") == [
         [{"vod_id": 1, "action": "redo_intro"}],
         [{"vod_id": 1, "action": "lock_intro"}],
     ]
+    figures = written(videos.services, "intros").figures
+    [card] = [card for card in figures.cards if card.label == "失败"]
+    assert (figures.counts["failed"], card.value, card.address) == (2, "2", "#_state=%E5%A4%B1%E8%B4%A5")
 
 
 def test_who_waits_is_whoever_would_be_queued(videos):
@@ -130,9 +122,9 @@ def test_who_waits_is_whoever_would_be_queued(videos):
     found = intros(videos.services)
     assert found.waiting == UnqueuedIntros(2, START - 30 * HOUR)
     assert [(item.status, item.count, item.later) for item in found.queued] == [("PENDING", 1, 1), ("RUNNING", 1, 0)]
-    report = intros_report(found)
-    assert (report.counts["waiting"], report.counts["queued"]) == (2, 2)
-    assert [(row["什么"], row["数量"]) for row in rows_of(report.chapters, "queue")] == [
+    figures = written(videos.services, "intros").figures
+    assert (figures.counts["waiting"], figures.counts["queued"]) == (2, 2)
+    assert [(row["what"], row["count"]) for row in rows_in(figures.tables, "queue")] == [
         ("到期，尚未排队", 2),
         ("任务：排队", 1),
         ("任务：进行中", 1),
@@ -144,9 +136,8 @@ def test_where_intros_are_switched_off_nobody_waits(library):
     linked(library, 1, 90_000_101, douban_last_sync_at=START - HOUR)
     found = intros(library.services)
     assert (found.on, found.waiting) == (False, None)
-    report = intros_report(found)
-    assert "AI 简介未开启" in report.about
-    assert report.counts["waiting"] == 0
+    assert "AI 简介未开启" in LISTS["intros"](library.services).page.about
+    assert written(library.services, "intros").figures.counts["waiting"] == 0
 
 
 def test_what_the_guard_refuses_most(videos):
@@ -162,8 +153,8 @@ def test_what_the_guard_refuses_most(videos):
         ("person", 3, {1, 2}),
         ("number", 1, {1}),
     ]
-    rows = rows_of(intros_report(found).chapters, "refusals")
-    assert rows[0] == {"类别": "资料外的人名", "次数": 3, "影片数": 2, "例": "person 的例子"}
+    rows = rows_in(written(videos.services, "intros").figures.tables, "refusals")
+    assert rows[0] == {"kind": "资料外的人名", "times": 3, "videos": 2, "example": "person 的例子"}
 
 
 def test_what_it_cost_by_the_day_of_the_site(videos):
@@ -176,8 +167,8 @@ def test_what_it_cost_by_the_day_of_the_site(videos):
     assert today == DaySpending(calls=3, written=1, refused=1, failed=1, usd=0.875, tokens=33)
     assert yesterday == DaySpending(calls=1, written=1, usd=2.0, tokens=11)
     assert found.usd == 2.875
-    rows = rows_of(intros_report(found).chapters, "spending")
-    assert [(row["日期"], row["费用（美元）"]) for row in rows] == [("2026-03-01", "0.8750"), ("2026-02-28", "2.0000")]
+    rows = rows_in(written(videos.services, "intros").figures.tables, "spending")
+    assert [(row["day"], row["usd"]) for row in rows] == [("2026-03-01", 0.875), ("2026-02-28", 2.0)]
 
 
 def test_every_kind_of_violation_has_a_name():
@@ -187,5 +178,5 @@ def test_every_kind_of_violation_has_a_name():
 
 def test_an_empty_library(library):
     found = intros(library.renewed([], **ON).services)
-    assert (found.locked_by_model, found.locked_by_people, found.failed_count, found.usd) == (0, 0, 0, 0)
+    assert (found.locked_by_model, found.locked_by_people, found.usd) == (0, 0, 0)
     assert (found.queued, found.waiting) == ([], UnqueuedIntros(0, None))
