@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from douban_pipeline.comments.caching.lists import RedisLists
-from douban_pipeline.comments.heat.explaining import Facts, Neighbour, Standing, explain, explain_pinned
+from douban_pipeline.comments.heat.explaining import Facts, Neighbour, ServedRank, explain, explain_pinned
 from douban_pipeline.comments.heat.ranking import columns_to_read, rank
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
@@ -77,7 +77,7 @@ def explain_comment(
     listed = [each for each in (at.own, at.upper, at.lower) if each is not None]
     stored = _stored(connection, [each.comment_id for each in listed])
     facts = _facts(connection, section, comment_id, stored.get(comment_id), weights)
-    return at.number, explain(_standing(at, stored), facts)
+    return at.number, explain(_served_rank(at, stored), facts)
 
 
 def _section(connection: Connection, section_id: int) -> RowMapping:
@@ -92,14 +92,14 @@ def _stored(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]
     return {row["comment_id"]: row for row in connection.execute(query).mappings()}
 
 
-def _standing(at: ServedPlace, stored: Mapping[int, RowMapping]) -> Standing:
+def _served_rank(at: ServedPlace, stored: Mapping[int, RowMapping]) -> ServedRank:
     def neighbour(place: Place) -> Neighbour:
         row = stored.get(place.comment_id)
         # A sweep publishes its list before it stores the parts: those of another score explain nothing.
         return Neighbour(place.key, row["parts"] if row is not None and row["heat"] == place.key else None)
 
     own = stored.get(at.own.comment_id)
-    return Standing(
+    return ServedRank(
         at.number,
         at.total,
         neighbour(at.own),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from douban_pipeline.comments.heat.experiments import BUCKETS, Experiment, Policies, Variant, bucket_of, variant_of
-from douban_pipeline.comments.heat.explaining import Facts, Neighbour, Standing, explain
+from douban_pipeline.comments.heat.explaining import Facts, Neighbour, ServedRank, explain
 from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
 from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
 from douban_pipeline.comments.heat.what_if import top_moves, what_if
@@ -42,8 +42,8 @@ def explained(place: int, policy: Policy, *, variant: str = "", same: bool = Tru
     values = {name: column[0] for name, column in columns.items()}
     facts = Facts(values, policy, alone.recalled, int(alone.heat[0]), swept, same)
     counted = tuple(name for name, hit in alone.recalled.counted.items() if hit[0])
-    standing = Standing(place, len(ranking), own, neighbour(place - 2), neighbour(place), counted, variant)
-    return explain(standing, facts)
+    served = ServedRank(place, len(ranking), own, neighbour(place - 2), neighbour(place), counted, variant)
+    return explain(served, facts)
 
 
 def test_a_rank_is_explained_in_sentences():
@@ -72,7 +72,7 @@ def test_a_score_that_is_no_longer_that_of_now_says_so():
 
 def test_parts_that_are_not_stored_yet_are_not_made_up():
     facts = Facts({}, Policy(), rank(ids_of([]), columns_of([]), Policy()).recalled, 0, True, False)
-    said = explain(Standing(2, 3, Neighbour(5, None), Neighbour(7, None), Neighbour(5, {})), facts)
+    said = explain(ServedRank(2, 3, Neighbour(5, None), Neighbour(7, None), Neighbour(5, {})), facts)
     assert said[0] == "第 2 名，共 3 条；列表刚刚更新，各项得分还在写入，请稍后再看。"
     assert said[-2:] == ["低于第 1 名 0.000 分。", "高于第 3 名 0 分：同分时较新的在前。"]
 

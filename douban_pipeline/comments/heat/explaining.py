@@ -48,8 +48,8 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a comment stands, as visitors are served it.
+class ServedRank:
+    """A comment's rank in the list that visitors are served.
 
     Attributes:
         place: Its place, counted from 1.
@@ -91,10 +91,10 @@ class Facts:
     same: bool
 
 
-def explain(standing: Standing, facts: Facts) -> list[str]:
+def explain(rank: ServedRank, facts: Facts) -> list[str]:
     """Return the explanation of a comment's place, in Chinese sentences."""
-    own, place = standing.own, standing.place
-    head = f"第 {place} 名，共 {standing.total} 条"
+    own, place = rank.own, rank.place
+    head = f"第 {place} 名，共 {rank.total} 条"
     if own.parts is None:
         sentences = [f"{head}；列表刚刚更新，各项得分还在写入，请稍后再看。"]
     else:
@@ -105,17 +105,17 @@ def explain(standing: Standing, facts: Facts) -> list[str]:
                 f"列表所用的是上次的得分；其中的数目是现在的，按现在的数据和规则应得 {now:.3f}，下次重排时更新。"
             )
         sentences += _of_parts(own, facts)
-        sentences += _of_rules(facts) if facts.same else [f"规则「{name}」已计入。" for name in standing.decisions]
+        sentences += _of_rules(facts) if facts.same else [f"规则「{name}」已计入。" for name in rank.decisions]
     if facts.swept:
         sentences.append("发布时长、近 24 小时和近 7 天从上次全区重排时算起。")
     else:
         sentences.append("本评论区还没有全区重排过：发布时长、近 24 小时和近 7 天从它建立时算起。")
-    if standing.variant:
-        sentences.append(f"本评论区参加实验 {standing.variant}。")
-    if standing.upper is not None:
-        sentences.append(f"低于第 {place - 1} 名 {_gap(standing.upper, own)}。")
-    if standing.lower is not None:
-        sentences.append(f"高于第 {place + 1} 名 {_gap(own, standing.lower)}。")
+    if rank.variant:
+        sentences.append(f"本评论区参加实验 {rank.variant}。")
+    if rank.upper is not None:
+        sentences.append(f"低于第 {place - 1} 名 {_gap(rank.upper, own)}。")
+    if rank.lower is not None:
+        sentences.append(f"高于第 {place + 1} 名 {_gap(own, rank.lower)}。")
     return sentences
 
 

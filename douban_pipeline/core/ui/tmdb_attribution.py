@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from pathlib import Path
 
 from douban_pipeline.core.ui.language import described, said
@@ -30,9 +31,14 @@ def attribution_parts() -> dict[str, str]:
     return {"logo": LOGO_INLINE, "sentence": described(ATTRIBUTION, SENTENCE), "link": LINK}
 
 
+def names_tmdb(cells: Iterable[object]) -> bool:
+    """Return whether TMDB's data had a part in what one of these cells says."""
+    return any(MENTION in str(cell) for cell in cells)
+
+
 def attribution_of(*texts: str) -> str:
     """Return logo and sentence for a page of Dagster with these texts; empty where none names TMDB."""
-    return attribution_markdown() if any(MENTION in text for text in texts) else ""
+    return attribution_markdown() if names_tmdb(texts) else ""
 
 
 def attribution_line() -> str:

@@ -35,7 +35,7 @@ from douban_pipeline.core.ui.lists.shown_cells import IN_UI, PageFrame, layout
 from douban_pipeline.core.ui.lists.table_page import shown_rows, table_page
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.report_files import ReportFolder
-from douban_pipeline.core.ui.tmdb_attribution import MENTION
+from douban_pipeline.core.ui.tmdb_attribution import names_tmdb
 
 PIECE = 2000
 """Rows of a chunk: a few hundred KB."""
@@ -108,7 +108,7 @@ class _Writing:
                 self.filled.add(column.key)
         for column in self.page.columns if not self.names_tmdb else ():
             if column.kind is ColumnKind.TEXT:
-                self.names_tmdb |= any(MENTION in str(row.get(column.key) or "") for row in rows)
+                self.names_tmdb |= names_tmdb(row.get(column.key) for row in rows)
         for key, labels in self.labels.items():
             for word, times in frame[key].map(words_of).explode().dropna().value_counts(sort=False).items():
                 labels.code(str(word))

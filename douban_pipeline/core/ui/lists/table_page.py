@@ -13,7 +13,7 @@ from douban_pipeline.core.ui.lists.shown_cells import PageFrame, filled_columns,
 from douban_pipeline.core.ui.live_tables import page_policy, table_style, tables_script
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import render
-from douban_pipeline.core.ui.tmdb_attribution import MENTION, attribution_parts
+from douban_pipeline.core.ui.tmdb_attribution import attribution_parts, names_tmdb
 
 _PACKAGE = "douban_pipeline.core.ui.lists"
 
@@ -71,7 +71,7 @@ def table_page(
 
 def _names_tmdb(tables: Sequence[Table], rows: Mapping[str, Any] | None) -> bool:
     cells = (cell for table in tables for row in table.rows for cell in row.values())
-    return bool(rows and rows["names_tmdb"]) or any(MENTION in str(cell) for cell in cells)
+    return bool(rows and rows["names_tmdb"]) or names_tmdb(cells)
 
 
 def _chapter(table: Table, frame: PageFrame) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import ColumnElement, case, select
+from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.cms.values import one_line, readable
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
@@ -27,7 +28,7 @@ from douban_pipeline.douban.reports.health.metrics import DAY, Health
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.store.states import TaskStatus, TaskType
+from douban_pipeline.douban.store.states import ChangeState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
 from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
 
@@ -137,6 +138,25 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
     lasting = "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒"
     detail = [f"这次的工作：{work}", *reasons, *link, lasting]
     return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(detail))
+
+
+def recorded_by_run(services: Services, run_id: str) -> str:
+    """Return what a run recorded and wrote; that it is unknown where the database does not answer."""
+    decision, log = services.tables.decision, services.tables.log
+    try:
+        with reading(services.engine) as connection:
+            decided = connection.scalar(select(func.count()).where(decision.c.run_id == run_id)) or 0
+            states = select(log.c.state, func.count()).where(log.c.run_id == run_id).group_by(log.c.state)
+            written = dict(connection.execute(states).tuples().all())
+    except (SQLAlchemyError, DatabaseError):
+        return "数据库此刻无法查询，不知道已记录多少"
+    applied, open_ones = written.get(ChangeState.APPLIED, 0), written.get(ChangeState.PREPARED, 0)
+    parts = [
+        f"已记录 {decided} 条决定" if decided else "",
+        f"已写入 CMS {applied} 处" if applied else "",
+        f"另有 {open_ones} 处写入由下次运行核对" if open_ones else "",
+    ]
+    return "，".join(filter(None, parts)) or "没有记录决定，也没有写入 CMS"
 
 
 def job_of(name: str) -> str:

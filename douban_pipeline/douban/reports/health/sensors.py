@@ -26,8 +26,7 @@ from douban_pipeline.douban.links import run_path
 from douban_pipeline.douban.partitions import shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
 from douban_pipeline.douban.reports.health.assets import end_recovered_runs
-from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, run_cause
-from douban_pipeline.douban.reports.health.recorded import recorded_by_run
+from douban_pipeline.douban.reports.health.causes import Cause, FailedRun, guard_cause, recorded_by_run, run_cause
 from douban_pipeline.douban.services import Services
 
 _GUARD_ERROR = "DagsterAssetCheckFailedError"

@@ -36,12 +36,12 @@ from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, NamedList, batch_link, decide, link_of
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
-    CATEGORY,
     LABEL,
     NAME,
     NUMBER,
     PICTURE,
     TIME,
+    VIDEO_COLUMNS,
     VOD_ID,
     YEAR,
     category_names,
@@ -102,11 +102,7 @@ def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match, *, m
     )
     table = video.join(shared, shared.c.shared_id == video.c.vod_douban_id)
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        YEAR,
-        CATEGORY,
+        *VIDEO_COLUMNS,
         ListColumn("douban_id", "共同的 ID", ColumnKind.SUBJECT),
         *_OF_GROUP,
         ListColumn("updated", "CMS 更新", TIME),

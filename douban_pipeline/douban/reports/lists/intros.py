@@ -20,14 +20,12 @@ from douban_pipeline.douban.reports.lists.lookup import names_of, synopses_of
 from douban_pipeline.douban.reports.lists.named_list import NamedList, batch_link, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
-    CATEGORY,
     LABEL,
     NAME,
     NUMBER,
-    PICTURE,
     TIME,
+    VIDEO_COLUMNS,
     VOD_ID,
-    YEAR,
     category_names,
     common_links,
     known_of,
@@ -57,11 +55,7 @@ def intros_list(services: Services) -> NamedList:
     on = services.settings.ai_intros
     switched_off = "" if on else "AI 简介未开启（DOUBAN_PIPELINE_AI_INTROS），不会写入新的简介。"
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        YEAR,
-        CATEGORY,
+        *VIDEO_COLUMNS,
         ListColumn("state", "状态", LABEL),
         ListColumn("source", "由谁", LABEL),
         ListColumn("since", "锁定时间", TIME),

@@ -15,14 +15,10 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.named_list import SECOND, NamedList, batch_link, decide, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
-    CATEGORY,
     LABEL,
-    NAME,
     NUMBER,
-    PICTURE,
     TIME,
-    VOD_ID,
-    YEAR,
+    VIDEO_COLUMNS,
     category_names,
     common_links,
     known_of,
@@ -53,11 +49,7 @@ def locked_list(services: Services) -> NamedList:
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        YEAR,
-        CATEGORY,
+        *VIDEO_COLUMNS,
         ListColumn("douban_id", "锁定的 ID", ColumnKind.SUBJECT),
         ListColumn("no_link", "锁定为空", LABEL),
         ListColumn("source", "来源", LABEL),

@@ -49,6 +49,8 @@ PICTURE = ListColumn("picture", "海报", ColumnKind.PICTURE)
 VOD_ID = ListColumn("vod_id", "影片 ID", ColumnKind.ID)
 YEAR = ListColumn("year", "年份", width="narrow")
 CATEGORY = ListColumn("category", "分类", LABEL)
+VIDEO_COLUMNS = (NAME, PICTURE, VOD_ID, YEAR, CATEGORY)
+"""What every list of videos begins with; `named` has their cells."""
 ACTIONS = ListColumn("links", "操作", ColumnKind.LINKS)
 
 
@@ -210,11 +212,7 @@ def missing_list(services: Services) -> NamedList:
     video, categories, location = services.tables.video, category_names(services), services.location
     site, now = VideoSite.of(services.settings), services.clock.now()
     columns = (
-        NAME,
-        PICTURE,
-        VOD_ID,
-        YEAR,
-        CATEGORY,
+        *VIDEO_COLUMNS,
         ListColumn("status", "状态", LABEL),
         ListColumn("scope", "范围", LABEL),
         ListColumn("reason", "原因", width="wide"),
