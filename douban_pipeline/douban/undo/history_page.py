@@ -33,7 +33,7 @@ from douban_pipeline.douban.wording import (
     VERDICTS,
     word_for,
 )
-from douban_pipeline.douban.writes.changes import PIPELINE, decode
+from douban_pipeline.douban.writes.changes import BY_CMS, PIPELINE, SEEN_IN_CMS, decode
 
 _CMS = ("vod_year", "vod_area", "vod_lang", "vod_class", "vod_director", "vod_actor", "vod_content")
 """CMS columns that are shown beside the id, the score and the locks."""
@@ -193,7 +193,10 @@ def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]
         details.append(f"撤销的是变更 {row['reverts_change_id']}")
     if event.reverted_by:
         details.append(f"撤销它的变更：{'、'.join(map(str, event.reverted_by))}")
-    origin = [f"批次 {row['batch_id']}", f"运行 {row['run_id']}", f"规则 {row['rule_version']}"]
+    if row["batch_id"] == SEEN_IN_CMS:
+        origin = ["在 CMS 后台所做，此处只作记录"] if row["operator"] == BY_CMS else ["对 CMS 中一并被清空的 ID 的回答"]
+    else:
+        origin = [f"批次 {row['batch_id']}", f"运行 {row['run_id']}", f"规则 {row['rule_version']}"]
     for words, name in (("决定", "decision_id"), ("判定", "verdict_id"), ("存档应答", "snapshot_id")):
         if row[name] is not None:
             origin.append(f"{words} {row[name]}")

@@ -17,6 +17,9 @@ PIPELINE = "pipeline"
 BY_CMS = "cms"
 """The operator of what follows from a change in the CMS itself."""
 
+SEEN_IN_CMS = "cms"
+"""The batch of rows that tell what was done in the CMS itself. We only saw it: no run and no rules stand behind it."""
+
 REVERT = "revert"
 """Action of a change that reverts another one."""
 

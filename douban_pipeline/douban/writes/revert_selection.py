@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, or_, select
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.writes.changes import BY_CMS, SEEN_IN_CMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,9 @@ class ChangeSelection:
         decision_ids: All that these decisions wrote.
         reviewer: All that this person wrote, and what followed from the person's decisions.
         rule_version: All that was written under these rules.
-        since: What was written from this moment on.
-        until: What was written before this moment.
+        since: What was written from this moment on. What people did in the CMS itself is not of a time alone: a wrong
+            link that somebody cleared there would be back.
+        until: What was written before this moment, in the same sense.
     """
 
     change_ids: tuple[int, ...] = ()
@@ -161,6 +163,9 @@ def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElem
         plain.append(log.c.prepared_at >= selection.since)
     if selection.until is not None:
         plain.append(log.c.prepared_at < selection.until)
+    named = (selection.change_ids, selection.vod_ids, selection.decision_ids, selection.batch_id, selection.reviewer)
+    if not any(named):
+        plain.append(or_(log.c.batch_id != SEEN_IN_CMS, log.c.operator != BY_CMS))
     lists = [
         (column, tuple(dict.fromkeys(values)))
         for column, values in (
@@ -171,8 +176,8 @@ def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElem
         if values
     ]
     for leg in legs:
-        for named in _combined(lists):
-            yield select(*columns).where(*leg, *plain, *named)
+        for listed in _combined(lists):
+            yield select(*columns).where(*leg, *plain, *listed)
 
 
 def _combined(lists: Sequence[tuple[Column[int], tuple[int, ...]]]) -> Iterator[list[ColumnElement[bool]]]:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
-from douban_pipeline_tests.harness.soak.audit.explained import every_change_is_explained
-from douban_pipeline_tests.harness.soak.audit.records import Records
+from douban_pipeline_tests.harness.soak.audit.explained import every_change_is_explained, every_write_is_signed
+from douban_pipeline_tests.harness.soak.audit.records import Records, read
 from douban_pipeline_tests.harness.soak.evidence import Evidence, snapshot_of
 from douban_pipeline_tests.harness.soak.journal import Entry, Fate, Journal
 from douban_pipeline_tests.harness.soak.life import Life
@@ -177,3 +177,19 @@ def test_a_lively_hour_is_explained_by_its_journal_alone(library: Library, journ
     assert finding.checked > 5
     library.set_cms(1, vod_writer="没有人写过")
     assert not every_change_is_explained(evidence, records).held
+
+
+def test_an_id_that_the_site_cleared_is_told_once_by_the_log_and_the_journal(
+    library: Library, outside: Outside, journal: Journal
+) -> None:
+    library.set_cms(1, vod_douban_id=90_000_101)
+    library.intake.sweep(0, 1)
+    initial = snapshot_of(library.services)
+    outside.change("admin", "cleared an id", [1], lambda row: {"vod_douban_id": 0})
+    library.intake.sweep(0, 1)
+    evidence = Evidence(library.services, journal, initial, {}, {}, [], START, START, START)
+    records = read(evidence)
+    assert [change.action for change in records.changes] == ["clear_id"]
+    for audit in (every_change_is_explained, every_write_is_signed):
+        finding = audit(evidence, records)
+        assert finding.held, finding.examples

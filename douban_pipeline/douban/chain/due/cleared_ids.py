@@ -21,7 +21,7 @@ from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, Decision
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import CLEARED_IN_BULK, CLEARED_IN_CMS, CLEARED_WITH_ALL, Breach
-from douban_pipeline.douban.writes.changes import BY_CMS, decode, encode
+from douban_pipeline.douban.writes.changes import BY_CMS, SEEN_IN_CMS, decode, encode
 
 MANY = 50
 """From how many ids on, cleared within `TOGETHER`, a program is assumed to have cleared them."""
@@ -184,7 +184,7 @@ def rule_out(
             "state_new": {},
             "reason": CLEARED_IN_CMS,
             "operator": operator,
-            "batch_id": "cms",
+            "batch_id": SEEN_IN_CMS,
             "run_id": "",
             "state": ChangeState.APPLIED,
             "prepared_at": now,

@@ -9,6 +9,9 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.due.cleared_ids import MANY, Answer, held_in_bulk, settle
+from douban_pipeline.douban.undo.history import histories
+from douban_pipeline.douban.undo.history_page import history_page
+from douban_pipeline.douban.writes.revert_selection import ChangeSelection, select_changes
 from douban_pipeline.douban.writes.reverted_changes import undone_values
 from douban_pipeline_tests.douban.chain.due.taking import taken
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -42,6 +45,21 @@ def test_an_id_that_was_cleared_alone_is_ruled_out_and_reviewed(library):
     assert (change["operator"], change["action"], change["state"]) == ("cms", "clear_id", "applied")
     assert library.intake.sweep(0, 1).changed == 0
     assert len(library.log()) == 1
+
+
+def test_what_was_done_in_the_cms_is_not_ours_to_take_back_with_a_window(library):
+    before = library.clock.now()
+    clear(library, 3)
+    [change] = library.log()
+    with reading(library.engine) as connection:
+        window = ChangeSelection(since=before - timedelta(days=1))
+        assert select_changes(connection, library.tables, window) == []
+        [named] = select_changes(connection, library.tables, ChangeSelection(change_ids=(change["change_id"],)))
+    assert named.vod_id == 3
+    told = histories(library.services, [3], most_events=5)
+    page = history_page(told, library.services.settings.zone, library.services.location)
+    assert "在 CMS 后台所做，此处只作记录" in page
+    assert "规则" not in page
 
 
 def test_a_few_are_persons_words_each(library):

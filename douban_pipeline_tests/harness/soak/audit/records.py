@@ -67,13 +67,20 @@ class Change:
         return self.state in ("conflict", "abandoned", "prepared") or self.state_reason.startswith(_AFTER_A_DEATH)
 
     @property
+    def seen_only(self) -> bool:
+        """Whether it tells what somebody did in the CMS itself, which stands in the outsiders' journal as well."""
+        return self.batch_id == "cms"
+
+    @property
     def automatic(self) -> bool:
         """Whether no person stands behind it."""
         return self.operator == PIPELINE
 
     @property
     def written(self) -> dict[str, tuple[str, str]]:
-        """The columns that it changes, old and new; what a lock only noted is none."""
+        """The columns that it changes, old and new; what a lock only noted is none, nor what others did."""
+        if self.seen_only:
+            return {}
         return {
             name: (self.old.get(name, "?"), value) for name, value in self.new.items() if self.old.get(name) != value
         }
