@@ -144,6 +144,13 @@ class TmdbLife(SystemLife):
         self.server.learn(changed)
         self.roles[number] = role
         self.seen[number].add(role)
+        self._age(number)
+
+    def _age(self, number: int) -> None:
+        """Let as many days pass for what is stored of a film as it is answered from the store."""
+        query = "UPDATE tmdb.movies SET fetched_at = now() - make_interval(days => %s) WHERE tmdb_id = %s"
+        with self.services.store.transaction() as connection:
+            connection.execute(query, (self.settings.refresh_days + 1, number))
 
     def _question(self, number: int) -> str:
         body = {
@@ -204,6 +211,7 @@ class TmdbLife(SystemLife):
             found = dict(connection.execute(query).fetchall())
         old = [number for number, role in self.roles.items() if found.get(number) != role]
         for number in old:
+            self._age(number)  # an answer of before may have been stored since
             self._question(number)
         if old or self.ground.under_way(self.name):
             return False
