@@ -20,12 +20,11 @@ from sqlalchemy.exc import DBAPIError
 
 from douban_pipeline import __version__
 from douban_pipeline.comments.api.gathering import Gathering
-from douban_pipeline.comments.api.overlay import decorations
+from douban_pipeline.comments.api.overlay import Overlay
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.caching.flights import Fetched, Flights
 from douban_pipeline.comments.caching.hot import HotKeys
 from douban_pipeline.comments.caching.lists import open_lists
-from douban_pipeline.comments.caching.remembered import Remembered
 from douban_pipeline.comments.depending import Dependencies
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
@@ -43,8 +42,6 @@ _THREADS = 32
 _ASK = {"WWW-Authenticate": "Bearer"}
 _LOCAL_MOST = 2000
 """Maximum number of local copies of pages."""
-_REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
-"""Maximum number of users whose friends and badges are cached, and for how many seconds."""
 
 
 @dataclass(slots=True)
@@ -79,13 +76,12 @@ class Context:
         self.hot = HotKeys(self.settings.hot_per_second)
         self.sites = _open_sites(services)
         self.local: dict[Hashable, SharedPage] = {}
-        self.friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
-        self.badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self.loads = 0
         """Number of shared pages that this process read itself."""
         self.views = ViewTokens(self.settings)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
+        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool)
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
@@ -133,7 +129,7 @@ class Context:
             self.loads += found.own
             good = min(found.good_ms, self.settings.local_ms) / 1000
             page = SharedPage(*found.result, until=time.monotonic() + good)
-            if badges := await decorations(self, page.body, page.degraded):
+            if badges := await self.overlay.decorations(page.body, page.degraded):
                 page.body["decorations"] = badges
             return page
 

@@ -1,86 +1,133 @@
-"""Additions to a page: decorations of its authors for everybody; own votes and friends' likes for one visitor.
-
-Requested in two levels: votes and the list of friends concurrently, then what friends liked. All are weak dependencies.
-"""
+"""Additions to a page: decorations of its authors for everybody; own votes and friends' likes for one visitor."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 from douban_pipeline.comments import pages
+from douban_pipeline.comments.depending import Dependencies
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.sites import Sites
 from douban_pipeline.comments.types import Actor
 
-if TYPE_CHECKING:
-    from douban_pipeline.comments.api.context import Context
-
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+_Result = TypeVar("_Result")
 _FRIENDS_SHOWN = 3
+_REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
+"""Maximum number of users whose friends and badges are cached, and for how many seconds."""
+
+
+class Remembered(Generic[_Key, _Value]):
+    """Values by key, each with a time to live.
+
+    Args:
+        seconds: Time to live of a value.
+        most: Maximum number of values; when it is reached, all are dropped.
+        clock: Monotonic clock in seconds.
+    """
+
+    def __init__(self, seconds: float, most: int, clock: Callable[[], float]) -> None:
+        self._seconds, self._most, self._clock = seconds, most, clock
+        self._kept: dict[_Key, tuple[float, _Value]] = {}
+
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value of a key; None where there is none or it has expired."""
+        until, value = self._kept.get(key, (0.0, None))
+        return value if until > self._clock() else None
+
+    def put(self, key: _Key, value: _Value) -> None:
+        """Store a value."""
+        if len(self._kept) >= self._most:
+            self._kept = {}
+        self._kept[key] = (self._clock() + self._seconds, value)
+
+
+class Overlay:
+    """Reads the additions to pages; all they need are weak dependencies, named in ``degraded`` where they fail.
+
+    Args:
+        services: The comment system.
+        sites: Where votes and likes are read.
+        dependencies: Limits of what is asked.
+        threads: Where blocking work runs.
+    """
+
+    def __init__(self, services: CommentsServices, sites: Sites, dependencies: Dependencies, threads: Executor) -> None:
+        self._services, self._sites = services, sites
+        self._dependencies, self._threads = dependencies, threads
+        self._friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+        self._badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+
+    async def decorations(self, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
+        """Return the decorations of a page's authors, by id; authors without any are missing."""
+        plugs = self._services.plugs
+        if not plugs.has_decorations:
+            return {}
+        shown = [*items_of(body), *([body["root"]] if "root" in body else [])]
+        authors = sorted({int(item["author"]["id"]) for item in shown if item["author"]["id"]})
+        unknown = [user for user in authors if self._badges.get(user) is None]
+        if unknown:
+            found = await self._ask("decorations", partial(plugs.decorations, unknown), degraded)
+            for user in unknown if found is not None else ():
+                known = (found or {}).get(str(user))
+                self._badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
+        return {str(user): badge for user in authors if (badge := self._badges.get(user))}
+
+    async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
+        """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked.
+
+        Votes and the list of friends are asked concurrently, what friends liked after them.
+        """
+        ids = [int(item["id"]) for item in items_of(body)]
+        section_id = int(body.get("section", {}).get("id", 0))
+
+        def own() -> dict[str, Any]:
+            return self._sites.read(lambda site: pages.read_personal(site, visitor, section_id, ids))[0]
+
+        votes, friends = await asyncio.gather(
+            self._ask("personal", own, degraded),
+            self._friends_of(visitor, degraded),
+        )
+        found = votes or {"votes": {}, "mine": []}
+        if friends and ids:
+            found["liked_by_friends"] = await self._liked(friends, ids, degraded)
+        return found
+
+    def _ask(self, name: str, work: Callable[[], _Result], degraded: list[str]) -> Awaitable[_Result | None]:
+        loop = asyncio.get_running_loop()
+        return self._dependencies.try_call(name, lambda: loop.run_in_executor(self._threads, work), degraded)
+
+    async def _friends_of(self, visitor: Actor, degraded: list[str]) -> list[int]:
+        plugs = self._services.plugs
+        if not plugs.has_friends or not visitor.user_id:
+            return []
+        if (known := self._friends.get(visitor.user_id)) is not None:
+            return known
+        found = await self._ask("friends", partial(plugs.friends, visitor.user_id), degraded)
+        if found is not None:
+            self._friends.put(visitor.user_id, found)
+        return found or []
+
+    async def _liked(
+        self, friends: Sequence[int], ids: Sequence[int], degraded: list[str]
+    ) -> dict[str, dict[str, Any]]:
+        def read() -> dict[int, list[int]]:
+            return self._sites.read(lambda site: pages.read_liked(site, friends, ids))[0]
+
+        found = await self._ask("friends", read, degraded)
+        return {
+            str(number): {"count": len(users), "users": [str(user) for user in sorted(users)[:_FRIENDS_SHOWN]]}
+            for number, users in (found or {}).items()
+        }
 
 
 def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:
     """Return all comments of a page, including the replies below them."""
     top = [*body.get("pinned", ()), *body.get("items", ())]
     return [*top, *(reply for item in top for reply in item.get("preview", ()))]
-
-
-async def decorations(context: Context, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
-    """Return the decorations of a page's authors, by id; authors without any are missing."""
-    plugs = context.services.plugs
-    if not plugs.has_decorations:
-        return {}
-    shown = [*items_of(body), *([body["root"]] if "root" in body else [])]
-    authors = sorted({int(item["author"]["id"]) for item in shown if item["author"]["id"]})
-    unknown = [user for user in authors if context.badges.get(user) is None]
-    if unknown:
-        ask = partial(plugs.decorations, unknown)
-        found = await context.dependencies.try_call("decorations", lambda: context.in_thread(ask), degraded)
-        for user in unknown if found is not None else ():
-            known = (found or {}).get(str(user))
-            context.badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
-    return {str(user): badge for user in authors if (badge := context.badges.get(user))}
-
-
-async def personal(context: Context, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
-    """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked."""
-    ids = [int(item["id"]) for item in items_of(body)]
-    section_id = int(body.get("section", {}).get("id", 0))
-
-    def own() -> dict[str, Any]:
-        return context.sites.read(lambda site: pages.read_personal(site, visitor, section_id, ids))[0]
-
-    votes, friends = await asyncio.gather(
-        context.dependencies.try_call("personal", lambda: context.in_thread(own), degraded),
-        _friends(context, visitor, degraded),
-    )
-    found = votes or {"votes": {}, "mine": []}
-    if friends and ids:
-        found["liked_by_friends"] = await _liked(context, friends, ids, degraded)
-    return found
-
-
-async def _friends(context: Context, visitor: Actor, degraded: list[str]) -> list[int]:
-    plugs = context.services.plugs
-    if not plugs.has_friends or not visitor.user_id:
-        return []
-    if (known := context.friends.get(visitor.user_id)) is not None:
-        return known
-    ask = partial(plugs.friends, visitor.user_id)
-    found = await context.dependencies.try_call("friends", lambda: context.in_thread(ask), degraded)
-    if found is not None:
-        context.friends.put(visitor.user_id, found)
-    return found or []
-
-
-async def _liked(
-    context: Context, friends: Sequence[int], ids: Sequence[int], degraded: list[str]
-) -> dict[str, dict[str, Any]]:
-    def read() -> dict[int, list[int]]:
-        return context.sites.read(lambda site: pages.read_liked(site, friends, ids))[0]
-
-    found = await context.dependencies.try_call("friends", lambda: context.in_thread(read), degraded)
-    return {
-        str(number): {"count": len(users), "users": [str(user) for user in sorted(users)[:_FRIENDS_SHOWN]]}
-        for number, users in (found or {}).items()
-    }

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
 from douban_pipeline.comments.api.numbers import CommentId, IdText, ObjectId
-from douban_pipeline.comments.api.overlay import items_of, personal
+from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.identity import TokenError, guests_at
@@ -247,7 +247,7 @@ async def _answer(context: Context, request: Request, page: SharedPage) -> Respo
         return answer_with(request, *page.encoded)
     body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
-        body |= await personal(context, visitor, shared, degraded)
+        body |= await context.overlay.personal(visitor, shared, degraded)
         body["me"] = {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
     body["degraded"] = degraded
     return tagged(request, body)
