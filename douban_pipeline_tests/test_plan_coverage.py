@@ -11,13 +11,13 @@ import dagster as dg
 import pytest
 import typer.main
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.setting_values import DEFAULT_FIELD_POLICIES
 from douban_pipeline.douban.settings import PREFIX, Settings, variable
 from douban_pipeline.douban.store.states import DecisionAction, TaskType
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 
 PAGE = Path(__file__).resolve().parent / "plans" / "douban.md"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 import typer.main
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.comments.definitions import build_defs as build_comments
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.core.ui.language import Language
@@ -22,7 +23,6 @@ from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.feeds.definitions import build_defs as build_feeds
 from douban_pipeline.feeds.settings import FeedsSettings
-from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.definitions import build_defs as build_tmdb
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.conftest import SERVERS

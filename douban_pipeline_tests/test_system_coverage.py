@@ -15,6 +15,7 @@ import pytest
 import typer.main
 from sqlalchemy import MetaData
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.digest.definitions import build_defs as digest_defs
 from douban_pipeline.digest.settings import DigestSettings
@@ -22,7 +23,6 @@ from douban_pipeline.digest.store.tables import metadata as digest_tables
 from douban_pipeline.feeds.definitions import build_defs as feeds_defs
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.tables import metadata as feeds_tables
-from douban_pipeline.ops.cli import app
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline.tmdb.definitions import build_defs as tmdb_defs
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -1,1 +1,1 @@
-"""Embedded library, sample data and simulated upstreams for the demo, the tests and the benchmark."""
+"""The demo: an embedded library and samples (`data`), run through Dagster against simulated upstreams (`stand_ins`)."""

@@ -18,9 +18,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.outcomes import Outcome
 from douban_pipeline.demo.printed import printed
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags

@@ -28,7 +28,6 @@ from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.digest import serve_today
 from douban_pipeline.demo.feeds import serve_sources
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import (
     apply_states,
@@ -38,6 +37,7 @@ from douban_pipeline.demo.setup import (
     prepare_home,
     spread_visits,
 )
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import open_services

@@ -17,9 +17,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
 from douban_pipeline.demo.outcomes import Outcome
 from douban_pipeline.demo.printed import printed
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller

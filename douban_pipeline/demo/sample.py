@@ -1,4 +1,4 @@
-"""The bundled sample: Douban subjects, and a small library that is matched to them.
+"""The bundled samples: Douban subjects, a small library that is matched to them, and texts of the other systems.
 
 Two files of JSON lines in ``demo/data`` (the sources of the facts are listed in ``SOURCES.md`` there). Every video
 states why it is included and its expected result, so that the demo and the tests can be checked against it.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
+
+DATA = Path(__file__).parent / "data"
+"""The folder of the samples."""
 
 Fault = Literal["server_error", "wrong_id", "empty"]
 """Faults of the replayed douban.php for a subject: HTTP 500, another subject's answer, an answer without facts."""
@@ -111,7 +114,11 @@ def cms_columns(video: SampleVideo) -> dict[str, Any]:
     return {key: value for key, value in video.items() if key.startswith(("vod_", "type_"))}
 
 
+def read_data(name: str) -> Any:
+    """Return a file of JSON in ``demo/data``."""
+    return json.loads((DATA / name).read_text(encoding="utf-8"))
+
+
 def _lines(name: str) -> Iterator[dict[str, Any]]:
-    text = resources.files("douban_pipeline.demo").joinpath("data", name).read_text(encoding="utf-8")
-    for line in text.splitlines():
+    for line in (DATA / name).read_text(encoding="utf-8").splitlines():
         yield json.loads(line)

@@ -30,6 +30,7 @@ from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
 from douban_pipeline.demo.printed import printed
+from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
@@ -59,18 +60,7 @@ class Said:
     dislikes: int = 0
 
 
-TALK: Sequence[Said] = (
-    Said(11, "摄影和配乐撑起了整部片，两个多小时一点不觉得长。", likes=5),
-    Said(12, "节奏太慢，看睡着了两次。", likes=1, dislikes=4),
-    Said(13, "先看过 1982 年那部再来，很多细节才看得懂。", likes=3),
-    Said(11, "同意，雨里那场戏几乎是在对话。", parent=2, likes=2),
-    Said(14, "结尾的雪和前作的雨正好相对。", parent=2, likes=3),
-    Said(15, "路人甲：资源清晰度不错，谢谢站长。"),
-    Said(12, "谢谢分享，准备二刷。", parent=5),
-    Said(16, "加群看全集 http://a.example http://b.example"),
-    Said(14, "K 在木马前的那段表演很克制。", likes=4),
-    Said(13, "第二遍才注意到声音设计。", parent=8, likes=1),
-)
+TALK: Sequence[Said] = tuple(Said(**each) for each in read_data("talk.json"))
 """The comments; the third to last has enough links to be held for review by a person."""
 _DELETED = 5
 """Index of the comment that its author deletes."""

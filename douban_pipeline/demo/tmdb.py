@@ -18,7 +18,7 @@ from rich.table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
 from douban_pipeline.demo.printed import in_chinese, printed
-from douban_pipeline.demo.tmdb_server import TmdbServer, bundled
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.enrichment.opening import open_service, service_store

@@ -1,4 +1,4 @@
-"""The command line: setup, checks, backups, the demo, evaluation. The pipeline itself runs in Dagster.
+"""The command line: setup, checks, backups, evaluation. The pipeline itself runs in Dagster; `demo.cli` adds the demo.
 
 This module contains only names, options and help: every command imports its implementation when it is called, so that
 ``--help`` does not load Dagster, SQLAlchemy or the dictionaries of the matcher.
@@ -180,37 +180,6 @@ def show_list(
     listing.show(name, asked, csv)
 
 
-# --- the demo ---------------------------------------------------------------------------------------------------------
-
-
-@app.command()
-def demo(
-    systems: Annotated[
-        str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
-    ] = "",
-) -> None:
-    """Run each system through Dagster on bundled samples and embedded servers, and print the results."""
-    from douban_pipeline.demo import commands
-    from douban_pipeline.ops.console import console
-
-    commands.run_once(systems, console)
-
-
-@app.command()
-def dev(
-    systems: Annotated[
-        str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
-    ] = "",
-    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
-    service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
-) -> None:
-    """Run Dagster, the service and the comment worker on the demo library, until Ctrl-C."""
-    from douban_pipeline.demo import commands
-    from douban_pipeline.ops.console import console
-
-    commands.open_all(systems, port, service_port, console)
-
-
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
 
 app.add_typer(index, name="index")
@@ -266,16 +235,6 @@ def _evaluate(options: EvaluationOptions) -> None:
 
 
 app.command("evaluate")(with_options(EvaluationOptions, _evaluate))
-
-
-@app.command()
-def replay(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
-) -> None:
-    """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
-    from douban_pipeline.demo.replay import serve
-
-    serve(port=port)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

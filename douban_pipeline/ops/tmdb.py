@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date, timedelta
@@ -16,7 +15,6 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
-from douban_pipeline.demo.tmdb_server import TmdbServer
 from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.tmdb.answers import language_of
@@ -177,33 +175,6 @@ def _key(text: str) -> EntityKey:
             ]
         )
     return EntityKey(found, tmdb_id)
-
-
-def replay(recorded: Path | None, port: int) -> None:
-    """Serve recorded answers until Ctrl-C."""
-    known = [json.loads(line) for _, line in read_lines(recorded) if line.strip()] if recorded else ()
-    try:
-        with TmdbServer(known, port=port) as server:
-            console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
-            console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
-            console.print(
-                said(
-                    "DOUBAN_PIPELINE_TMDB_API_KEY 可以随意填写；Ctrl-C 停止",
-                    "DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops",
-                )
-            )
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        console.print(said("已停止", "stopped"))
-    except OSError as error:
-        raise ProblemsError(
-            [
-                said(
-                    f"无法监听端口 {port}（{error.strerror}）：用 --port 换一个",
-                    f"cannot listen on port {port} ({error.strerror}): choose another with --port",
-                )
-            ]
-        ) from None
 
 
 def sync(*, seconds: float | None) -> bool:

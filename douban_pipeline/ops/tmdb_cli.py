@@ -106,19 +106,6 @@ def replay_spool(
 
 
 @tmdb.command()
-def replay(
-    recorded: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Recorded answers; default: the bundled ones.")
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8791,
-) -> None:
-    """Serve recorded answers as TMDB's API does, on loopback, until Ctrl-C."""
-    from douban_pipeline.ops import tmdb as work
-
-    work.replay(recorded, port)
-
-
-@tmdb.command()
 def sync(
     seconds: Annotated[float | None, typer.Option(min=1, help="Stop after this many seconds.")] = None,
 ) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.browser.conftest import ELSEWHERE
 
 pytestmark = pytest.mark.browser

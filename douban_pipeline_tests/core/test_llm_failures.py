@@ -19,8 +19,8 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.llm import SOURCE, ModelAnswerUnusable, ModelRefused
 from douban_pipeline.core.llm_answers import ModelRejected
-from douban_pipeline.demo.faults import INVENTIONS, MODEL_FAULTS
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.faults import INVENTIONS, MODEL_FAULTS
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.core.model_calls import SCHEMA, USAGE, answer, complete, error, failure, model
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
 

@@ -20,8 +20,8 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.demo.faults import FAULTS
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.faults import FAULTS
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.store.tables import own_tables

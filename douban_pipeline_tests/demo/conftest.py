@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.demo.replayed import SUBJECTS
 
 

@@ -14,7 +14,7 @@ from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo import comments
-from douban_pipeline.demo.comment_shape import WITHOUT_LIKE, generate
+from douban_pipeline.demo.comment_sample import WITHOUT_LIKE, generate
 from douban_pipeline.demo.talk import OBJECT_ID
 
 

@@ -11,12 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from douban_pipeline.demo.faults import ENDPOINTS, MODEL_FAULTS, Fault, inventing
-from douban_pipeline.demo.inventions import INVENTIONS, InventionRequest, invented
-from douban_pipeline.demo.phrases import ANY_MOOD, FRAMES, MANNERS, MOODS
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.wording import Facts, han, introduction
+from douban_pipeline.demo.stand_ins.faults import ENDPOINTS, MODEL_FAULTS, Fault, inventing
+from douban_pipeline.demo.stand_ins.introduction_texts import PHRASES, Facts, han, introduction
+from douban_pipeline.demo.stand_ins.inventions import INVENTIONS, InventionRequest, invented
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 
 SUBJECTS = load_subjects()
 FAREWELL = next(subject for subject in SUBJECTS if subject["title"] == "霸王别姬")
@@ -86,7 +85,14 @@ def test_numbers_titles_and_latin_words_are_the_fact_sheets(faithful: dict[int, 
 
 def test_nothing_but_the_facts_names_a_person_or_a_thing_that_can_be_claimed() -> None:
     """Neutral words must not be taken for somebody's name, nor for a claim."""
-    neutral = "\n".join([*MOODS.values(), ANY_MOOD, MANNERS, *(part for frame in FRAMES for part in frame)])
+    neutral = "\n".join(
+        [
+            *(mood for moods in PHRASES["moods"].values() for mood in moods),
+            *PHRASES["any_mood"],
+            *PHRASES["manners"],
+            *(text for frame in PHRASES["frames"] for part in frame for text in part),
+        ]
+    )
     assert [name for name in PEOPLE if name in neutral and len(name) > 1] == []
     assert re.findall(r"[奖榜网]|评分|票房|口碑|热播|豆瓣|平台|独家|[零二三四五六七八九十百千万两\d]", neutral) == []
     assert not re.search(r"[A-Za-z0-9]", re.sub(r"\{[mng]\}", "", neutral))

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from douban_pipeline.demo.answers import douban_fields
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.answers import douban_fields
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.demo.replayed import (
     FAREWELL,
     JOY,
@@ -255,7 +255,7 @@ def test_stopping_frees_those_kept_waiting_and_the_port():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_as_a_process_it_says_one_line_and_stops_cleanly(number):
-    code = f"from douban_pipeline.demo.replay import serve; serve(port=0, subjects=[{JOY!r}])"
+    code = f"from douban_pipeline.demo.stand_ins.replay import serve; serve(port=0, subjects=[{JOY!r}])"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

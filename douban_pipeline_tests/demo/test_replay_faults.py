@@ -8,8 +8,8 @@ import threading
 import httpx
 import pytest
 
-from douban_pipeline.demo.faults import ENDPOINTS, FAULTS, Fault, Faults
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.faults import ENDPOINTS, FAULTS, Fault, Faults
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.demo.replayed import FAREWELL, ILL, SHEET, chat, douban, search, subjects_in, web_search
 
 ASK = {

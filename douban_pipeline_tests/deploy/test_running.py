@@ -18,7 +18,7 @@ import pytest
 from dagster import DagsterInstance
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.deploy.files import DEPLOY, INSTALLED, environment, unit
 from douban_pipeline_tests.harness.fixtures.library import build_library, fresh_mariadb, video

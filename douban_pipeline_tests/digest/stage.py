@@ -10,8 +10,7 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from douban_pipeline.demo.digest_server import DigestServer
-from douban_pipeline.demo.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
+from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.running import EndedSlot, SlotWork, run_slot
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings

@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.demo.push_server import PushServer
+from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.digest import running
 from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.reporting import failed_report, make_report

@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
-from douban_pipeline.demo.completions import FAULTS
+from douban_pipeline.demo.stand_ins.completions import FAULTS
 from douban_pipeline.digest.asking import Asker, NoAnswer
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import AnalysedStatus, SlotStatus

@@ -19,9 +19,9 @@ from sqlalchemy import Engine, func, select, text
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import create_library
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.demo.setup import EXCLUDED_TYPE
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.services import Services, open_services

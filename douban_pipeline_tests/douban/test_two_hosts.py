@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.douban.other_host import OtherHost
 from douban_pipeline_tests.harness.fixtures.clocks import ClockManager

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from douban_pipeline.demo.feed_server import Channel, FeedServer
+from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller, PollReport
 from douban_pipeline.feeds.services import FeedsServices, open_services

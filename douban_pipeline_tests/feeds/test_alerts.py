@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import update
 
-from douban_pipeline.demo.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import Channel
 from douban_pipeline.feeds.alerts import FEWEST, FeedAlerts, report_causes
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage

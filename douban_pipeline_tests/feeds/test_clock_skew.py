@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.demo.answers import HttpAnswer
-from douban_pipeline.demo.http_server import LoopbackStandIn
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clock_skew import LEAST, QUARTER, Sighting, SourceClock
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.reports import page

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import insert, update
 
-from douban_pipeline.demo.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import Channel
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.resources import POOL_LIMITS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.demo.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import Channel
 from douban_pipeline.feeds import following
 from douban_pipeline.feeds.following import SourceRequest
 from douban_pipeline.feeds.polling import Poller

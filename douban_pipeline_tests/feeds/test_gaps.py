@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.answers import HttpAnswer, json_answer
-from douban_pipeline.demo.feed_server import Channel
-from douban_pipeline.demo.http_server import LoopbackStandIn
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.feed_server import Channel
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds import guards
 from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.clients import paging

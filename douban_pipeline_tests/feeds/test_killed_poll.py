@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
 
-from douban_pipeline.demo.answers import HttpAnswer
-from douban_pipeline.demo.feed_server import Channel, FeedServer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer
+from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.services import open_services

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from sqlalchemy import Connection, insert, select, text, update
 
-from douban_pipeline.demo.feed_server import ACCOUNT, API, PASSWORD, Channel
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, API, PASSWORD, Channel
 from douban_pipeline.feeds import following, guards
 from douban_pipeline.feeds.following import SourceRequest
 from douban_pipeline.feeds.polling import Poller

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
-from douban_pipeline.demo.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import Channel
 from douban_pipeline.feeds import planning, spending
 from douban_pipeline.feeds.planning import BudgetPlan, make_plan
 from douban_pipeline.feeds.reports import page

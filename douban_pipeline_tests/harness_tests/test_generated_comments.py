@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from douban_pipeline.demo.comment_shape import generate
+from douban_pipeline.demo.comment_sample import generate
 
 
 def test_most_comments_have_no_like_and_a_few_have_thousands():

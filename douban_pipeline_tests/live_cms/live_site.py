@@ -20,8 +20,8 @@ import dagster as dg
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.answers import HttpAnswer
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.store.migrations import upgrade
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tasks import shard_of

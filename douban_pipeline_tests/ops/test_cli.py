@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from douban_pipeline import __version__
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.__main__ import app, main
 from douban_pipeline.demo.setup import demo_environment
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
-from douban_pipeline.ops.cli import app, main
 from douban_pipeline_tests.harness.fixtures.library import build_library, processes, video
 
 

@@ -13,9 +13,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.demo.answers import json_answer
-from douban_pipeline.demo.digest_server import DigestServer
-from douban_pipeline.demo.werss import Article, WeRssStandIn
+from douban_pipeline.demo.stand_ins.answers import json_answer
+from douban_pipeline.demo.stand_ins.werss import Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.settings import load_settings
 from douban_pipeline.ops.cli import app

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from douban_pipeline.demo.feed_server import Channel, FeedServer
+from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.feeds.stage import START, hourly
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import typer
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.core.ui.language import has_chinese, locale_language
 from douban_pipeline.ops import cli
-from douban_pipeline.ops.cli import app
 from douban_pipeline.ops.help_in_chinese import HELP
 
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG", "DOUBAN_PIPELINE_LANGUAGE")
 OPS = Path(cli.__file__).parent
-DEMO = ("chain", "commands", "comments", "dev", "digest", "feeds", "outcomes", "run", "talk", "tmdb")
+DEMO = ("chain", "cli", "commands", "comments", "dev", "digest", "feeds", "outcomes", "run", "talk", "tmdb")
 SPEAKERS = sorted({*OPS.rglob("*.py"), *(OPS.parent / "demo" / f"{name}.py" for name in DEMO)})
 OTHERS = (
     "core/database",
@@ -43,7 +43,7 @@ REFUSERS = sorted(
 HEAVY = ("dagster", "sqlalchemy", "pandas", "pydantic", "numpy", "jinja2")
 LOADED = f"""
 import json, sys
-from douban_pipeline.ops.cli import main
+from douban_pipeline.__main__ import main
 sys.argv = ["douban-pipeline", "--help"]
 try:
     main()

@@ -18,8 +18,8 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.intros import measured
 from douban_pipeline.douban.jobs import POOL_LIMITS

@@ -23,7 +23,7 @@ import uvicorn
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.guesses import GuessGuard
-from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.mounts import tmdb_mount
 from douban_pipeline.serve.settings import ServeSettings

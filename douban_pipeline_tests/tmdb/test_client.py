@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError, SourceThrottled, SourceUnavailable
 from douban_pipeline.core.gate_memory import MemoryGate
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.demo.tmdb_server import BUNDLED, TmdbFault, TmdbServer
-from douban_pipeline.ops.cli import app
+from douban_pipeline.demo.stand_ins.tmdb_server import BUNDLED, TmdbFault, TmdbServer
 from douban_pipeline.tmdb.clients.api import APPENDED, EXPORTS, MOST_APPENDED, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES, KeyRefused, RequestRefused, SchemaChanged
 from douban_pipeline.tmdb.projection import is_full, project

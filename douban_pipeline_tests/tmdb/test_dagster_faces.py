@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.graph.target import GraphTarget

@@ -12,7 +12,7 @@ import pytest
 from psycopg import DataError, OperationalError
 from psycopg.errors import ProgramLimitExceeded, UndefinedTable
 
-from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb.enrichment import writer as writing
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService

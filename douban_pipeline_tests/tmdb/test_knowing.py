@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from douban_pipeline.core.errors import NotFound
-from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.enrichment import knowing
 from douban_pipeline.tmdb.enrichment.knowing import KnownTitles

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.demo.tmdb_server import TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from douban_pipeline.demo.tmdb_server import TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.embedded import embedded_postgres
 from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.demo.push_server import PushServer
+from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline_tests.digest.push.crashing import place_of
 from douban_pipeline_tests.digest.push.office import TEN_PM, office
 

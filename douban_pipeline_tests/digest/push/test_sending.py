@@ -18,8 +18,8 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.messages.robots import RobotChannel
 from douban_pipeline.core.messages.types import Part
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.demo.push_server import PushServer
-from douban_pipeline.demo.smtp_server import SmtpServer
+from douban_pipeline.demo.stand_ins.push_server import PushServer
+from douban_pipeline.demo.stand_ins.smtp_server import SmtpServer
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.rules import MOST_ATTEMPTS, PushType
 from douban_pipeline.digest.push.sender import Sender

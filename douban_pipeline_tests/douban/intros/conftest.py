@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.douban.intros.room import BARE, TOLD, UNTOLD, Room, room_of
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from douban_pipeline.cms.people import names_of_row
-from douban_pipeline.demo.faults import Fault, inventing
-from douban_pipeline.demo.inventions import INVENTIONS
-from douban_pipeline.demo.replay import ReplayServer
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.stand_ins.faults import Fault, inventing
+from douban_pipeline.demo.stand_ins.inventions import INVENTIONS
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.douban.intros.room import Room, linked, room_of
 from douban_pipeline_tests.harness.fixtures.library import build_library
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.wording import introduction
+from douban_pipeline.demo.stand_ins.introduction_texts import introduction
 from douban_pipeline.douban.intros.factguard import LengthLimits, inspect
 from douban_pipeline.douban.intros.factguard.plot_support import unbacked_statements
 from douban_pipeline.douban.intros.facts import FactSheet

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.syncing.guards import visit_not_ahead
 from douban_pipeline.douban.review.recording import record as recording_module
 from douban_pipeline.douban.review.recording.record import DecisionError

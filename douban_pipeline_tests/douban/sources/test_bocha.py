@@ -16,7 +16,7 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchProvider, VideoQuery
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import parse_bocha

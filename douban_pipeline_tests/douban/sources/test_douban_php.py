@@ -9,8 +9,8 @@ import pytest
 from douban_pipeline.core.errors import GateClosed, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.answers import douban_answer
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.stand_ins.answers import douban_answer
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.sources.douban_php import DoubanClient, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing

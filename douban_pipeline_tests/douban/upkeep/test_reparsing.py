@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.demo.stand_ins.answers import douban_answer
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline.douban.upkeep import jobs
 from douban_pipeline.douban.upkeep.reparsing import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.demo.stand_ins.answers import douban_answer
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.search import Hit

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.answers import douban_answer
+from douban_pipeline.demo.stand_ins.answers import douban_answer
 from douban_pipeline.douban.chain.linking.rechecks import respect_current_id
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services

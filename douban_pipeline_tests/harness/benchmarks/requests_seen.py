@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from email.message import Message
 from typing import Self
 
-from douban_pipeline.demo.answers import HttpAnswer
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 
 Span = tuple[float, float]
 

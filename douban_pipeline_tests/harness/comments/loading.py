@@ -17,7 +17,7 @@ from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.reading import Order, Place, get_comments, list_roots
 from douban_pipeline.comments.store.sections import ensure_section
-from douban_pipeline.demo.comment_shape import generate
+from douban_pipeline.demo.comment_sample import generate
 from douban_pipeline_tests.harness.comments.callers import percentile
 
 HOT, LARGE, BATCHED, SINGLE, COLD, OUTAGE = 1, 2, 3, 4, 5, 6

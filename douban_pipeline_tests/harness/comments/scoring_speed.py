@@ -28,7 +28,7 @@ from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.sections import score_section
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.demo.comment_shape import GeneratedComments, generate
+from douban_pipeline.demo.comment_sample import GeneratedComments, generate
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 FIRST_ID = 381_000_000_000_000_000

@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 import sqlalchemy as sa
 
-from douban_pipeline.demo.comment_shape import generate
+from douban_pipeline.demo.comment_sample import generate
 from douban_pipeline_tests.harness.comments.callers import percentile
 from douban_pipeline_tests.harness.comments.loading import LARGE
 from douban_pipeline_tests.harness.comments.publishing import tokens

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, insert, update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine, run_transaction
-from douban_pipeline.demo.feed_server import Channel, FeedServer
+from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.polling import Poller
 from douban_pipeline.feeds.scheduler import get_due_sources, update_source_stats

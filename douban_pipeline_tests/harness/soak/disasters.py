@@ -13,7 +13,7 @@ from typing import Literal
 import psutil
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.demo.faults import Fault
+from douban_pipeline.demo.stand_ins.faults import Fault
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.evidence import SOURCES, Kill
 from douban_pipeline_tests.harness.soak.troubles import Kind, Trouble

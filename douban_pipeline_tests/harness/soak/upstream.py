@@ -9,9 +9,9 @@ from email.message import Message
 from random import Random
 from typing import Any
 
-from douban_pipeline.demo.answers import HttpAnswer, Subject
-from douban_pipeline.demo.faults import ENDPOINTS, RequestLog
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, Subject
+from douban_pipeline.demo.stand_ins.faults import ENDPOINTS, RequestLog
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 
 _DELAY_SECONDS = (0.02, 0.12)
 _HANGS_UP_EARLIER = 0.5

@@ -17,7 +17,7 @@ from sqlalchemy import update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
-from douban_pipeline.demo.push_server import KEY, SECRET, PushServer
+from douban_pipeline.demo.stand_ins.push_server import KEY, SECRET, PushServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable

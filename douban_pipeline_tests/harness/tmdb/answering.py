@@ -21,7 +21,7 @@ from pathlib import Path
 
 import httpx
 
-from douban_pipeline.demo.tmdb_server import TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.clients.api import APPENDED
 from douban_pipeline.tmdb.enrichment.opening import STORE_WAIT_SECONDS, open_service
 from douban_pipeline.tmdb.enrichment.results import State

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from douban_pipeline.demo.faults import Faults
+from douban_pipeline.demo.stand_ins.faults import Faults
 from douban_pipeline_tests.harness.soak import disasters as module
 from douban_pipeline_tests.harness.soak.disasters import HUNT_SECONDS, Disasters
 from douban_pipeline_tests.harness.soak.troubles import Kind, Trouble

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.demo.faults import Fault
+from douban_pipeline.demo.stand_ins.faults import Fault
 from douban_pipeline_tests.harness.soak.troubles import ENDPOINTS, QUIET_SHARE, Kind, Trouble, covered, plan
 
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.linking import due_rechecks, verdict_rows
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink

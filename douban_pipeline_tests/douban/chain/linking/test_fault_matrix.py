@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.faults import FAULTS
+from douban_pipeline.demo.stand_ins.faults import FAULTS
 from douban_pipeline.douban.sources.known_titles import FAMOUS
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.chain.linking.jobs import recheck_links
 from douban_pipeline.douban.chain.linking.rechecks import CurrentLink

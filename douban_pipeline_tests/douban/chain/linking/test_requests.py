@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
-from douban_pipeline.demo.replay import ReplayServer
+from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.judging import judge_found
 from douban_pipeline.douban.sources.douban_php import parse_subject

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import MetaData, insert, text
 
-from douban_pipeline.demo.answers import douban_answer, search_answer
+from douban_pipeline.demo.stand_ins.answers import douban_answer, search_answer
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
 from douban_pipeline_tests.harness.benchmarks.planted_works import Searches

@@ -13,9 +13,8 @@ from pydantic import SecretStr
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.digest_server import DigestServer
-from douban_pipeline.demo.push_server import KEY, SECRET, PushServer
-from douban_pipeline.demo.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
+from douban_pipeline.demo.stand_ins.push_server import KEY, SECRET, PushServer
+from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.push.rules import PushState
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings

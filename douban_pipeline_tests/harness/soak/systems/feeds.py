@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import func, select, text
 
 from douban_pipeline.core.database import reading, run_statement
-from douban_pipeline.demo.feed_server import ACCOUNT, PASSWORD, SHOWN, Channel, FeedServer
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, SHOWN, Channel, FeedServer
 from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings

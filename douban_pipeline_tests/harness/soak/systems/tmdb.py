@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from douban_pipeline.demo.tmdb_server import TmdbFault, TmdbServer, bundled
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer, bundled
 from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.running import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from douban_pipeline.demo.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 
 _LARGEST_BODY = 4 << 20
 _GOODBYE_SECONDS = 5.0

@@ -14,8 +14,8 @@ from email.utils import format_datetime
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackStandIn
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 
 SHOWN = 20
 """Number of entries in a feed, the newest ones."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from douban_pipeline.demo.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 
 _ARTICLE = re.compile(r"<article-(?P<mark>[0-9a-f]{24})>\n(?P<data>.*?)\n</article-(?P=mark)>", re.DOTALL)
 _SCORE = re.compile(r"（样值 (\d+)）")

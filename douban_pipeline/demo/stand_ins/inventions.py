@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from douban_pipeline.demo.wording import LENGTH, Facts, Length, fill, han, introduction, names, seeded
+from douban_pipeline.demo.stand_ins.introduction_texts import (
+    LENGTH,
+    Facts,
+    Length,
+    fill,
+    han,
+    introduction,
+    names,
+    seeded,
+)
 
 _SURNAMES = "陆沈顾程许韩唐苏叶江"
 _GIVEN = "景川|亦舟|南乔|知远|若棠|云笙|怀瑾|清越|书白|望舒"

@@ -17,10 +17,15 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.ui.language import said
+from douban_pipeline.demo.sample import DATA
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
+from douban_pipeline.ops.console import console
+from douban_pipeline.tmdb.loading import read_lines
 
-BUNDLED = Path(__file__).parent / "data" / "tmdb.jsonl"
+BUNDLED = DATA / "tmdb.jsonl"
 FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
 """``throttled``: 429 with code 25, and Retry-After if given. ``over_limit``: code 25 with status 200. ``failing``: 500.
 ``cut``: half an answer. ``hanging``: none until the client closes the connection. ``schema``: without the required
@@ -300,6 +305,41 @@ def bundled() -> Iterator[dict[str, Any]]:
     with BUNDLED.open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
+
+
+def serve(recorded: Path | None, port: int) -> None:
+    """Serve until Ctrl-C, and print the settings for it.
+
+    Args:
+        recorded: File of recorded answers; the bundled ones by default.
+        port: Port on loopback; 0 chooses a free one.
+
+    Raises:
+        ProblemsError: The port cannot be bound.
+    """
+    known = [json.loads(line) for _, line in read_lines(recorded) if line.strip()] if recorded else ()
+    try:
+        with TmdbServer(known, port=port) as server:
+            console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
+            console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
+            console.print(
+                said(
+                    "DOUBAN_PIPELINE_TMDB_API_KEY 可以随意填写；Ctrl-C 停止",
+                    "DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops",
+                )
+            )
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        console.print(said("已停止", "stopped"))
+    except OSError as error:
+        raise ProblemsError(
+            [
+                said(
+                    f"无法监听端口 {port}（{error.strerror}）：用 --port 换一个",
+                    f"cannot listen on port {port} ({error.strerror}): choose another with --port",
+                )
+            ]
+        ) from None
 
 
 def _likeness(item: Mapping[str, Any], asked: str) -> int:

@@ -18,8 +18,8 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from douban_pipeline.demo.answers import HttpAnswer, html_answer, json_answer
-from douban_pipeline.demo.http_server import LoopbackStandIn
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 
 KEY = "demo-key-0123456789abcdef"
 """Key, token or topic of every bot."""

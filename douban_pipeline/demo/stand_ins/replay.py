@@ -22,12 +22,12 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from douban_pipeline.demo import answers, bocha, introductions, second_reader
-from douban_pipeline.demo.answers import HttpAnswer, Subject, html_answer, json_answer
-from douban_pipeline.demo.faults import Fault, Faults, RequestLog
-from douban_pipeline.demo.http_server import LoopbackStandIn, authorization
-from douban_pipeline.demo.inventions import INVENTIONS
 from douban_pipeline.demo.sample import load_subjects
+from douban_pipeline.demo.stand_ins import answers, bocha, introductions
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, Subject, html_answer, json_answer
+from douban_pipeline.demo.stand_ins.faults import Fault, Faults, RequestLog
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
+from douban_pipeline.demo.stand_ins.inventions import INVENTIONS
 from douban_pipeline.douban.quality.title_index import TitleIndex
 
 _CAPTCHA = "检测到有异常请求从您的IP发出，请输入验证码 <img src='/misc/captcha?size=s' alt='captcha'>"
@@ -45,7 +45,7 @@ class ReplayServer(LoopbackStandIn):
         requests: Log of the requests.
         invent: Called for every introduction without a matching rule, with the request's number and the fact sheet;
             returns the rule for it, None for a faithful one. See `faults.inventing`.
-        read: Returns the basis of a sentence of an introduction; `second_reader.nearest` while it is None.
+        read: Returns the basis of a sentence of an introduction; `introductions.nearest` while it is None.
 
     Args:
         subjects: Subjects that the upstreams know, in the form described by `answers`. A subject's ``fault`` (one of
@@ -70,7 +70,7 @@ class ReplayServer(LoopbackStandIn):
         self.faults = Faults()
         self.requests = RequestLog()
         self.invent: Callable[[int, Mapping[str, Any]], Fault | None] | None = None
-        self.read: second_reader.Read | None = None
+        self.read: introductions.Read | None = None
         self.host, self.port = host, port
         self._now = now
         self._subjects = {int(subject["id"]): subject for subject in subjects}
@@ -217,7 +217,7 @@ class ReplayServer(LoopbackStandIn):
         if not isinstance(request, dict):
             return introductions.error_answer(400, "the body is no JSON object")
         message = introductions.last_user_message(request)
-        if second_reader.is_reading(message):
+        if introductions.is_reading(message):
             return self._read_again(request, message, key)
         question = introductions.read_request(message)
         fault = self._noted("llm", message, corrected=question.corrected)
@@ -245,7 +245,7 @@ class ReplayServer(LoopbackStandIn):
             return _unauthorized()
         number, now = self._model_calls(), self._now()
         if fault is None or fault.fault == "wrong_id":
-            content = second_reader.of_another_text() if fault else second_reader.reading(message, self.read)
+            content = introductions.of_another_text() if fault else introductions.reading(message, self.read)
             return json_answer(introductions.completion(request, number, now, content))
         own = introductions.failures(request, number, now, _retry_after(fault))
         return self._misbehave(fault, own, "/api/v1/chat/completions")

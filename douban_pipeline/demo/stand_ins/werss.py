@@ -1,4 +1,4 @@
-"""Simulates four generations of WeRSS, including their pitfalls; no I/O here.
+"""Simulates four generations of WeRSS, including their pitfalls, and serves them beside `completions`.
 
 All behaviour was observed in the real program, so that a client tested with it works with all these versions.
 """
@@ -8,15 +8,20 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from douban_pipeline.demo.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.completions import ModelStandIn
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
 
 API = "/api/v1/wx"
+COMPLETIONS = "/chat/completions"
 ACCOUNT, PASSWORD = "demo", "demo"
 ACCESS_KEY = "WKdemo:SKdemo"
 GENERATIONS = ("1.4.1", "1.4.8", "1.4.9", "main")
@@ -251,3 +256,29 @@ def _stored_time(article: Article) -> int | None:
 
 def _good(data: Any) -> HttpAnswer:
     return json_answer({"code": 0, "message": "success", "data": data})
+
+
+@dataclass
+class DigestServer(LoopbackStandIn):
+    """Serves WeRSS and chat completions, as the digest asks them, at one address.
+
+    Attributes:
+        werss: Answers requests to WeRSS.
+        model: Answers requests to the model.
+    """
+
+    werss: WeRssStandIn
+    model: ModelStandIn = field(default_factory=ModelStandIn)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def model_url(self) -> str:
+        """The address of the model."""
+        return f"{self.base}{COMPLETIONS}"
+
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return the answer of WeRSS or of the model, one at a time."""
+        with self._lock:
+            if target.startswith(COMPLETIONS):
+                return self.model.answer(body, authorization(headers))
+            return self.werss.answer(method, target, body, authorization(headers))

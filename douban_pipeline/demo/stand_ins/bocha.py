@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from douban_pipeline.demo.answers import HttpAnswer, Subject, json_answer, web_results
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, Subject, json_answer, web_results
 
 MOST = 50
 """Maximum number of pages in one answer."""

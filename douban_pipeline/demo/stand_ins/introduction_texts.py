@@ -13,7 +13,14 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from douban_pipeline.demo.phrases import ANY_MOOD, FRAMES, MANNERS, MOODS
+from douban_pipeline.demo.sample import read_data
+
+PHRASES: Mapping[str, Any] = read_data("phrases.json")
+"""Moods by genre, moods for any other genre, manners, and frames: parts of neutral sentences with their alternatives.
+
+They name no person, number, place, date or work, state nothing about awards, ratings or platforms, and fit any film,
+so that a text composed of them and of the facts contains no invention.
+"""
 
 Facts = Mapping[str, Any]
 """A fact sheet as sent to the model: ``title``, ``year``, ``regions``, ``genres``, ``directors`` …"""
@@ -59,7 +66,7 @@ def fill(sentences: Sequence[str], facts: Facts, rng: Random, aim: int) -> str:
         rng: Random generator.
         aim: Number of Chinese characters to reach.
     """
-    frames = rng.sample(FRAMES, len(FRAMES))
+    frames = rng.sample(PHRASES["frames"], len(PHRASES["frames"]))
     neutral: list[str] = []
     while han("".join([*sentences, *neutral])) < aim:
         neutral.append(_neutral(frames[len(neutral) % len(frames)], facts, rng))
@@ -98,7 +105,7 @@ def _lead(facts: Facts, rng: Random) -> str:
     of = "、".join(genres)
     what = rng.choice((f"{of}{kind}", f"{of}题材{kind}", f"{of}类{kind}")) if of else kind
     when = f"{year}的" if year else ""
-    manner = rng.choice(MANNERS.split("|"))
+    manner = rng.choice(PHRASES["manners"])
     forms = [
         f"{title}是一部{when}{where}{what}",
         f"{when}{where}{what}{title}，{manner}",
@@ -153,9 +160,9 @@ def _beginning(facts: Facts, rng: Random) -> list[str]:
     ]
 
 
-def _neutral(frame: Sequence[str], facts: Facts, rng: Random) -> str:
+def _neutral(frame: Sequence[Sequence[str]], facts: Facts, rng: Random) -> str:
     genres = names(facts, "genres")
-    moods = [mood for genre in genres for mood in MOODS.get(genre, "").split("|") if mood] or ANY_MOOD.split("|")
+    moods = [mood for genre in genres for mood in PHRASES["moods"].get(genre, ())] or PHRASES["any_mood"]
     first, second = rng.sample(moods, 2)
-    text = "".join(rng.choice(part.split("|")) for part in frame)
+    text = "".join(rng.choice(part) for part in frame)
     return text.format(m=first, n=second, g=rng.choice(genres) if genres else "这类")
