@@ -1,4 +1,7 @@
-"""Authentication of visitors: signed token, the CMS's own login, or guest. Tokens are JWTs with HS256 only."""
+"""Authentication of visitors: signed token, the CMS's own login, or guest. Tokens are JWTs with HS256 only.
+
+Also the names that guests give themselves, and the signed tokens that say which comments a page showed.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,21 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
-from datetime import datetime
+import re
+import secrets
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
 from sqlalchemy import Connection, column, select
 from sqlalchemy import table as sql_table
 
+from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.types import BIGGEST_ID, BIGGEST_LEVEL, Actor
 from douban_pipeline.core.guesses import household
+from douban_pipeline.matching.text import simplify
 
 _LEEWAY_SECONDS = 60
 
@@ -149,3 +157,68 @@ def _level(given: object) -> int:
     """Return a level, or the first of the CMS's groups, as a number that its column can hold; 0 for anything else."""
     first = str(given).partition(",")[0]
     return min(int(first), BIGGEST_LEVEL) if first.isdecimal() and len(first) < 10 else 0
+
+
+LONGEST = 60
+_RESERVED_HAN = ("管理", "站长", "官方", "版主", "客服", "系统消息", "小编", "工作人员", "审核员", "站务")
+_RESERVED_LATIN = ("admin", "administrator", "moderator", "official", "staff", "webmaster", "system", "root", "support")
+_LOOK_ALIKES = str.maketrans("0134578аеіорсухмтвнκοαρνιтⅼ|!@$", "oieastbaeiopcyxmtbhkoapvitliias")
+"""Digits, signs and letters of other scripts, and the Latin letters that they look like."""
+_APART = re.compile(r"[\W_]+")
+
+
+def cleaned(name: str) -> str:
+    """Return a name without control characters, marks of direction and invisible ones, and with single blanks."""
+    plain = unicodedata.normalize("NFKC", name)
+    seen = "".join(sign if not unicodedata.category(sign).startswith("C") else " " * sign.isspace() for sign in plain)
+    return " ".join(seen.split())[:LONGEST].strip()
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a name is one that only the site's staff may have, or looks like one."""
+    folded = simplify(unicodedata.normalize("NFKC", name).casefold())
+    if any(word in _APART.sub("", folded) for word in _RESERVED_HAN):
+        return True
+    letters = unicodedata.normalize("NFD", folded.translate(_LOOK_ALIKES))
+    latin = "".join(letter for letter in letters if letter.isascii() and letter.isalpha())
+    return latin in _RESERVED_LATIN or latin.startswith("admin") or latin.endswith("admin")
+
+
+_WINDOW_SECONDS = 600
+"""Tokens issued within a window are equal, so that an unchanged page keeps its ETag; each is valid until the end of the
+next window: a page reports what it shows as soon as it shows it."""
+_PURPOSE = b"douban_pipeline comments view 1"
+
+
+class ViewTokens:
+    """Issues and reads the tokens.
+
+    Args:
+        settings: The first secret that is set among those of visitors' tokens, operators and auditors signs them, so
+            that all processes of a site read each other's; where none is set, each process reads its own alone.
+    """
+
+    def __init__(self, settings: CommentsSettings) -> None:
+        given = (settings.token_secret, settings.admin_token, settings.audit_token)
+        secret = next((each.get_secret_value() for each in given if each.get_secret_value()), "")
+        self._key = hmac.new((secret or secrets.token_hex(32)).encode(), _PURPOSE, hashlib.sha256).digest()
+
+    def window(self, now: datetime) -> int:
+        """Return the number of the window that a moment is in."""
+        return int(now.timestamp()) // _WINDOW_SECONDS
+
+    def issue(self, section_id: int, ids: Sequence[int], now: datetime) -> str:
+        """Return the token of a page that shows these comments of a section."""
+        expires = datetime.fromtimestamp((self.window(now) + 2) * _WINDOW_SECONDS, UTC)
+        return signed({"section": section_id, "ids": [str(number) for number in ids]}, self._key, expires)
+
+    def read(self, token: str, now: datetime) -> frozenset[int]:
+        """Return the comments that the page of a token showed.
+
+        Raises:
+            TokenError: It is not one of ours, or has expired.
+        """
+        claims = verified(token, self._key, now, leeway=0)
+        if "section" not in claims:
+            raise TokenError("不是展现凭证")
+        return frozenset(int(number) for number in claims["ids"])

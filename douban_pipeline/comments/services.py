@@ -17,8 +17,7 @@ from sqlalchemy import Engine
 from douban_pipeline.comments.caching.following import ListFollower
 from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
-from douban_pipeline.comments.language_review import LanguageReviewer
-from douban_pipeline.comments.model_review import ModelReviewer
+from douban_pipeline.comments.model_review import LanguageReviewer, ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists

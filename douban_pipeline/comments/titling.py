@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.marks import Mark, read_mark
-from douban_pipeline.comments.store.titles import (
+from douban_pipeline.comments.store.sections import (
     TitleChange,
     TitledSection,
     count_after,

@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, UniqueConstraint
 
-from douban_pipeline.core.column_types import JsonText, LongBlob
-from douban_pipeline.core.columns import count, key, link, moment, words
+from douban_pipeline.core.column_types import JsonText, LongBlob, count, key, link, moment, words
 
 MYSQL_OPTIONS: dict[str, Any] = {
     "mysql_engine": "InnoDB",

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 
-from douban_pipeline.digest.pages.addresses import FOLDER, analysis_page, daily_page
+from douban_pipeline.digest.pages.files import FOLDER, analysis_page, daily_page
 from douban_pipeline.digest.pages.rendering import SEARCH_SCRIPT
 
 NOT_YET = "页面尚未生成，请稍后刷新"

@@ -11,9 +11,9 @@ from douban_pipeline.digest.checks import checks_for
 from douban_pipeline.digest.jobs import jobs
 from douban_pipeline.digest.partitions import partitions_for
 from douban_pipeline.digest.push.jobs import jobs as push_jobs
-from douban_pipeline.digest.push.sensors import sensors as push_sensors
 from douban_pipeline.digest.resources import services_resource
 from douban_pipeline.digest.schedules import schedules_for
+from douban_pipeline.digest.sensors import sensors as push_sensors
 from douban_pipeline.digest.sensors import sensors_for
 from douban_pipeline.digest.settings import DigestSettings, load_settings
 

@@ -13,10 +13,10 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.digest.analysing import analyse_again, articles_to_rework, drop_old
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
 from douban_pipeline.digest.reporting import make_report
 from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.digest.reworking import analyse_again, articles_to_rework, drop_old
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.showing import write_day
 from douban_pipeline.digest.store import items

@@ -17,8 +17,8 @@ from douban_pipeline.core.errors import SourceWall
 from douban_pipeline.core.gate_memory import MemoryGate
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import LanguageModel, ObjectForm
-from douban_pipeline.core.messages.alerts import alert_channel
 from douban_pipeline.core.messages.channels import read_channels
+from douban_pipeline.core.messages.robots import alert_channel
 from douban_pipeline.core.messages.types import Channel
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.platform import Platform, SourceLimits

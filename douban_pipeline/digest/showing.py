@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Row, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.digest import wording
-from douban_pipeline.digest.pages.addresses import PageAddresses
 from douban_pipeline.digest.pages.content import (
     AnalysisView,
     DayEntry,
@@ -22,7 +21,7 @@ from douban_pipeline.digest.pages.content import (
     SlotView,
     TopView,
 )
-from douban_pipeline.digest.pages.files import write_analyses, write_pages
+from douban_pipeline.digest.pages.files import PageAddresses, write_analyses, write_pages
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import missed_slots
 from douban_pipeline.digest.store import analyses, reports, slots

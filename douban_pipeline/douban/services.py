@@ -33,9 +33,9 @@ from douban_pipeline.douban.known_subjects.known_search import (
 )
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
-from douban_pipeline.douban.sources.answer_bodies import RULES
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
+from douban_pipeline.douban.sources.errors import RULES
 from douban_pipeline.douban.sources.known_titles import KnownTitles
 from douban_pipeline.douban.sources.search import SearchProvider
 from douban_pipeline.douban.sources.search_chain import search_from

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, case, func, select
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.messages.alerts import post_alert
+from douban_pipeline.core.messages.robots import post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.failures import UNAUTHORISED, canonical_of_status

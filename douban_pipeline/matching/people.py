@@ -15,8 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from douban_pipeline.matching.phonetics import SAME_SOUND, sounds_alike
-from douban_pipeline.matching.ratios import ratios
-from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, script
+from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, ratios, script
 
 SAME = 0.8
 """Similarity from which two transliterations are one person."""

@@ -12,8 +12,7 @@ from rapidfuzz import fuzz
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, TitleForms, names_of
-from douban_pipeline.matching.ratios import ratios
-from douban_pipeline.matching.text import normalise, script
+from douban_pipeline.matching.text import normalise, ratios, script
 
 NEAR_EXACT = 0.95
 """Similarity from which two names count as the same."""

@@ -19,8 +19,7 @@ from douban_pipeline.ops.console import console, plain
 from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.cleaning import id_of
-from douban_pipeline.tmdb.enrichment.checking import check_service
-from douban_pipeline.tmdb.enrichment.opening import open_spool
+from douban_pipeline.tmdb.enrichment.opening import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
 from douban_pipeline.tmdb.refreshing import expiry

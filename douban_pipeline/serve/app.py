@@ -19,8 +19,7 @@ from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.serve.access import Keeper, Login
-from douban_pipeline.serve.bodies import BodyLimit
-from douban_pipeline.serve.forwarding import Forwarding
+from douban_pipeline.serve.forwarding import BodyLimit, Forwarding
 from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 

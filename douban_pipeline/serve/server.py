@@ -9,13 +9,17 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
+from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.counters import Counters
+from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.douban.settings import load_settings as load_library_settings
+from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.connections import TimedConfig
 from douban_pipeline.serve.mounts import MOUNTS, Mount
 from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
-from douban_pipeline.serve.sharing import open_guard
 
 _BACKLOG = 128
 _HEALTH_SECONDS = 30
@@ -88,3 +92,22 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
                 mount.close()
         guard.counters.close()
         Multiprocess(config, [listener]).run()
+
+
+_SECONDS = 2.0
+"""How long a count may wait for the database; after that the process counts alone."""
+
+
+def open_guard(clock: Clock | None = None) -> GuessGuard:
+    """Return the guard against guessing, over the table in the library's database.
+
+    Without ``DOUBAN_PIPELINE_DATABASE_URL`` it is in a file in ``HOME``, which the processes of this machine share.
+    """
+    settings = load_library_settings()
+    clock = clock or SystemClock()
+    table = own_tables(settings.table_prefix).counter
+    url = settings.database_url.get_secret_value()
+    engine = open_engine(url or f"sqlite:///{settings.home.absolute() / 'serve.sqlite'}", seconds=_SECONDS)
+    if not url:
+        table.metadata.create_all(engine, tables=[table])
+    return GuessGuard(Counters(clock, engine, table))

@@ -20,7 +20,7 @@ from psycopg import DataError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.packed_files import FILE_PROBLEMS, unpacked, what_is_wrong
+from douban_pipeline.core.replaced_files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.tmdb.answers import Meaning, Reading, Request, read_answer, request_of, without_appended
 from douban_pipeline.tmdb.projection import is_full
 from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored, prepare

@@ -23,9 +23,8 @@ from uuid import uuid4
 
 from neo4j.exceptions import AuthError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired, TransientError
 
-from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written
+from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, GraphValueError, Written
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.graph.values import GraphValueError
 from douban_pipeline.tmdb.projection import project, stub_properties
 from douban_pipeline.tmdb.store import claims, outbox
 from douban_pipeline.tmdb.store.outbox import Claim

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from douban_pipeline.comments.caching.flights import Flights, JointFlights
-from douban_pipeline.comments.caching.hot import HotKeys
+from douban_pipeline.comments.caching.flights import Flights, HotKeys, JointFlights
 
 
 def test_hot_keys_cool_down_and_rare_ones_are_forgotten():

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from douban_pipeline.comments.api.overlay import Remembered
-from douban_pipeline.comments.language_review import LanguageReviewer
+from douban_pipeline.comments.model_review import LanguageReviewer
 from douban_pipeline.comments.plugs import PlugError, SitePlugs, Verdict
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.core.clock import SystemClock

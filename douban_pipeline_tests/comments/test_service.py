@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.comments import explanations, names
+from douban_pipeline.comments import explanations, identity
 from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
@@ -445,7 +445,7 @@ def test_a_link_whose_host_could_be_misread_stays_text(link):
     ],
 )
 def test_names_that_look_like_the_staff_are_reserved(name):
-    assert names.is_reserved(names.cleaned(name))
+    assert identity.is_reserved(identity.cleaned(name))
 
 
 def test_a_guest_may_not_be_called_what_the_staff_is(tmp_path):
@@ -462,5 +462,5 @@ def test_a_guest_may_not_be_called_what_the_staff_is(tmp_path):
     [("小明", "小明"), ("  小\u202e明\x00 ", "小明"), ("Ann\tLee", "Ann Lee"), ("Adam", "Adam"), ("\u200b", "")],
 )
 def test_names_are_cleaned_and_common_ones_are_free(name, shown):
-    assert names.cleaned(name) == shown
-    assert not names.is_reserved(shown)
+    assert identity.cleaned(name) == shown
+    assert not identity.is_reserved(shown)

@@ -16,8 +16,8 @@ from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.marks import Mark, read_mark
 from douban_pipeline.comments.store.migrations import TREE
+from douban_pipeline.comments.store.sections import TitleChange, TitledSection, store_titles
 from douban_pipeline.comments.store.tables import mark, section
-from douban_pipeline.comments.store.titles import TitleChange, TitledSection, store_titles
 from douban_pipeline.comments.titling import ConfirmedLink, TitleReport, give_titles, wanted_title
 from douban_pipeline_tests.comments.linked_library import LinkedLibrary
 from douban_pipeline_tests.comments.sections import NOW

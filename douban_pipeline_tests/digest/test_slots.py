@@ -17,8 +17,8 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.werss import ACCESS_KEY, GENERATIONS, WeRssStandIn
+from douban_pipeline.digest.analysing import analyse_again, articles_to_rework
 from douban_pipeline.digest.reporting import make_report
-from douban_pipeline.digest.reworking import analyse_again, articles_to_rework
 from douban_pipeline.digest.running import TooEarly, run_slot
 from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.slots import Claim

@@ -5,7 +5,7 @@ from itertools import product
 from rapidfuzz import fuzz
 
 from douban_pipeline.matching.people import overlap
-from douban_pipeline.matching.ratios import ratios
+from douban_pipeline.matching.text import ratios
 
 TEXTS = (
     "阿尔伯特芬尼",

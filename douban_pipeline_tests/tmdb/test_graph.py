@@ -8,9 +8,8 @@ import pytest
 from neo4j.exceptions import ConstraintError
 
 from douban_pipeline.tmdb.graph import questions
-from douban_pipeline.tmdb.graph.batch import GraphBatch, Written
+from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.graph.values import GraphValueError, check_edge, check_node
 from douban_pipeline.tmdb.types import Edge, EdgeKey, Label, NodeKey, Relation
 
 FILM, SHOW, LEE, LIN = (

@@ -17,9 +17,9 @@ from psycopg.types.json import Jsonb
 from douban_pipeline.tmdb.hashing import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
-from douban_pipeline.tmdb.store.crediting import CREDITING
 from douban_pipeline.tmdb.store.entities import Change, EntityWriter
 from douban_pipeline.tmdb.store.exports import store_export
+from douban_pipeline.tmdb.store.lookups import CREDITING
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
 from douban_pipeline.comments.api.context import Context, accepted, tagged
-from douban_pipeline.comments.api.numbers import CommentId, IdText, Number
-from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.problems import CommentId, IdText, Number, Problem, ProblemRoute
 from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.heat.explaining import PART_NAMES
 from douban_pipeline.comments.store import events, searching

@@ -22,17 +22,15 @@ from douban_pipeline import __version__
 from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.overlay import Overlay
 from douban_pipeline.comments.api.problems import Problem
-from douban_pipeline.comments.caching.flights import Fetched, Flights
-from douban_pipeline.comments.caching.hot import HotKeys
+from douban_pipeline.comments.caching.flights import Fetched, Flights, HotKeys
 from douban_pipeline.comments.caching.lists import open_lists
 from douban_pipeline.comments.depending import Dependencies
-from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, guest, read_token
+from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
 from douban_pipeline.comments.sites import Site, Sites
 from douban_pipeline.comments.types import Actor, Rank
-from douban_pipeline.comments.view_tokens import ViewTokens
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError

@@ -1,18 +1,20 @@
-"""Errors as ``application/problem+json`` (RFC 9457), with details that users can act on."""
+"""Errors as ``application/problem+json`` (RFC 9457), with details that users can act on; and ids in requests."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from pydantic import AfterValidator, Field
 
 from douban_pipeline.comments.depending import UnavailableError
 from douban_pipeline.comments.pages import NoSuchPageError
+from douban_pipeline.comments.types import BIGGEST_ID
 
 _LOG = logging.getLogger(__name__)
 _TITLES = {
@@ -69,3 +71,17 @@ class ProblemRoute(APIRoute):
                 return problem_response(503, "服务繁忙，请稍后再试", {"Retry-After": "2"})
 
         return handler
+
+
+def _fitting(given: str) -> str:
+    if int(given) > BIGGEST_ID:
+        raise ValueError(f"{given} is greater than {BIGGEST_ID}")
+    return given
+
+
+Number = Annotated[int, Field(ge=0, le=BIGGEST_ID)]
+"""An id in a query."""
+CommentId = Annotated[int, Path(ge=0, le=BIGGEST_ID)]
+ObjectId = Annotated[int, Path(ge=1, le=BIGGEST_ID)]
+IdText = Annotated[str, Field(pattern=r"^\d{1,19}$"), AfterValidator(_fitting)]
+"""An id as text, because JavaScript cannot hold all of them as numbers."""

@@ -1,4 +1,7 @@
-"""All paths of the comment service in one router: the API below ``/comments``, its pages below ``/demo``."""
+"""All paths of the comment service in one router: the API below ``/comments``, its pages below ``/demo``.
+
+The paths for notices and for other servers of the site are here, those of pages and operators in modules of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,25 @@ import base64
 import hashlib
 import re
 from importlib.resources import files
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
 from douban_pipeline import __version__
+from douban_pipeline.comments import noticing, pages
 from douban_pipeline.comments.api.admin import admin_router
-from douban_pipeline.comments.api.context import Context
-from douban_pipeline.comments.api.notices import notices_router
-from douban_pipeline.comments.api.servers import server_router
-from douban_pipeline.comments.api.view import view_router
+from douban_pipeline.comments.api.context import Context, tagged
+from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.view import targets_of, view_router
+from douban_pipeline.comments.noticing import mark_read
 from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store import sections
+from douban_pipeline.comments.types import BIGGEST_ID, SectionType
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.guesses import GuessGuard
 
 PUBLIC = ("/comments/", "/demo")
@@ -59,3 +69,123 @@ def _page(name: str, *, pictures: str = "") -> Response:
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     )
     return HTMLResponse(text, headers={"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"})
+
+
+class Read(BaseModel):
+    """Notices to mark as read: some by id, or all up to an id."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: list[IdText] = Field(default_factory=list, max_length=200)
+    upto: IdText = "0"
+
+
+def notices_router(context: Context) -> APIRouter:
+    """Return the router of the paths below ``/v1/notices``."""
+    router = APIRouter(prefix="/v1/notices", route_class=ProblemRoute, tags=["notices"])
+    engine = context.services.engine
+
+    async def user(request: Request) -> int:
+        actor = await context.writer(request)
+        if not actor.user_id:
+            raise Problem(401, "请先登录", {"WWW-Authenticate": "Bearer"})
+        return actor.user_id
+
+    async def in_thread(work: Any) -> Any:
+        return await context.dependencies.call("notices", lambda: context.in_thread(work))
+
+    @router.get("")
+    async def notices(
+        request: Request,
+        before: IdText | None = None,
+        size: Annotated[int, Query(ge=1, le=50)] = 20,
+        unread: bool = False,
+    ) -> Response:
+        """Return notices, newest first: ``reply``, ``mention``, ``like``; ``status``, ``refused`` of own comments."""
+        whose = await user(request)
+        after = int(before) if before is not None else None
+
+        def work() -> dict[str, Any]:
+            with reading(engine) as connection:
+                return noticing.read_notices(connection, whose, after, size, unread=unread)
+
+        return tagged(request, await in_thread(work))
+
+    @router.get("/count")
+    async def count(request: Request) -> Response:
+        """Return the number of unread notices; 100 means 100 or more."""
+        whose = await user(request)
+
+        def work() -> int:
+            with reading(engine) as connection:
+                return noticing.count_unread(connection, whose)
+
+        return tagged(request, {"unread": await in_thread(work)})
+
+    @router.post("/read")
+    async def read(request: Request, body: Read) -> Response:
+        """Mark notices as read."""
+        whose = await user(request)
+        ids, upto = [int(number) for number in body.ids], int(body.upto)
+
+        def mark(connection: Connection) -> int:
+            return mark_read(connection, whose, ids, upto)
+
+        return tagged(request, {"marked": await in_thread(lambda: run_transaction(engine, mark))})
+
+    return router
+
+
+_FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
+
+
+class SectionInput(BaseModel):
+    """Owner and title of a section."""
+
+    model_config = ConfigDict(extra="forbid")
+    owner_id: Number = 0
+    title: str = Field("", max_length=300)
+
+
+def server_router(context: Context) -> APIRouter:
+    """Return the router of the paths below ``/v1/server``."""
+    router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
+
+    @router.get("/counts")
+    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+        """Return the number of comments shown for objects."""
+        await context.server_key(request)
+        targets = targets_of(of)
+        found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
+        return tagged(request, {"counts": found})
+
+    @router.get("/comments")
+    async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
+        """Return comments by id, only those that are shown; 50 at most."""
+        await context.server_key(request)
+        numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal() and int(part) <= BIGGEST_ID]
+        found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
+        return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
+
+    @router.put("/sections/{kind}/{object_id}")
+    async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
+        """Create a section with its owner if there is none; an existing one is not changed."""
+        await context.server_key(request)
+
+        def work() -> dict[str, Any]:
+            number = run_transaction(
+                context.services.engine,
+                lambda connection: sections.ensure_section(
+                    connection,
+                    kind,
+                    object_id,
+                    context.services.clock.now(),
+                    owner_id=body.owner_id,
+                    title=body.title,
+                ),
+            )
+            return {"id": str(number)}
+
+        made = await context.dependencies.call("write", lambda: context.in_thread(work))
+        return tagged(request, made)
+
+    return router

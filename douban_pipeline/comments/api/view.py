@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
-from douban_pipeline.comments.api.numbers import CommentId, IdText, ObjectId
 from douban_pipeline.comments.api.overlay import items_of
-from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target

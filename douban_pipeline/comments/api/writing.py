@@ -13,7 +13,7 @@ from fastapi import Request
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from douban_pipeline.comments import names
+from douban_pipeline.comments import identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.problems import Problem
@@ -77,8 +77,8 @@ class Writing:
             Problem: The comment is refused.
         """
         content = clean(content)
-        name = names.cleaned(actor.name or name)
-        if actor.is_guest and actor.rank < Rank.OPERATOR and names.is_reserved(name):
+        name = identity.cleaned(actor.name or name)
+        if actor.is_guest and actor.rank < Rank.OPERATOR and identity.is_reserved(name):
             raise Problem(400, "这个名称只给本站工作人员使用，请换一个")
         settings = self._context.settings
         if not content:

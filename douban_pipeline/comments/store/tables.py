@@ -18,8 +18,7 @@ from sqlalchemy import (
     false,
 )
 
-from douban_pipeline.core.column_types import JsonText, UtcDateTime
-from douban_pipeline.core.columns import ZERO, big, count, key, link, moment, small, words
+from douban_pipeline.core.column_types import ZERO, JsonText, UtcDateTime, big, count, key, link, moment, small, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS
 
 metadata = MetaData()

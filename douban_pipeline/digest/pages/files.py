@@ -1,14 +1,14 @@
-"""The pages as files in HOME/reports/digest, each written atomically."""
+"""The pages as files in HOME/reports/digest, each written atomically; their paths, and their addresses in links."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.report_files import ReportFolder
-from douban_pipeline.digest.pages.addresses import FOLDER, analysis_page, daily_page
 from douban_pipeline.digest.pages.content import AnalysisView, DayEntry, DayView
 from douban_pipeline.digest.pages.rendering import (
     SEARCH_SCRIPT,
@@ -17,6 +17,46 @@ from douban_pipeline.digest.pages.rendering import (
     render_index,
     search_script,
 )
+
+FOLDER = "digest"
+"""The pages' folder within the reports."""
+
+
+def daily_page(report_date: date) -> str:
+    """Return the path of a day's page inside the folder, without suffix."""
+    return f"daily/{report_date.isoformat()}"
+
+
+def analysis_page(analysis_id: int) -> str:
+    """Return the path of an analysis's page inside the folder, without suffix."""
+    return f"analysis/{analysis_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddresses:
+    """Addresses for messages: of `douban-pipeline serve`, of a web server for the reports, or of the files.
+
+    Attributes:
+        public_url: Public address of `serve`; empty if it is not used.
+        reports: The folder of all reports.
+    """
+
+    public_url: str
+    reports: ReportFolder
+
+    def daily(self, report_date: date) -> str:
+        """Return the address of a day's page."""
+        return self._address(daily_page(report_date))
+
+    def analysis(self, analysis_id: int) -> str:
+        """Return the address of an analysis's page."""
+        return self._address(analysis_page(analysis_id))
+
+    def _address(self, page: str) -> str:
+        if self.public_url:
+            return f"{self.public_url.rstrip('/')}/{page}"
+        return self.reports.address(f"{FOLDER}/{page}.html")
+
 
 INDEX_DAYS = 366
 """Days on the first page of the index; each year also has a page of its own."""

@@ -17,8 +17,7 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import BigId, JsonText, LongText
-from douban_pipeline.core.columns import count, key, moment, words
+from douban_pipeline.core.column_types import BigId, JsonText, LongText, count, key, moment, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 metadata = MetaData()

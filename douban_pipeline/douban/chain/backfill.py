@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy import func as sql
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.conditions import in_scope
-from douban_pipeline.douban.chain.due.due_videos import Scope
+from douban_pipeline.douban.chain.due.due_videos import Scope, in_scope
 from douban_pipeline.douban.chain.progress import HowFar
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, exists, or_, select
 
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
+from douban_pipeline.douban.chain.due.due_videos import decision_pending, in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.task_queue import TaskQueue

@@ -15,8 +15,7 @@ from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
-from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
-from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
+from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing, error_of_body, read_json
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 SOURCE = "douban"

@@ -18,7 +18,7 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.core.http import FetchedAnswer
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
-from douban_pipeline.douban.sources.answer_bodies import error_of_body, read_json
+from douban_pipeline.douban.sources.errors import error_of_body, read_json
 from douban_pipeline.douban.sources.search import Hit, HttpSearch, ParsedHits, each_once
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
     Double,
+    Index,
     Integer,
+    MetaData,
     SmallInteger,
     String,
     Table,
@@ -18,10 +20,30 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.schema import SchemaItem
 
-from douban_pipeline.core.column_types import JsonText
-from douban_pipeline.core.columns import big, count, key, link, moment, words
-from douban_pipeline.douban.store.table_maker import TableMaker
+from douban_pipeline.core.column_types import JsonText, big, count, key, link, moment, words
+from douban_pipeline.core.platform_tables import MYSQL_OPTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class TableMaker:
+    """Makes tables under one prefix: with ``mac_``, ``video`` becomes ``mac_douban_video``."""
+
+    prefix: str
+    metadata: MetaData = field(default_factory=MetaData)
+
+    def name(self, suffix: str) -> str:
+        """Return the full name of a table, an index or a constraint."""
+        return f"{self.prefix}douban_{suffix}"
+
+    def table(self, suffix: str, *items: SchemaItem) -> Table:
+        """Return a new table with these columns, indexes and constraints."""
+        return Table(self.name(suffix), self.metadata, *items, **MYSQL_OPTIONS)
+
+    def index(self, suffix: str, *columns: str) -> Index:
+        """Return an index; ``suffix`` begins with the table's, because SQLite names indexes per database."""
+        return Index(f"ix_{self.name(suffix)}", *columns)
 
 
 @dataclass(frozen=True, slots=True)

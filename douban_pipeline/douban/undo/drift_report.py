@@ -13,7 +13,7 @@ from douban_pipeline.core.ui.presentation import Markdown, local_time, panel, su
 from douban_pipeline.douban import links
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.drift import SERIOUS, Drift, DriftBatch, DriftCause, DriftKind
-from douban_pipeline.douban.undo.shown_values import shown
+from douban_pipeline.douban.undo.history import shown
 from douban_pipeline.douban.wording import CHANGES, DRIFT_KINDS, DRIFT_LOOKS, OPERATORS, word_for
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Column, Connection, RowMapping, Table, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
@@ -162,3 +165,36 @@ def _reverted_by(connection: Connection, table: Table, change_ids: Collection[in
     for target, change_id in connection.execute(query):
         found.setdefault(target, []).append(change_id)
     return found
+
+
+MOST = 60
+"""Characters of a text that are shown."""
+
+EMPTY = "（空）"
+
+
+def shown(value: Any, zone: ZoneInfo, *, most: int = MOST) -> str:
+    """Return a value in at most about ``most`` characters; a text that is cut says how long it is."""
+    if value is None or value == "":
+        return EMPTY
+    if isinstance(value, datetime):
+        return local_time(value, zone)
+    if isinstance(value, bool):
+        return "是" if value else "否"
+    if isinstance(value, Decimal | int | float):
+        return f"{value}"
+    text = " ".join(str(value).split())
+    return text if len(text) <= most else f"{text[:most]}…（共 {len(text)} 字）"
+
+
+def described_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[str], zone: ZoneInfo, *, most: int = MOST
+) -> list[str]:
+    """Return ``column：before → after`` for each of ``columns``; where nothing changes, its value alone."""
+    lines = []
+    for column in columns:
+        old, new = shown(before.get(column), zone, most=most), shown(after.get(column), zone, most=most)
+        lines.append(
+            f"{column}：{old} → {new}" if before.get(column) != after.get(column) else f"{column}：{new}（未变）"
+        )
+    return lines

@@ -16,8 +16,7 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
-from douban_pipeline.douban.undo.history import Event, History
-from douban_pipeline.douban.undo.shown_values import EMPTY, described_changes, shown
+from douban_pipeline.douban.undo.history import EMPTY, Event, History, described_changes, shown
 from douban_pipeline.douban.wording import (
     CHANGE_STATES,
     CHANGES,

@@ -15,7 +15,7 @@ from douban_pipeline.douban import links
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
-from douban_pipeline.douban.undo.shown_values import described_changes
+from douban_pipeline.douban.undo.history import described_changes
 from douban_pipeline.douban.wording import ACTIONS, CHANGES, OPERATORS, word_for
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.douban.writes.revert import RevertedChange

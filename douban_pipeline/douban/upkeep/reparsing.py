@@ -14,8 +14,7 @@ from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources import douban_php as douban
-from douban_pipeline.douban.sources.answer_bodies import RULES
-from douban_pipeline.douban.sources.errors import SubjectMissing
+from douban_pipeline.douban.sources.errors import RULES, SubjectMissing
 from douban_pipeline.douban.sources.search_providers import (
     BochaProvider,
     DoubanSuggestProvider,

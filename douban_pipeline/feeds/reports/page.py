@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from sqlalchemy import Connection, Row, func, select
@@ -14,12 +16,13 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config
 from douban_pipeline.core.ui.live_tables import page_policy, table_style, tables_script
+from douban_pipeline.core.ui.plots import Series, Track, columns, timeline
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
+from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.planning import BudgetPlan, offset_of, read_plan
-from douban_pipeline.feeds.reports import pictures
 from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls, stats
@@ -76,17 +79,17 @@ def look(services: FeedsServices) -> FeedsView:
         figures = get_scheduler_stats(connection, now=now)
         rows = _rows(connection)
         lines = [_line(connection, services, row, now) for row in rows]
-        found = polls.by_hour(connection, now - pictures.HOURS_SHOWN * _HOUR)
+        found = polls.by_hour(connection, now - HOURS_SHOWN * _HOUR)
         late = polls.delays_since(connection, now - 7 * _DAY)
-        history = polls.cadences_since(connection, now - pictures.CADENCE_DAYS * _DAY)
+        history = polls.cadences_since(connection, now - CADENCE_DAYS * _DAY)
         waiting = connection.execute(select(func.count()).where(newcomer.c.taken_at.is_(None))).scalar_one()
         plan = read_plan(connection) if services.settings.profile == "budget" else None
         budget = _budget(connection, plan, now) if plan is not None else {}
         lasting = [cause.sentence for cause in causes(services, connection)]
     drawn = {
-        "抓取": pictures.polls_by_hour(found, now, zone),
-        "延迟": pictures.delays(late),
-        "节奏": pictures.cadences(history, now, zone),
+        "抓取": polls_by_hour(found, now, zone),
+        "延迟": delays(late),
+        "节奏": cadences(history, now, zone),
     }
     shown = {name: svg for name, svg in drawn.items() if svg}
     left_out = max(figures["total"] - len(lines), 0)
@@ -167,10 +170,10 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
         kind=wording.KINDS.get(row.kind, row.kind),
         state=wording.STATES.get(row.state, row.state) if not active or not row.fail_count else "失败",
         tone="bad" if row.fail_count and active else "",
-        cadence=f"{pictures.cadence_minutes(in_force)} · {wording.FREQUENCIES.get(row.frequency_type, '')}",
+        cadence=f"{cadence_minutes(in_force)} · {wording.FREQUENCIES.get(row.frequency_type, '')}",
         last=wording.moment_text(row.last_check_at, zone),
         next=wording.moment_text(row.next_due_at, zone),
-        hours=pictures.sparkline(hours, label),
+        hours=sparkline(hours, label),
         found=f"{row.hit_count} / {row.check_count}",
         why=wording.reason_text(row.why, row._asdict()),
         error=failure_text(row.last_error or "")[:200] if row.fail_count else "",
@@ -235,3 +238,81 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         script=tables_script().text,
         plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
     )
+
+
+HOURS_SHOWN = 48
+CADENCE_DAYS = 14
+_DELAY_BOUNDS = (60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400)
+_DELAY_NAMES = ("≤1分", "5分", "15分", "30分", "1时", "2时", "4时", "8时", "1天", ">1天")
+_CADENCE_GROUPS = (("P0–P1", ("P0", "P1")), ("P2", ("P2",)), ("P3–P4", ("P3", "P4")), ("P5–P6", ("P5", "P6")))
+
+
+def polls_by_hour(hours: Sequence[Mapping[str, int]], now: int, zone: ZoneInfo) -> str:
+    """Return polls by hour and their hits; empty without any."""
+    if not hours:
+        return ""
+    found = {hour["hour"]: hour for hour in hours}
+    last = now - now % _HOUR
+    shown = [last - back * _HOUR for back in range(HOURS_SHOWN - 1, -1, -1)]
+    local = [datetime.fromtimestamp(moment, zone) for moment in shown]
+    names = (("有新条目", "hits", 3), ("没有变化", "misses", 1), ("失败", "failures", 2))
+    return columns(
+        [Series(label, [found[m][key] if m in found else 0 for m in shown], colour) for label, key, colour in names],
+        title="每小时的抓取（最近 48 小时）",
+        marks=[f"{moment:%d日%H时}" if moment.hour % 12 == 0 else "" for moment in local],
+    )
+
+
+def delays(found: Sequence[int]) -> str:
+    """Return the delays of found entries; empty if there were none."""
+    if not found:
+        return ""
+    counts = [0] * len(_DELAY_NAMES)
+    for delay in found:
+        counts[sum(delay > bound for bound in _DELAY_BOUNDS)] += 1
+    ordered = sorted(found)
+    middle = ordered[len(ordered) // 2] / 60
+    title = f"发现新条目的延迟（{len(found)} 次，中位数 {middle:.0f} 分钟）"
+    return columns([Series("发现次数", counts, 1)], title=title, marks=_DELAY_NAMES)
+
+
+def cadences(history: Sequence[tuple[int, Mapping[str, int]]], now: int, zone: ZoneInfo) -> str:
+    """Return the number of sources by cadence over time; empty without a re-analysis."""
+    end = datetime.fromtimestamp(now, UTC)
+    start = end - timedelta(days=CADENCE_DAYS)
+    if history:
+        first = datetime.fromtimestamp(history[0][0], UTC)
+        start = max(start, min(first, end - timedelta(hours=1)))
+    tracks = [
+        Track(
+            name,
+            [(datetime.fromtimestamp(at, UTC), sum(counts.get(each, 0) for each in steps)) for at, counts in history],
+            number,
+        )
+        for number, (name, steps) in enumerate(_CADENCE_GROUPS, 1)
+    ]
+    step = (end - start) / 4
+    form = "%m-%d" if end - start > timedelta(days=2) else "%H:%M"
+    marks = [(start + step * number, (start + step * number).astimezone(zone).strftime(form)) for number in range(1, 4)]
+    return timeline(tracks, title="节奏分布", start=start, end=end, marks=marks, gap=timedelta(days=2))
+
+
+def sparkline(hours: Sequence[int], label: str) -> Markup:
+    """Return the publications of each of 24 hours as small columns, with ``label`` for screen readers."""
+    most = max([*hours, 1])
+    bars = "".join(
+        f'<rect x="{4 * hour}" y="{18 - height:g}" width="3" height="{height:g}"/>'
+        for hour, height in enumerate(round(16 * count / most, 1) for count in hours)
+        if height
+    )
+    text = Markup.escape(label)
+    return Markup(  # noqa: S704 (numbers, and a label that is escaped)
+        f'<svg class="hours" viewBox="0 0 96 20" width="96" height="20" role="img" aria-label="{text}">'
+        f'<title>{text}</title><path d="M0 19.5h96M24 19.5v-3M48 19.5v-3M72 19.5v-3"/>{bars}</svg>'
+    )
+
+
+def cadence_minutes(cadence: str) -> str:
+    """Return a cadence with its interval: ``P2 · 1 时``."""
+    seconds = RSS_CADENCE_INTERVALS.get(cadence, 0)
+    return f"{cadence} · " + (f"{seconds // 60} 分" if seconds < _HOUR else f"{seconds // _HOUR} 时")

@@ -23,8 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import JsonText, LenientJson
-from douban_pipeline.core.columns import ZERO, count, key, words
+from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, count, key, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 NEVER_DUE = 253_402_300_799

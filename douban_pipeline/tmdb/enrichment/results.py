@@ -9,10 +9,11 @@ from typing import Any
 
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED
 from douban_pipeline.tmdb.enrichment.admission import Refusal
+from douban_pipeline.tmdb.enrichment.asking import Found
 from douban_pipeline.tmdb.enrichment.choosing import LEAD, ScoredCandidate
 from douban_pipeline.tmdb.enrichment.routing import Intent, Role, Route
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph
-from douban_pipeline.tmdb.types import LABELS, EntityType, NodeKey, Relation
+from douban_pipeline.tmdb.types import LABELS, EntityKey, EntityType, NodeKey, Relation
 
 _SHOWN = 8
 _NAMESAKES = 3
@@ -205,3 +206,30 @@ def _titled(candidate: ScoredCandidate) -> str:
     if candidate.key.type is EntityType.PERSON:
         return candidate.name
     return f"《{candidate.name}》" + (f"（{candidate.year}）" if candidate.year else "")
+
+
+def disambiguation(found: Found) -> list[dict[str, Any]]:
+    """Return choice and candidates of each name, for the log."""
+    chosen = {each.key: each for each in found.selected}
+    return [
+        {
+            "selected": next((dated(each.to_json(), found) for each in ranked if each.key in chosen), None),
+            "candidates": [dated(each.to_json(), found) for each in ranked],
+        }
+        for ranked in found.ranked
+    ]
+
+
+def dated(candidate: dict[str, Any], found: Found) -> dict[str, Any]:
+    """Return a candidate for the log, whose facts are as old as the question: without those that the store gave."""
+    if EntityKey(EntityType(candidate["media_type"]), candidate["tmdb_id"]) not in found.stored:
+        return candidate
+    return {name: value for name, value in candidate.items() if name not in ("name", "year")}
+
+
+def source_of(found: Found) -> str:
+    """Return ``store`` if all of an answer was stored, ``tmdb`` if TMDB was asked, and nothing without details."""
+    if not found.payloads:
+        return ""
+    asked = found.multi or found.discovered is not None or not all(each["known"] for each in found.payloads)
+    return "tmdb" if asked else "store"

@@ -23,9 +23,16 @@ from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.enrichment.admission import Admission, Refusal
 from douban_pipeline.tmdb.enrichment.asking import MOST_DETAILS, Asking, Client, Found, wanted_by
 from douban_pipeline.tmdb.enrichment.knowing import Known, KnownTitles
-from douban_pipeline.tmdb.enrichment.logged import dated, disambiguation, source_of
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
-from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State, answer_of, refused
+from douban_pipeline.tmdb.enrichment.results import (
+    EnrichmentResult,
+    State,
+    answer_of,
+    dated,
+    disambiguation,
+    refused,
+    source_of,
+)
 from douban_pipeline.tmdb.enrichment.routing import Intent, Route, Router, RuleRouter
 from douban_pipeline.tmdb.enrichment.sharing import Flights, SharingClient, search_flight
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash

@@ -13,8 +13,7 @@ from typing import Any, Literal, LiteralString, Self
 from neo4j import GraphDatabase, ManagedTransaction
 from neo4j.exceptions import ConstraintError
 
-from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written
-from douban_pipeline.tmdb.graph.values import check_edge, check_node
+from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written, check_edge, check_node
 from douban_pipeline.tmdb.types import (
     CREDITS,
     CreditClaim,

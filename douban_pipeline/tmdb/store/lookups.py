@@ -1,15 +1,18 @@
-"""What is stored of names and entities, by index, for answers that people wait for."""
+"""What is stored of names and entities, by index, and which people credit titles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
 from psycopg import Connection, sql
+from psycopg.sql import SQL
+from psycopg.types.json import Jsonb
 
 from douban_pipeline.tmdb.store.statements import TABLES
-from douban_pipeline.tmdb.types import EntityKey
+from douban_pipeline.tmdb.store.tables import CREDITED
+from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _MOST = 20
 _NAMED = """
@@ -53,3 +56,28 @@ def fresh(
     ).format(sql.Identifier("tmdb", TABLES[key.type].name))
     given = {"tmdb_id": key.tmdb_id, "language": language, "since": since}
     return connection.execute(query, given).fetchone()
+
+
+CREDITING = SQL(
+    """
+    SELECT tmdb_id FROM tmdb.people
+    WHERE data_state = 'full' AND gone_at IS NULL AND {credited} @> ANY(%(ids)s::jsonb[]) AND (
+        jsonb_path_exists(raw, '$.combined_credits.*[*] ? (
+            (@.media_type == "movie" && @.id == $movies[*]) || (@.media_type == "tv" && @.id == $shows[*])
+        )', %(titles)s, true)
+        OR jsonb_path_exists(raw, '$.movie_credits.*[*] ? (@.id == $movies[*])', %(titles)s, true)
+        OR jsonb_path_exists(raw, '$.tv_credits.*[*] ? (@.id == $shows[*])', %(titles)s, true)
+    ) ORDER BY tmdb_id
+    """
+).format(credited=SQL(CREDITED))
+"""Full people whose answers name titles: the index finds who lists such an id, the rest says of which type it is."""
+
+
+def people_crediting(connection: Connection, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
+    """Return full people whose answers name one of these titles."""
+    movies, shows = (sorted(titles.get(entity, ())) for entity in (EntityType.MOVIE, EntityType.TV))
+    given = {
+        "ids": [f"[{tmdb_id}]" for tmdb_id in sorted({*movies, *shows})],
+        "titles": Jsonb({"movies": movies, "shows": shows}),
+    }
+    return [tmdb_id for (tmdb_id,) in connection.execute(CREDITING, given)]

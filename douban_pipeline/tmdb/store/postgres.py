@@ -23,7 +23,7 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store import crediting, expiring, outbox, requests
+from douban_pipeline.tmdb.store import expiring, lookups, outbox, requests
 from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, Stored
 from douban_pipeline.tmdb.store.expiring import Place
 from douban_pipeline.tmdb.store.migrations import TREE
@@ -356,7 +356,7 @@ class PostgresTmdbStore:
     def people_crediting(self, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
         """Return full people whose answers name one of these titles, by index."""
         with self.transaction() as connection:
-            return crediting.people_crediting(connection, titles)
+            return lookups.people_crediting(connection, titles)
 
     def row_counts(self) -> dict[EntityType, RowCounts]:
         """Return how many rows there are of each type."""

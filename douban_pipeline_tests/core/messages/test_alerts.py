@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from douban_pipeline.core.messages.alerts import MOST_BYTES, post_alert
+from douban_pipeline.core.messages.robots import MOST_BYTES, post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.robot import Posted, Robot

@@ -12,9 +12,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
-from douban_pipeline.digest.pages.addresses import PageAddresses
 from douban_pipeline.digest.pages.content import DayEntry, FailureView, OpportunityView, SlotView, TopView
-from douban_pipeline.digest.pages.files import INDEX_DAYS, write_pages
+from douban_pipeline.digest.pages.files import INDEX_DAYS, PageAddresses, write_pages
 from douban_pipeline.digest.pages.rendering import formatted, render_analysis, render_daily, render_index
 from douban_pipeline_tests.digest.pages.samples import DAY, HOSTILE, analysis, day, entries
 

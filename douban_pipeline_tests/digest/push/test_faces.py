@@ -11,7 +11,7 @@ import pytest
 
 from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.digest.push.jobs import push_notifications, resend_notifications
-from douban_pipeline.digest.push.sensors import push_sensor
+from douban_pipeline.digest.sensors import push_sensor
 from douban_pipeline_tests.digest.push.office import TEN_PM, Office, office
 
 

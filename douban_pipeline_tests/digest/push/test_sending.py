@@ -20,10 +20,10 @@ from douban_pipeline.core.messages.types import Part
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.demo.stand_ins.smtp_server import SmtpServer
+from douban_pipeline.digest.guards import status, unsettled
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.rules import MOST_ATTEMPTS, PushType
 from douban_pipeline.digest.push.sender import Sender
-from douban_pipeline.digest.push.status import status, unsettled
 from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline_tests.conftest import CORE_ENGINES

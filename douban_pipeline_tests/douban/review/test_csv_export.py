@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.ui.spreadsheet_cells import unprotected
+from douban_pipeline.core.ui.lists.list_table import unprotected
 from douban_pipeline.douban.review.imports.csv_files import FIELDS, READING, export_csv, parse_csv
 from douban_pipeline.douban.review.reading.queue import QueueEntry
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate

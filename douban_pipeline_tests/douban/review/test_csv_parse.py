@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.ui.spreadsheet_cells import protected, unprotected
+from douban_pipeline.core.ui.lists.list_table import protected, unprotected
 from douban_pipeline.douban.review.imports import csv_files
 from douban_pipeline.douban.review.imports.csv_files import CsvError, parse_csv
 from douban_pipeline.douban.store.decisions import Decision

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from douban_pipeline.douban.review.imports import workbooks
+from douban_pipeline.douban.review.imports import cells
 from douban_pipeline.douban.review.imports.csv_files import CsvError, parse_csv
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
@@ -83,10 +83,10 @@ def test_a_workbook_that_is_none_says_why() -> None:
 
 
 def test_one_that_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbooks, "MOST_UNPACKED", 100)
+    monkeypatch.setattr(cells, "MOST_UNPACKED", 100)
     with pytest.raises(CsvError, match="解压后"):
         parse_csv(workbook(HEADS, [4, "忽略"]))
     monkeypatch.undo()
-    monkeypatch.setattr(workbooks, "MOST_ROWS", 2)
+    monkeypatch.setattr(cells, "MOST_ROWS", 2)
     with pytest.raises(CsvError, match="工作表多于"):
         parse_csv(workbook(HEADS, [4, "忽略"], [5, "忽略"]))

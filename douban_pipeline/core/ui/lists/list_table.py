@@ -1,4 +1,7 @@
-"""Rows of a list as a pandas table, and the table as a CSV file, a few thousand rows at a time."""
+"""Rows of a list as a pandas table, and the table as a CSV file, a few thousand rows at a time.
+
+Outside text in cells is shown unchanged and never evaluated.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,28 @@ from typing import IO, TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.lists.list_page import ListPage, Row, cell_text
-from douban_pipeline.core.ui.spreadsheet_cells import protected
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+FORMULA_SIGNS = tuple("=+-@＝＋－＠")
+"""First characters of cells that a spreadsheet evaluates."""
+
+_SIGNS = (*FORMULA_SIGNS, "\t", "\r", "\n")
+
+
+def protected(text: str) -> str:
+    """Return ``text`` so that a spreadsheet shows it and does not evaluate it: a possible formula gets a ``'``."""
+    line = " ".join(text.replace("\0", " ").split())
+    # A text that already begins with ' gets another one, so that removing one restores the original.
+    return f"'{line}" if line.startswith((*FORMULA_SIGNS, "'")) or text.startswith(_SIGNS) else line
+
+
+def unprotected(text: str) -> str:
+    """Return the original of a text from `protected`, except for spaces around it."""
+    line = text.strip()
+    return line[1:] if line.startswith("'") else line
+
 
 STEP = 2000
 

@@ -3,11 +3,9 @@
 Callers pass unescaped names; every text is escaped here. Without data the result is an empty string.
 """
 
-from douban_pipeline.core.ui.plots.amounts import Span, spans
-from douban_pipeline.core.ui.plots.days import day_bars
 from douban_pipeline.core.ui.plots.shares import Bar, Line, bars, curve, percent
 from douban_pipeline.core.ui.plots.svg import WIDTH
-from douban_pipeline.core.ui.plots.timelines import Series, Track, columns, timeline
+from douban_pipeline.core.ui.plots.timelines import Series, Span, Track, columns, day_bars, spans, timeline
 
 __all__ = [
     "WIDTH",

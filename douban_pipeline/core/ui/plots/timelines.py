@@ -1,10 +1,11 @@
-"""Plots of numbers over time: lines, and columns that may be stacked."""
+"""Plots of numbers over time, as lines, columns and bars by day, and of amounts such as durations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from html import escape
 
 from douban_pipeline.core.ui.plots.svg import (
     WIDTH,
@@ -206,3 +207,102 @@ def _pieces(points: Sequence[tuple[datetime, float]], gap: timedelta) -> Iterato
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 600, 120, 34, 18
+
+
+def day_bars(values: Sequence[float], days: Sequence[date], title: str) -> str:
+    """Return an SVG of vertical bars, one per day.
+
+    Args:
+        values: One number per day, 0 or more.
+        days: The days, in order.
+        title: What is counted.
+    """
+    top = max([*values, 1])
+    step = (_WIDTH - _LEFT) / len(values)
+    floor = _HEIGHT - _BOTTOM
+    bars = "".join(
+        f'<rect x="{_LEFT + number * step:.1f}" y="{floor - value / top * (floor - 16):.1f}" width="{step - 2:.1f}" '
+        f'height="{value / top * (floor - 16):.1f}" fill="#4a7ebb"><title>{days[number]}: {value:g}</title></rect>'
+        for number, value in enumerate(values)
+    )
+    text = 'font-family="sans-serif" font-size="11" fill="#888"'
+    labels: Mapping[float, date] = {_LEFT: days[0], _WIDTH - 62: days[-1]}
+    dates = "".join(f'<text x="{x:.0f}" y="{_HEIGHT - 4}" {text}>{each}</text>' for x, each in labels.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
+        f'<text x="{_LEFT}" y="11" {text}>{escape(title)}</text><text x="0" y="24" {text}>{top:g}</text>'
+        f'<line x1="{_LEFT}" y1="{floor}" x2="{_WIDTH}" y2="{floor}" stroke="#888"/>{bars}{dates}</svg>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One row: the usual amount, and the largest one shown.
+
+    Attributes:
+        label: Its label.
+        usual: Length of the bar, 0 or more.
+        reach: End of the line behind it, 0 or more.
+    """
+
+    label: str
+    usual: float
+    reach: float
+
+
+def spans(
+    rows: Sequence[Span],
+    *,
+    title: str,
+    usual: str,
+    reach: str,
+    format_amount: Callable[[float], str],
+    unit: tuple[float, str] = (1.0, ""),
+) -> str:
+    """Return horizontal bars, each extended by a line to `Span.reach`; without rows, an empty string.
+
+    Args:
+        rows: From top to bottom.
+        title: Shown above.
+        usual: Name of the bars in the legend.
+        reach: Name of the ends of the lines in the legend.
+        format_amount: Returns an amount as text.
+        unit: Unit of the axis: its size, and its name.
+    """
+    if not rows:
+        return ""
+    amounts = [f"{format_amount(row.usual)} · {format_amount(row.reach)}" for row in rows]
+    size, name = unit
+    high = size * round_up(max(*(max(row.usual, row.reach) for row in rows), 1e-3) / size)
+    left = min(175.0, max(width(row.label) for row in rows)) + 12
+    right = WIDTH - max(map(width, amounts)) - 14
+    top, step = 58.0, 26.0
+    bottom = top + step * len(rows)
+
+    def x(amount: float) -> float:
+        return left + (right - left) * amount / high
+
+    def row_parts(row: Span, words: str, middle: float) -> Iterator[str]:
+        yield text(left - 12, middle + 4.5, row.label, anchor="end", most=left - 12)
+        yield text(right + 14, middle + 4.5, words)
+        yield path(f"M{left:.1f} {middle - 7:.1f}H{x(row.usual):.1f}v14H{left:.1f}z", "dp-b")
+        yield path(f"M{x(row.usual):.1f} {middle:.1f}H{x(row.reach):.1f}m0 -4v8", "dp-w")
+
+    second = 18 + width(usual) + 16
+    parts = [
+        text(0, 16, title, "dp-h"),
+        path("M0 33h12v9h-12z", "dp-b"),
+        text(18, 42.5, usual, "dp-m"),
+        path(f"M{second:.1f} 37.5h12m0 -4v8", "dp-w"),
+        text(second + 18, 42.5, reach, "dp-m"),
+    ]
+    for tick in ticks(0.0, high / size, 4 if right - left > 250 else 2):
+        across = x(tick * size)
+        parts.append(path(f"M{across:.1f} {top - 4:.1f}V{bottom:.1f}", "dp-g"))
+        parts.append(text(across, bottom + 18, f"{tick:g} {name}".rstrip(), "dp-m", anchor="middle"))
+    for number, row in enumerate(rows):
+        parts += row_parts(row, amounts[number], top + step * (number + 0.5))
+    return frame(title, bottom + 24, parts)

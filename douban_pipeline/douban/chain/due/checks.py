@@ -11,7 +11,7 @@ from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.due.cleared_ids import held_in_bulk
-from douban_pipeline.douban.chain.due.conditions import in_scope
+from douban_pipeline.douban.chain.due.due_videos import in_scope
 from douban_pipeline.douban.partitions import BREACHES
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus

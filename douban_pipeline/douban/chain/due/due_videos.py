@@ -30,13 +30,32 @@ from sqlalchemy import (
 
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
-from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.shown_status import shown_status
-from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
+from douban_pipeline.douban.store.states import DecisionState, ReviewStatus, TaskStage, TaskType
+from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import OPEN, OUT_OF_SCOPE, NewTask
 from douban_pipeline.douban.store.videos import LOCKED_VISIT, NO_LONGER_IGNORED, cms_locked, refuse_pending
+
+
+def in_scope(tables: OwnTables, settings: Settings) -> list[ColumnElement[bool]]:
+    """Return the conditions that a video's category is in scope; empty if every category is."""
+    type_id = tables.video.c.type_id
+    conditions: list[ColumnElement[bool]] = []
+    if settings.included_type_ids:
+        conditions.append(type_id.in_(settings.included_type_ids))
+    if settings.excluded_type_ids:
+        conditions.append(type_id.not_in(settings.excluded_type_ids))
+    return conditions
+
+
+def decision_pending(tables: OwnTables) -> ColumnElement[bool]:
+    """Return the condition that a person's decision about a video waits."""
+    video, decision = tables.video, tables.decision
+    return exists().where(decision.c.vod_id == video.c.vod_id, decision.c.state == DecisionState.PENDING)
+
 
 MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""

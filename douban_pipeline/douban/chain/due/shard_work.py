@@ -9,7 +9,7 @@ from sqlalchemy import Engine, Select, and_, case, func, or_, select
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.conditions import in_scope
+from douban_pipeline.douban.chain.due.due_videos import in_scope
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables

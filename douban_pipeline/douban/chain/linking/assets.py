@@ -19,7 +19,7 @@ from douban_pipeline.douban.chain.linking.closing import skip_task
 from douban_pipeline.douban.chain.linking.described import described_videos
 from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
-from douban_pipeline.douban.chain.linking.posters import with_posters
+from douban_pipeline.douban.chain.linking.judging import with_posters
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary
 from douban_pipeline.douban.chain.linking.verdicts import VerdictWriter

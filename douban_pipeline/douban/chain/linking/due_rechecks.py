@@ -18,7 +18,7 @@ from sqlalchemy import Connection, RowMapping, func, select
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.douban.chain.due.conditions import decision_pending, in_scope
+from douban_pipeline.douban.chain.due.due_videos import decision_pending, in_scope
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.stored_candidates import StoredCandidates, stored_candidates
 from douban_pipeline.douban.services import Services

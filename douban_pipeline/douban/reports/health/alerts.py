@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, Row, select, update
 
 from douban_pipeline.core.database import insert_missing, reading, run_statement, run_transaction
-from douban_pipeline.core.messages.alerts import post_alert
+from douban_pipeline.core.messages.robots import post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.reports.health.causes import RUN, Cause

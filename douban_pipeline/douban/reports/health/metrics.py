@@ -24,7 +24,7 @@ from douban_pipeline.cms.values import readable
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.douban.chain.due.conditions import in_scope
+from douban_pipeline.douban.chain.due.due_videos import in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus, status_counts
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType

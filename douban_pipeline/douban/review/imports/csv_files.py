@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.spreadsheet_cells import protected, unprotected
+from douban_pipeline.core.ui.lists.list_table import protected, unprotected
 from douban_pipeline.douban.review.imports.cells import (
     CellError,
+    WorkbookError,
     action_named,
     key_of,
     plain,
     subject_id,
     whole_number,
+    workbook_rows,
     yes_or_no,
 )
-from douban_pipeline.douban.review.imports.workbooks import WorkbookError, workbook_rows
 from douban_pipeline.douban.review.reading.queue import QueueEntry
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
 from douban_pipeline.douban.store.decisions import Decision
