@@ -19,7 +19,7 @@ from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.douban.intros import measured
+from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
@@ -123,17 +123,17 @@ def intro_results(settings: Settings) -> Iterator[CheckResult]:
     """Say what share of inventions the checks of intros let through, where intros are written."""
     if not settings.ai_intros:
         return
-    unseen = measured.INVENTIONS
+    unseen = second_reading.INVENTIONS
     if not settings.intro_second_reading:
         through = said(
-            f"没有复核：{unseen} 篇各含一处编造的简介中，仅靠事实守卫有 {measured.THROUGH_GUARD} 篇会写入",
+            f"没有复核：{unseen} 篇各含一处编造的简介中，仅靠事实守卫有 {second_reading.THROUGH_GUARD} 篇会写入",
             f"no second reading: of {unseen} intros with one invention each the fact guard alone lets "
-            f"{measured.THROUGH_GUARD} be written",
+            f"{second_reading.THROUGH_GUARD} be written",
         )
         name = variable("intro_second_reading")
         yield CheckResult("intros", "warn", through, said(f"设置 {name}=true", f"set {name}=true"))
         return
-    nearest, random = measured.THROUGH_READING["nearest"], measured.THROUGH_READING["random"]
+    nearest, random = second_reading.THROUGH_READING["nearest"], second_reading.THROUGH_READING["random"]
     through = said(
         f"简介仍可能含有编造：{unseen} 篇各含一处编造的简介中，复核的模型从不说“没有依据”时，"
         f"随意引原文会写入 {random} 篇，引最相近的原文会写入 {nearest} 篇；请抽查写入的简介",

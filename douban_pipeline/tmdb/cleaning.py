@@ -1,14 +1,16 @@
-"""Converts TMDB's values into values that PostgreSQL and the graph can store. Pure."""
+"""Converts TMDB's values into values that PostgreSQL and the graph can store, and hashes answers. Pure."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from douban_pipeline.tmdb.types import BIGGEST_ID, PayloadError
+from douban_pipeline.tmdb.types import BIGGEST_ID, Node, PayloadError, Projection
 
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -83,3 +85,58 @@ def items_of(value: object, name: str) -> list[dict[str, Any]]:
     """Return the objects in the list ``value[name]``; empty if there is no such list."""
     found = value.get(name) if isinstance(value, Mapping) else None
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+VERSION = "v1"
+
+
+def canonical(raw: Mapping[str, Any]) -> str:
+    """Return an answer as the canonical JSON text that is hashed and stored: sorted keys, no blanks, no NUL.
+
+    Raises:
+        PayloadError: It is not JSON.
+    """
+    try:
+        text = _dump(raw)
+        if "\\u0000" not in text:
+            text.encode()  # raises for half a surrogate pair
+            return text
+    except UnicodeEncodeError:
+        pass
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PayloadError(f"no JSON: {error}") from None
+    return _dump(clean(raw))
+
+
+def text_hash(text: str) -> str:
+    """Return the hash of a canonical text."""
+    return f"{VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def raw_hash(raw: Mapping[str, Any]) -> str:
+    """Return the hash of a whole answer.
+
+    Raises:
+        PayloadError: It is not JSON.
+    """
+    return text_hash(canonical(raw))
+
+
+def graph_hash(projection: Projection) -> str:
+    """Return the hash of nodes and edges, independent of their order."""
+    edges = sorted(
+        (*start, *end, relation, credit_id, _held(properties))
+        for (relation, start, end, credit_id), properties in projection.edges
+    )
+    return text_hash(_dump([_node(projection.node), sorted(map(_node, projection.others)), edges]))
+
+
+def _node(node: Node) -> list[Any]:
+    return [*node.key, _held(node.properties)]
+
+
+def _held(properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [each for each in sorted(properties.items()) if each[1] is not None]
+
+
+_dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -21,7 +21,7 @@ from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
-from douban_pipeline.douban.intros import measured
+from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.jobs import POOL_LIMITS
 from douban_pipeline.douban.sensors import intake_sensor
 from douban_pipeline.douban.store import migrations
@@ -305,13 +305,14 @@ def test_a_check_says_what_share_of_invented_intros_gets_through(sqlite_url, tmp
         assert "intros" not in found()
         read = found(**on)["intros"]
         assert (read["state"], read["remedy"]) == ("ok", "")
-        assert f"of {measured.INVENTIONS} with one each" in read["told"]
+        assert f"of {second_reading.INVENTIONS} with one each" in read["told"]
         assert (
-            f"{measured.THROUGH_READING['nearest']} if it never objects and quotes what is most alike" in read["told"]
+            f"{second_reading.THROUGH_READING['nearest']} if it never objects and quotes what is most alike"
+            in read["told"]
         )
         unread = found(**on, DOUBAN_PIPELINE_INTRO_SECOND_READING="false")["intros"]
         assert unread["state"] == "warn"
-        assert f"the fact guard alone lets {measured.THROUGH_GUARD} be written" in unread["told"]
+        assert f"the fact guard alone lets {second_reading.THROUGH_GUARD} be written" in unread["told"]
         assert unread["remedy"] == "set DOUBAN_PIPELINE_INTRO_SECOND_READING=true"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.serve.access import Keeper
+from douban_pipeline.serve.app import Keeper
 from douban_pipeline.serve.settings import ServeSettings
 
 NOW = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.tmdb import hashing
+from douban_pipeline.tmdb import cleaning
 from douban_pipeline.tmdb.cleaning import clean, count_of, day_of, number_of
 from douban_pipeline.tmdb.projection import columns_of, is_full, project
 from douban_pipeline.tmdb.types import EntityType, Label, PayloadError, Relation
@@ -191,7 +191,7 @@ def test_votes_are_for_graphs_that_are_not_kept():
 
 
 def hash_of(raw: dict[str, Any]) -> str:
-    return hashing.graph_hash(project(MOVIE, raw))
+    return cleaning.graph_hash(project(MOVIE, raw))
 
 
 FILM = movie(1, cast(2, "a"), cast(3, "b"), crew(4, "c"))
@@ -217,13 +217,13 @@ FILM = movie(1, cast(2, "a"), cast(3, "b"), crew(4, "c"))
 def test_the_hash_of_the_graph_changes_only_with_nodes_or_edges(change: dict[str, Any], in_graph: bool):
     changed = {**copy.deepcopy(FILM), **change}
     assert (hash_of(changed) != hash_of(FILM)) is in_graph
-    assert (hashing.raw_hash(changed) != hashing.raw_hash(FILM)) is (changed != FILM)
+    assert (cleaning.raw_hash(changed) != cleaning.raw_hash(FILM)) is (changed != FILM)
 
 
 def test_hashes_are_versioned_and_stay_what_they_are():
     """Another value here means that everything counts as changed once: then the version must change, too."""
     assert (
-        hashing.raw_hash({"b": 7.5, "a": "é"}) == "v1:5ed57e42dc77f6b55b8a475a37b7aa7a608d4625358522d2f331a32f2786f740"
+        cleaning.raw_hash({"b": 7.5, "a": "é"}) == "v1:5ed57e42dc77f6b55b8a475a37b7aa7a608d4625358522d2f331a32f2786f740"
     )
     assert hash_of(FILM) == "v1:36ddede6d2e101a6ff77a1aab038e8f46a5409aee79910066b7f7ddc0e4971ef"
 
@@ -231,7 +231,7 @@ def test_hashes_are_versioned_and_stay_what_they_are():
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", {1, 2}])
 def test_what_is_no_json_is_refused(value: Any):
     with pytest.raises(PayloadError):
-        hashing.canonical({"id": 1, "x": value})
+        cleaning.canonical({"id": 1, "x": value})
 
 
 JSON = st.recursive(
@@ -243,9 +243,9 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=5))
 def test_the_canonical_text_is_json_without_nul_and_the_same_for_itself(raw: dict[str, Any]):
-    text = hashing.canonical(raw)
+    text = cleaning.canonical(raw)
     assert "\\u0000" not in text or "\\\\u0000" in text
-    assert hashing.canonical(json.loads(text)) == text
+    assert cleaning.canonical(json.loads(text)) == text
     text.encode()
 
 
@@ -260,7 +260,7 @@ def test_cleaning_twice_is_cleaning_once(value: Any):
 def test_anything_with_an_id_can_be_projected(raw: dict[str, Any]):
     for entity in EntityType:
         found = project(entity, raw)
-        hashing.graph_hash(found)
+        cleaning.graph_hash(found)
         named = {other.key for other in found.others} | {found.node.key}
         assert all({edge.key.start, edge.key.end} <= named for edge in found.edges)
 

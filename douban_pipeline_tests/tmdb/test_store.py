@@ -14,7 +14,7 @@ import pytest
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
-from douban_pipeline.tmdb.hashing import graph_hash
+from douban_pipeline.tmdb.cleaning import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import Change, EntityWriter

@@ -9,8 +9,8 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import MOST_ROWS, panel
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
-from douban_pipeline.douban.chain.backfill import backfill_line
 from douban_pipeline.douban.chain.due.due_videos import Scope
+from douban_pipeline.douban.chain.progress import backfill_line
 from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services

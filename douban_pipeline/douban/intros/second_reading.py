@@ -162,3 +162,15 @@ def _objection(number: int, sentence: str, story: Story, said: Sequence[_Said]) 
     if basis in (FACTS, GENERAL):
         return "讲了情节却没有引出原文" if tells_story(sentence, story) else ""
     return shown(next((item.problem for item in said if item.problem), "原简介没有讲到"), 30)
+
+
+INVENTIONS = FAITHFUL = 54
+"""Number of texts of each kind."""
+THROUGH_GUARD = 34
+"""Inventions that the fact guard alone lets through."""
+THROUGH_READING = {"one": 1, "random": 0, "nearest": 19, "everything": 17}
+"""Inventions that guard and second reading let through, by what the reader quotes for each sentence: one passage for
+all, passages at random, the passages most like the sentence, or the whole source."""
+REFUSED_BY_GUARD, REFUSED_WITH_READING = 9, 14
+"""Faithful texts refused by the guard alone, and by both with a reader that quotes the passages most like the
+sentence; each costs a second try."""

@@ -17,7 +17,6 @@ from douban_pipeline.douban.evidence.adding import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import report_html
-from douban_pipeline.douban.quality.added_facts import changes, facts_of_others
 from douban_pipeline.douban.quality.comparison import (
     PREDICTIONS,
     Key,
@@ -28,7 +27,7 @@ from douban_pipeline.douban.quality.comparison import (
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_replay import Result, evaluate
+from douban_pipeline.douban.quality.labelled_replay import Result, changes, evaluate, facts_of_others
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, read_corpus, read_gold
 from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.metrics import is_headline

@@ -10,8 +10,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from douban_pipeline.tmdb.cleaning import id_of, items_of, text_of
-from douban_pipeline.tmdb.hashing import canonical, graph_hash, text_hash
+from douban_pipeline.tmdb.cleaning import canonical, graph_hash, id_of, items_of, text_hash, text_of
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node, PayloadError

@@ -12,9 +12,8 @@ import pytest
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.douban.chain.attempts import Attempts
-from douban_pipeline.douban.chain.backfill import backfill_line
 from douban_pipeline.douban.chain.due.due_videos import Scope
-from douban_pipeline.douban.chain.progress import HowFar, Progress
+from douban_pipeline.douban.chain.progress import HowFar, Progress, backfill_line
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from douban_pipeline.douban.intros import measured
+from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.second_reading import objections
 from douban_pipeline_tests.douban.intros.readers import READERS, answer
@@ -106,26 +106,27 @@ def test_what_readers_that_never_object_let_through_does_not_grow(reader, record
     tried, _, _ = let_through("reading_cases_tried.txt", reader)
     kept, lost, number = let_through("reading_cases_kept.txt", reader)
     record_testsuite_property(f"inventions written, quotes {reader}", f"{kept} of {number}")
-    assert number == measured.INVENTIONS
+    assert number == second_reading.INVENTIONS
     assert tried <= TRIED_THROUGH[reader]
-    assert kept <= measured.THROUGH_READING[reader]
+    assert kept <= second_reading.THROUGH_READING[reader]
     if reader == "nearest":
-        assert lost <= measured.REFUSED_WITH_READING
+        assert lost <= second_reading.REFUSED_WITH_READING
 
 
 def test_the_guard_alone_lets_through_what_the_manual_says():
     told = stories("reading_cases_kept.txt")
     assert (
-        sum(not refused(text, story.sheet) for story in told for _, text in story.invented()) <= measured.THROUGH_GUARD
+        sum(not refused(text, story.sheet) for story in told for _, text in story.invented())
+        <= second_reading.THROUGH_GUARD
     )
     faithful = [(text, story.sheet) for story in told for text in story.faithful.values()]
-    assert len(faithful) == measured.FAITHFUL
-    assert sum(refused(*each) for each in faithful) <= measured.REFUSED_BY_GUARD
+    assert len(faithful) == second_reading.FAITHFUL
+    assert sum(refused(*each) for each in faithful) <= second_reading.REFUSED_BY_GUARD
 
 
 @pytest.mark.parametrize("page", ["operate.md", "operate.zh-CN.md"])
 def test_the_manual_holds_the_measured_table(page):
     cells = ("one", "random", "nearest", "everything")
-    row = " | ".join(f"{measured.THROUGH_READING[reader]}" for reader in cells)
+    row = " | ".join(f"{second_reading.THROUGH_READING[reader]}" for reader in cells)
     text = (DOCS / page).read_text("utf-8")
-    assert f"| {measured.THROUGH_GUARD} | {row} |" in text
+    assert f"| {second_reading.THROUGH_GUARD} | {row} |" in text

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from douban_pipeline.douban.quality.added_facts import changes, facts_of_others
 from douban_pipeline.douban.quality.command import run
-from douban_pipeline.douban.quality.labelled_replay import evaluate
+from douban_pipeline.douban.quality.labelled_replay import changes, evaluate, facts_of_others
 from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video

@@ -1,12 +1,11 @@
 """The fact guard: checks that a text must pass before it is written to the CMS. Deterministic; no I/O, clock or model.
 
-``inspection`` combines the checks: addresses, markup and emoji (``signs``), numbers (``number_mentions``), titles
-(``title_mentions``), people whom our library knows (``known_people``) and others (``unknown_people``), claims and
-advertising (``claims``), plot (``plot_support``, with the acting people in ``plot_actors``), copies (``copies``).
-Surnames and words like names are in ``name_words``, the vocabulary of plots in ``plot_words`` and ``plot_lexicon``,
-normalised forms of texts in ``plain_text``. ``passages`` compares a sentence with the passages that the second reading
-quotes for it: with who is named (``story_people``), who does what to whom (``plot_roles``), what is denied
-(``plot_denials``).
+``inspection`` combines the checks: claims, advertising, addresses, markup and emoji (``claims``), numbers
+(``number_mentions``), titles (``title_mentions``), people whom our library knows (``known_people``) and others
+(``unknown_people``), plot (``plot_support``, with the acting people in ``plot_actors``), copies (``copies``). Surnames
+and words like names are in ``name_words``, the vocabulary of plots in ``plot_words`` and ``plot_lexicon``, normalised
+forms of texts in ``plain_text``. ``passages`` compares a sentence with the passages that the second reading quotes for
+it: with who is named (``story_people``), who does what to whom (``plot_roles``), and what is denied.
 """
 
 from douban_pipeline.douban.intros.factguard.copies import similarity

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from douban_pipeline.cms.people import name_keys
-from douban_pipeline.douban.intros.factguard import claims, copies, signs
+from douban_pipeline.douban.intros.factguard import claims, copies
 from douban_pipeline.douban.intros.factguard.known_people import foreign_people
 from douban_pipeline.douban.intros.factguard.number_mentions import Number, numbers_of, ungrounded_numbers
 from douban_pipeline.douban.intros.factguard.plain_text import count_han, folded, name_form, plain, shown
@@ -136,17 +136,17 @@ def _plot(text: str, sheet: FactSheet) -> Iterator[Violation]:
 
 def _on_the_face(text: str, ground: _Ground) -> Iterator[Violation]:
     """Yield the violations that do not depend on the text's subject: addresses, contacts, markup, emoji."""
-    addresses = signs.addresses(text)
+    addresses = claims.addresses(text)
     for piece in addresses:
         yield Violation("address", f"含有网址或域名：“{shown(piece)}”")
-    for piece in signs.contacts(text):
+    for piece in claims.contacts(text):
         if piece not in ground.everything and not any(piece in address for address in addresses):
             yield Violation("contact", f"含有联系方式：“{shown(piece)}”")
-    for piece in signs.markup(text):
+    for piece in claims.markup(text):
         yield Violation("markup", f"含有标记或代码：“{shown(piece)}”")
-    for piece in signs.hidden(text):
+    for piece in claims.hidden(text):
         yield Violation("markup", f"含有不可见字符：{piece}")
-    for piece in signs.emoji(text):
+    for piece in claims.emoji(text):
         yield Violation("emoji", f"含有表情或图形符号：“{shown(piece)}”")
 
 

@@ -8,6 +8,7 @@ or a mood in few words, or who is meant by 她.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,6 @@ from douban_pipeline.douban.intros.factguard.number_mentions import (
     ungrounded_numbers,
 )
 from douban_pipeline.douban.intros.factguard.plain_text import letters_of, plain, sentences_of, shown
-from douban_pipeline.douban.intros.factguard.plot_denials import denies, denies_anything, opposite
 from douban_pipeline.douban.intros.factguard.plot_lexicon import CLAUSE, GAP, Backing, Word, share_of, words_of
 from douban_pipeline.douban.intros.factguard.plot_roles import Act, acts_of
 from douban_pipeline.douban.intros.factguard.plot_support import tells_plot
@@ -250,3 +250,85 @@ def _pairs(ones: Iterable[str], others: Sequence[str]) -> list[tuple[str, str]]:
 
 def _first(names: Sequence[str]) -> str:
     return next(filter(None, reversed(names)), "另一个人")
+
+
+_NOT = re.compile(
+    "(?:不|没有?人?|未|无法|无人)(?:曾|再|肯|想|愿|能|敢|会|让|许|准|去|人|(?:把|将|对|向|给|和|与|跟|为|替)[^不没未]{1,4})?"
+    "(?=[^了着过的])"
+)
+_NO_NOT = re.compile(
+    "淹没|沉没|埋没|吞没|出没|没收|没落|不得不|不仅|不但|不久|不断|不过|无论|没想到|不料|不少|不同|不禁|未来|未婚|不顾|不惜|不停"
+    "|不安|不幸|不知"
+)
+_DENIED = re.compile("(?:不|没有?|未|无|从没|别|并非|没能)(?:曾|再|肯|想|愿|能|敢|会|让|许|准|有|去|把|将|对)?$")
+_ENDED = frozenset("断绝停止失缺拒忘难免戒禁反空否假败")
+"""Characters with which a clause may deny without a word like 不."""
+_NO_ACTION = frozenset("有是在到来去人一错")
+"""Characters that are no action by themselves."""
+_OPPOSITES_TEXT = """
+赢 胜 战胜 击败 夺冠 获胜 / 输 落败 失利 败给
+活着 生还 幸存 救活 活了下来 / 死去 死了 死于 身亡 丧生 遇难 牺牲 去世 病逝 尸体 骸骨
+好转 痊愈 康复 病愈 好了 好起来 / 恶化 病重 不见好
+答应 同意 批准 允许 应允 / 拒绝 不肯 不愿
+相信 听信 / 怀疑 疑心 不信
+抓住 被捕 落网 抓获 制服 / 逃走 逃脱 逃跑 跑掉 跑了
+留下 留在 / 离开 离去 走了 休学
+收下 / 退还 不肯收
+考上 考取 录取 / 落榜
+得奖 获奖 / 取消资格
+开始 继续 / 停止 终止 中止
+有罪 被判 / 无罪
+兴高采烈 高兴 欣喜 大笑 笑着 笑了 / 哭着 哭诉 流泪 流着泪 含泪
+爱上 喜欢 / 不喜欢 讨厌 恨
+伪造 冒充 假的 伪 / 真的 为真 是真
+运出 送出 / 运进 运来
+买下 买来 / 卖掉 变卖
+真心 / 假意
+之前 前夜 前夕 / 之后
+"""
+OPPOSITES = tuple(
+    (tuple(left.split()), tuple(right.split()))
+    for line in _OPPOSITES_TEXT.strip().splitlines()
+    for left, right in [line.split("/")]
+)
+"""Pairs of outcomes that exclude each other."""
+
+
+def denies_anything(clause: str) -> bool:
+    """Return whether something is denied in a clause."""
+    return bool(_NOT.search(_NO_NOT.sub("|", clause)))
+
+
+def denies(one: str, other: str) -> bool:
+    """Return whether a clause denies an action that another, which denies nothing, tells."""
+    one, other = _NO_NOT.sub("|", one), _NO_NOT.sub("|", other)
+    if _ENDED & set(other) or _NOT.search(other):
+        return False
+    for match in _NOT.finditer(one):
+        action = one[match.end() : match.end() + 2]
+        forms = [action] if action[0] in _NO_ACTION or action[-1] == "错" else [action, action[0]]
+        if any(form in other and not _DENIED.search(other[: other.find(form)]) for form in forms):
+            return True
+    return False
+
+
+def opposite(clause: str, quoted: Sequence[str]) -> str:
+    """Return the word of a clause whose opposite the quoted clauses have in its place, "" if there is none."""
+    told = "|".join(quoted)
+    for pair in OPPOSITES:
+        here, there = _sides(clause, pair), _sides(told, pair)
+        if len(here) == 1 and there and not here & there:
+            return next(word for side in pair for word in side if word in clause)
+    return ""
+
+
+def _sides(text: str, pair: tuple[tuple[str, ...], tuple[str, ...]]) -> set[int]:
+    """Return which sides of a pair a text is on; a word that is denied stands on the other side."""
+    sides: set[int] = set()
+    for side, words in enumerate(pair):
+        for word in words:
+            at = text.find(word)
+            while at >= 0:
+                sides.add(side ^ bool(_DENIED.search(text[:at])))
+                at = text.find(word, at + 1)
+    return sides

@@ -34,7 +34,7 @@ from douban_pipeline.feeds.store.migrations import TREE as FEEDS
 from douban_pipeline.feeds.store.tables import stats
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.verdicts import judge
-from douban_pipeline.tmdb.hashing import graph_hash
+from douban_pipeline.tmdb.cleaning import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.types import EntityType
 from douban_pipeline_tests.harness.benchmarks.clocks import StandingClock
