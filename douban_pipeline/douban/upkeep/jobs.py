@@ -22,8 +22,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.upkeep.expiring import expire
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, revisit_window, set_by_hand
+from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
 from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
-from douban_pipeline.douban.upkeep.retention import ArchiveShare, archive_figures, delete_closed
 
 HEALTH_TAGS = tags_of("health")
 HEALTH_DAYS = 2

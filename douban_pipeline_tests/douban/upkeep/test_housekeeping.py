@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline.douban.upkeep.housekeeping import DeletedRows, delete_closed
 from douban_pipeline.douban.upkeep.jobs import HEALTH_DAYS, HEALTH_TAGS, jobs
-from douban_pipeline.douban.upkeep.retention import DeletedRows, delete_closed
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
 from douban_pipeline_tests.harness.fixtures.locations import add_run

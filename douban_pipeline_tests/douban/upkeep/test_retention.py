@@ -23,7 +23,8 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep import jobs, retention
-from douban_pipeline.douban.upkeep.retention import MARGIN, ArchiveShare, Pruned, archive_figures, prune
+from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures
+from douban_pipeline.douban.upkeep.retention import MARGIN, Pruned, prune
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run
