@@ -43,7 +43,7 @@ help:
 	@echo "make dev       run Dagster, the service and the comment worker, or what SYSTEMS need, on the demo library until Ctrl-C"
 	@echo "make test      run the tests; where no server answers, those of wheels and installed programs are started"
 	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
-	@echo "make bench-feeds  replay push times through the shipped system, beside policies of others and a timer: some minutes"
+	@echo "make bench-feeds  replay push times through the shipped system, beside a fixed timer: some minutes"
 	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
 	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"
 	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"

@@ -60,15 +60,9 @@ def test_a_run_that_is_killed_has_named_its_failures(run):
     assert "failed: test_module.py::test_part (setup): " in output
 
 
-def test_failures_of_several_processes_come_before_the_end(run):
-    output = run(FAILING, "-n2").stdout
+def test_failures_of_several_processes_and_one_that_dies_are_told_before_the_end(run):
+    output = run(FAILING + BREAKS_OFF, "-n1").stdout
 
-    assert output.count("failed: test_module.py::") == 2
     assert "failed: test_module.py::test_sum: " in output.partition("= ERRORS =")[0]
-
-
-def test_a_process_of_several_that_dies_is_told_at_once(run):
-    output = run("import os, signal\n" + BREAKS_OFF, "-n1").stdout
-
     assert "failed: test_module.py::test_that_breaks_off" in output.partition("= FAILURES =")[0]
     assert "crashed while running" in output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,8 @@ from douban_pipeline.douban.services import Services
 
 SMALL, LARGE = 170_000, 1_700_000
 """Videos of the two libraries."""
+Say = Callable[[str], None]
+"""Tells the person who waits what is being done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class World:
     size: int
     seed: int
     scratch: Path
-    say: Callable[[str], None]
+    say: Say
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Measure:
 
     name: str
     meaning: str
-    run: Callable[[World], Sequence[Figure]]
+    run: Callable[[World], Iterable[Figure]]
     sizes: tuple[int, ...] = (SMALL, LARGE)
 
 

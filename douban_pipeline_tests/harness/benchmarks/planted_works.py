@@ -73,12 +73,6 @@ class Searches:
         found = list(dict.fromkeys([*self._family(work_id), *self._others(work_id, most, dice)]))[:most]
         return [self._candidate(each, fetched=place < asked) for place, each in enumerate(found)]
 
-    def crowd(self, vod_id: int, count: int) -> list[Candidate]:
-        """Return ``count`` candidates of a video, all of them asked about."""
-        work_id, dice = work_id_of(vod_id, self.seed), crc32(str(vod_id).encode())
-        found = list(dict.fromkeys([*self._family(work_id), *self._others(work_id, 2 * count, dice)]))
-        return [self._candidate(each, fetched=True) for each in found[:count]]
-
     def _family(self, work_id: int) -> list[int]:
         start = self._work(work_id)["title"][:_START]
         near = [work_id + step for step in sorted(_NEAR, key=abs) if work_id + step > 0]

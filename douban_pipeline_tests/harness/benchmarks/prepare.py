@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +15,10 @@ from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline.douban.store import migrations
+from douban_pipeline_tests.harness.benchmarks.measuring import Say
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.rig.databases import MARIADB, create_database, drop_database, server_url
 from douban_pipeline_tests.harness.rig.processes import RigError
-
-Say = Callable[[str], None]
 
 NOTES = "douban_bench_note"
 """A table beside the others that notes how far a library is."""

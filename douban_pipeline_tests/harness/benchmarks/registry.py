@@ -6,11 +6,9 @@ from types import ModuleType
 
 from douban_pipeline_tests.harness.benchmarks.measures import (
     archive_size,
-    as_met,
     budget,
     duplicates,
     instance,
-    other_systems,
     pages,
     queueing,
     ratios,
@@ -22,6 +20,12 @@ from douban_pipeline_tests.harness.benchmarks.measures import (
     workers,
 )
 from douban_pipeline_tests.harness.benchmarks.measuring import LARGE, SMALL, Measure
+from douban_pipeline_tests.harness.comments import __main__ as comments
+from douban_pipeline_tests.harness.digest import speed as digest_speed
+from douban_pipeline_tests.harness.feeds import __main__ as feeds_delays
+from douban_pipeline_tests.harness.feeds import speed as feeds_speed
+from douban_pipeline_tests.harness.reviewing import __main__ as reviewing
+from douban_pipeline_tests.harness.tmdb import __main__ as tmdb
 
 MODULES: tuple[ModuleType, ...] = (
     taking_in,  # first: what it takes in is what the others work on
@@ -36,8 +40,12 @@ MODULES: tuple[ModuleType, ...] = (
     instance,
     pages,
     workers,
-    other_systems,
-    as_met,
+    feeds_speed,
+    feeds_delays,
+    digest_speed,
+    tmdb,
+    comments,
+    reviewing,
     ratios,
 )
 MEASURES: tuple[Measure, ...] = tuple(measure for module in MODULES for measure in module.MEASURES)

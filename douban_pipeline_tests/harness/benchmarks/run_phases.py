@@ -104,11 +104,6 @@ def phases_of(instance: dg.DagsterInstance, run_id: str, asked_at: float) -> Run
     return phases(asked_at, _moments(instance, run_id))
 
 
-def steps_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, Step]:
-    """Return the steps of a run in ``instance`` that ended, by name."""
-    return steps_among(_moments(instance, run_id))
-
-
 def _moments(instance: dg.DagsterInstance, run_id: str) -> list[Moment]:
     entries = ((entry, entry.dagster_event) for entry in instance.all_logs(run_id))
     return [(entry.timestamp, event.event_type, entry.step_key or "") for entry, event in entries if event]

@@ -24,8 +24,8 @@ from douban_pipeline_tests.harness.benchmarks.child import (
     SCRATCH,
     TAKE_IN,
 )
-from douban_pipeline_tests.harness.benchmarks.measuring import Measure
-from douban_pipeline_tests.harness.benchmarks.prepare import IN_USE, TAKEN_IN, Place, Say, environment_for
+from douban_pipeline_tests.harness.benchmarks.measuring import Measure, Say
+from douban_pipeline_tests.harness.benchmarks.prepare import IN_USE, TAKEN_IN, Place, environment_for
 from douban_pipeline_tests.harness.benchmarks.results import Outcome, Results, figures_from
 from douban_pipeline_tests.harness.rig.processes import Process
 

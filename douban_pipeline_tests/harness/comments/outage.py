@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import CommentStatus, EventState
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import OUTAGE
 from douban_pipeline_tests.harness.comments.publishing import tokens
 from douban_pipeline_tests.harness.comments.running import ADMIN, Running
+from douban_pipeline_tests.harness.rig.processes import Process
 
 _ID = re.compile(rb'"id":"(\d{15,19})"')
 _LOCAL_SECONDS = 0.25
@@ -35,30 +37,24 @@ class _Seen:
 
 
 def measure_outage(
-    place: Running, engine: sa.Engine, redis: subprocess.Popen[bytes], seconds: int, readers: int = 8
-) -> dict[str, float]:
+    place: Running, engine: sa.Engine, redis: Process, seconds: int, readers: int = 8
+) -> Iterator[Figure]:
     """Read, publish and hide for a while, and kill Redis when a third of it is over; it stays away."""
     seen = _Seen()
     killed = asyncio.run(_run(place, engine, redis, seconds, readers, seen))
     before = [taken for begun, taken in seen.taken if begun < killed]
     after = [taken for begun, taken in seen.taken if begun >= killed]
     failed = sum(at >= killed for at in seen.failed)
-    return {
-        "requests before": len(before),
-        "failed before": sum(at < killed for at in seen.failed),
-        "requests after": len(after),
-        "failed after": failed,
-        "failed after, share": failed / max(1, len(after) + failed),
-        "hidden meanwhile": len(seen.hidden),
-        "answers with a hidden comment": seen.served,
-        "p95 before, ms": 1000 * percentile(before, 0.95),
-        "p95 after, ms": 1000 * percentile(after, 0.95),
-    }
+    early = f"{len(before):,} before, {sum(at < killed for at in seen.failed)} failed"
+    share = 100 * failed / max(1, len(after) + failed)
+    yield Figure("Redis killed: requests that fail", share, "%", Target(most=0.1), note=f"of {len(after):,}; {early}")
+    hidden = f"{len(seen.hidden)} were hidden meanwhile"
+    yield Figure("Redis killed: answers with a hidden comment", seen.served, "", Target(most=0), note=hidden)
+    p95s = [1000 * percentile(taken, 0.95) for taken in (after, before)]
+    yield Figure("Redis killed: a request, p95", p95s[0], "ms", None, p95s[1], "before")
 
 
-async def _run(
-    place: Running, engine: sa.Engine, redis: subprocess.Popen[bytes], seconds: int, readers: int, seen: _Seen
-) -> float:
+async def _run(place: Running, engine: sa.Engine, redis: Process, seconds: int, readers: int, seen: _Seen) -> float:
     begun = time.time()
     until = begun + seconds
     known = tokens()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import BATCHED, HOT, SINGLE
 from douban_pipeline_tests.harness.comments.running import SECRET, Running
@@ -25,9 +27,9 @@ from douban_pipeline_tests.harness.comments.running import SECRET, Running
 _USERS = 50
 
 
-def measure_batches(engine: sa.Engine, count: int) -> dict[str, float]:
-    """Return events applied a second, a batch of 500 and one by one: half comments, half likes of them."""
-    figures = {}
+def measure_batches(engine: sa.Engine, count: int) -> Iterator[Figure]:
+    """Measure events applied a second, a batch of 500 and one by one: half comments, half likes of them."""
+    rates, cpu = list[float](), list[float]()
     for object_id, batch, number in ((BATCHED, 500, count), (SINGLE, 1, max(50, count // 20))):
         now = datetime.now(UTC)
         ids = IdGenerator(1000 + object_id, lambda: datetime.now(UTC))
@@ -44,13 +46,14 @@ def measure_batches(engine: sa.Engine, count: int) -> dict[str, float]:
         begun, used, done = time.perf_counter(), time.process_time(), 0
         while turn := worker.turn():
             done += turn
-        name = "batch" if batch > 1 else "single"
-        figures[f"{name}, events a second"] = done / (time.perf_counter() - begun)
-        figures[f"{name}, ms of the worker's processor an event"] = 1000 * (time.process_time() - used) / done
+        rates.append(done / (time.perf_counter() - begun))
+        cpu.append(1000 * (time.process_time() - used) / done)
         worker.stop()
         with engine.connect() as connection:
             assert list(count_differences(connection, section)) == []
-    return figures
+    yield Figure("events applied", rates[0], "/s", None, rates[1], "one by one")
+    yield Figure("an event's CPU of the worker", cpu[0], "ms", None, cpu[1], "one by one")
+    yield Figure("events in a batch against one by one", rates[0] / rates[1], "", Target(least=10))
 
 
 def tokens(users: int = _USERS) -> list[str]:
@@ -61,8 +64,8 @@ def tokens(users: int = _USERS) -> list[str]:
 
 def measure_publishing(
     place: Running, engine: sa.Engine, rate: int, seconds: int, connections: int = 50
-) -> dict[str, float]:
-    """Publish at a rate into one section; return how long comments took from the request until they were applied."""
+) -> Iterator[Figure]:
+    """Publish at a rate into one section, and measure how long comments take from request to applied."""
     with engine.begin() as connection:
         section = ensure_section(connection, 1, HOT, datetime.now(UTC))
     asyncio.run(_publish(place, rate, 1, connections))  # what a process does once is not measured
@@ -74,14 +77,12 @@ def measure_publishing(
     lags = [applied[number].timestamp() - at for number, at in sent.items()]
     with engine.connect() as connection:
         assert list(count_differences(connection, section)) == [], "floors without gap or double, counters exact"
-    return {
-        "comments a second": len(sent) / taken,
-        "visible p50, s": percentile(lags, 0.5),
-        "visible p95, s": percentile(lags, 0.95),
-        "answered p95, s": percentile(answers, 0.95),
-        "ms of the services' processor a comment": 1000 * service / len(sent),
-        "ms of the worker's processor a comment": 1000 * worker / len(sent),
-    }
+    yield Figure("comments published", len(sent) / taken, "/s")
+    yield Figure("from publishing to visible, p50", percentile(lags, 0.5), "s")
+    yield Figure("from publishing to visible, p95", percentile(lags, 0.95), "s", Target(most=0.5))
+    yield Figure("from publishing to answered, p95", percentile(answers, 0.95), "s")
+    yield Figure("publishing, the services' CPU", 1000 * service / len(sent), "ms")
+    yield Figure("applying, the worker's CPU", 1000 * worker / len(sent), "ms")
 
 
 async def _publish(

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
 from douban_pipeline.comments.store.reading import Order
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE
 from douban_pipeline_tests.harness.comments.running import ADMIN, Running
 
 _KEYS = {Order.NEW: "floor", Order.FLOOR: "floor", Order.LIKES: "like_count", Order.HEAT: "heat"}
 _SIZE = 20
+_TOP, _FAR = "at the top", "far down"
 
 
-def measure_hot(place: Running, seconds: int, connections: int) -> dict[str, float]:
+def measure_hot(place: Running, seconds: int, connections: int) -> Iterator[Figure]:
     """Read page one of the hot section as fast as it goes over kept connections; p95 is of what a caller waits."""
     taken: list[float] = []
     refused: list[int] = []
@@ -41,12 +43,11 @@ def measure_hot(place: Running, seconds: int, connections: int) -> dict[str, flo
     refused.clear()
     before = place.service_seconds()
     asyncio.run(run(time.monotonic() + seconds))
-    return {
-        "requests a second": len(taken) / seconds,
-        "p95, ms": 1000 * percentile(taken, 0.95),
-        "refused": len(refused),
-        "ms of the services' processor a request": 1000 * (place.service_seconds() - before) / len(taken),
-    }
+    cpu = 1000 * (place.service_seconds() - before) / len(taken)
+    yield Figure("page one", len(taken) / seconds, "/s", Target(least=1500))
+    yield Figure("page one, p95", 1000 * percentile(taken, 0.95), "ms", Target(most=20))
+    yield Figure("page one, refused", len(refused), "")
+    yield Figure("page one, the services' CPU", cpu, "ms")
 
 
 def _cursors(engine: sa.Engine, section_id: int, order: Order, first: int, count: int) -> list[str]:
@@ -66,12 +67,12 @@ def _cursors(engine: sa.Engine, section_id: int, order: Order, first: int, count
     return [f"{row[0]}.{row[1]}" for row in rows[::_SIZE]]
 
 
-def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int, times: int) -> dict[str, float]:
-    """Return how long pages take at the top and four fifths down, in every order, in milliseconds.
+def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int, times: int) -> Iterator[Figure]:
+    """Measure how long pages take at the top and four fifths down, in every order.
 
     Pages follow each other, so that none is read twice; one caller asks for one after another.
     """
-    figures: dict[str, float] = {}
+    medians, slow = dict[tuple[Order, str], float](), 0.0
 
     async def read(order: Order, cursors: Sequence[str]) -> list[float]:
         taken = []
@@ -86,23 +87,20 @@ def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int
         return taken
 
     for order in Order:
-        for name, first in (("top", 0), ("far", max(1, int(count * 0.8)))):
+        for name, first in ((_TOP, 0), (_FAR, max(1, int(count * 0.8)))):
             cursors = _cursors(engine, section_id, order, first, times)
             before = place.service_seconds()
             taken = [1000 * each for each in asyncio.run(read(order, cursors))]
-            figures[f"{order} {name} p50"] = percentile(taken, 0.5)
-            figures[f"{order} {name} p95"] = percentile(taken, 0.95)
-            used = 1000 * (place.service_seconds() - before)
-            figures[f"{order} {name}, ms of the services' processor a page"] = used / len(taken)
-    return figures
+            used = 1000 * (place.service_seconds() - before) / len(taken)
+            medians[order, name], slow = percentile(taken, 0.5), max(slow, percentile(taken, 0.95))
+            yield Figure(f"a page by {order} {name}, p50", medians[order, name], "ms", None, used, "the services' CPU")
+    yield Figure("pages at the top and far down, p95", slow, "ms", Target(most=30), note="of the slowest order")
+    against = max(medians[order, _FAR] / medians[order, _TOP] for order in Order)
+    yield Figure("a page far down against page one", against, "", Target(most=2))
 
 
-def measure_cold(place: Running, callers: int) -> dict[str, float]:
-    """Have callers ask for a page that nobody has read, each over a connection of its own, all at once.
-
-    Returns:
-        How many were answered, and how often the services read the page for them.
-    """
+def measure_cold(place: Running, callers: int) -> Iterator[Figure]:
+    """Have callers ask for a page that nobody has read, each over a connection of its own, all at once."""
 
     async def loads() -> int:
         found = 0
@@ -120,20 +118,18 @@ def measure_cold(place: Running, callers: int) -> dict[str, float]:
             await begin.wait()
             return (await caller.ask("GET", f"/comments/v1/sections/1/{COLD}/page?sort=likes")).status
 
-    async def run() -> dict[str, float]:
+    async def run() -> tuple[list[int], float, int, float]:
         before, begin = await loads(), asyncio.Event()
         asked = [asyncio.create_task(ask(number, begin)) for number in range(callers)]
         await asyncio.sleep(0)
         begun, used = time.monotonic(), place.service_seconds()
         begin.set()
         answers = await asyncio.gather(*asked)
-        return {
-            "callers": len(answers),
-            "answered, %": 100 * sum(status == 200 for status in answers) / len(answers),
-            "seconds of the services' processors": place.service_seconds() - used,
-            "processes": len(place.bases),
-            "readings of the page": await loads() - before,
-            "seconds": time.monotonic() - begun,
-        }
+        return answers, place.service_seconds() - used, await loads() - before, time.monotonic() - begun
 
-    return asyncio.run(run())
+    answers, cpu, read, seconds = asyncio.run(run())
+    answered = 100 * sum(status == 200 for status in answers) / len(answers)
+    note = f"{callers:,} callers, {len(place.bases)} processes, {seconds:.1f} s"
+    yield Figure("readings of a cold page for all callers", read, "", Target(most=1), note=note)
+    yield Figure("callers of a cold page that are answered", answered, "%", Target(least=100))
+    yield Figure("a cold page, the services' CPU", cpu, "s")

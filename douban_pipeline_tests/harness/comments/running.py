@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-import psutil
+
+from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
+from douban_pipeline_tests.harness.rig.processes import Process, RigError
 
 SECRET = "a-secret-of-the-benchmark-0123456789"
 ADMIN = "an-operator-of-the-benchmark-0123"
+_START_SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +33,17 @@ class Running:
     """
 
     bases: Sequence[str]
-    services: Sequence[psutil.Process]
-    worker: psutil.Process
+    services: Sequence[Process]
+    worker: Process
     prefix: str
 
     def service_seconds(self) -> float:
         """Return the processor time that the services have used, their children's with it."""
-        return sum(cpu_seconds(process) for process in self.services)
+        return sum(process.usage().cpu_seconds for process in self.services)
 
     def worker_seconds(self) -> float:
         """Return the processor time that the worker has used."""
-        return cpu_seconds(self.worker)
-
-
-def cpu_seconds(process: psutil.Process) -> float:
-    """Return the processor time that a process and its children have used."""
-    family = [process, *process.children(recursive=True)]
-    return float(sum(used.user + used.system for used in (each.cpu_times() for each in family)))
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+        return self.worker.usage().cpu_seconds
 
 
 @contextmanager
@@ -97,54 +83,44 @@ def running(
         **{f"DOUBAN_PIPELINE_COMMENTS_{name}": value for name, value in {**usual, **(settings or {})}.items()},
     }
     ports = [free_port() for _ in range(services)]
-    serve = [("serve", "--port", str(port), "--processes", str(processes)) for port in ports]
+    commands = [("serve", "--port", str(port), "--processes", str(processes)) for port in ports]
     with ExitStack() as stack:
-        started = [
-            stack.enter_context(_process([sys.executable, "-m", "douban_pipeline", *command], home, given))
-            for command in (("comment-worker",), *serve)
+        worker, *others = [
+            stack.enter_context(
+                Process(
+                    command[0],
+                    [sys.executable, "-m", "douban_pipeline", *command],
+                    log=home / f"{command[0]}-{prefix.strip(':')}.log",
+                    environment=given,
+                    directory=home,
+                )
+            )
+            for command in (("comment-worker",), *commands)
         ]
-        bases = [f"http://127.0.0.1:{port}" for port in ports]
-        for base in bases:
-            _await(base)
-        worker, *others = (psutil.Process(each.pid) for each in started)
+        bases = [f"http://{HOST}:{port}" for port in ports]
+        for base, service in zip(bases, others, strict=True):
+            service.wait_until(lambda base=base: _answers(base), seconds=_START_SECONDS)  # type: ignore[misc]
         yield Running(bases, others, worker, prefix)
 
 
-@contextmanager
-def _process(
-    command: Sequence[str], home: Path, given: dict[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, cwd=home, env=given, stdout=subprocess.DEVNULL)
+def _answers(base: str) -> bool:
     try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-
-
-def _await(base: str) -> None:
-    with httpx.Client(trust_env=False, timeout=60) as client:
-        until = time.monotonic() + 180
-        while time.monotonic() < until:
-            try:
-                if client.get(f"{base}/healthz").status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.2)
-    raise RuntimeError("the service did not come up")
+        return httpx.get(f"{base}/healthz", trust_env=False, timeout=60).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
 
 
 @contextmanager
-def own_redis(home: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def own_redis(home: Path) -> Iterator[tuple[str, Process]]:
     """Yield the address of a Redis that may be killed, and its process.
 
     Raises:
-        FileNotFoundError: No ``redis-server`` is on the path.
+        RigError: No ``redis-server`` is on the path.
     """
     program = shutil.which("redis-server")
     if program is None:
-        raise FileNotFoundError("redis-server is not installed")
+        raise RigError("redis-server is not installed")
     port = free_port()
     command = [program, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(home)]
-    with _process(command, home) as process:
-        yield f"redis://127.0.0.1:{port}/0", process
+    with Process("redis", command, log=home / "redis.log", environment=os.environ, directory=home) as process:
+        yield f"redis://{HOST}:{port}/0", process

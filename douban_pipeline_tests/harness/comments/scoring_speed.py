@@ -1,26 +1,22 @@
-"""How fast a large section is scored and published: ``python -m douban_pipeline_tests.harness.comments.scoring_speed``.
+"""How fast a large section is scored and published.
 
-On a MariaDB and a Redis that are named; a database of its own is made and dropped. The section is scored in a process
-of its own, whose memory is measured: the first time, when every score is new, and a quarter of an hour later.
+The section is scored in a process of its own, whose memory is measured: the first time, when every score is new, and a
+quarter of an hour later.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import resource
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from redis import Redis
-from rich.console import Console
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import URL, Engine, text
 
 from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.heat.rules import Decision, Rule, rule_set
@@ -29,10 +25,12 @@ from douban_pipeline.comments.scoring.sections import score_section
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.comment_sample import GeneratedComments, generate
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
+from douban_pipeline_tests.harness.comments.loading import drop_keys
+from douban_pipeline_tests.harness.rig.databases import scratch_database
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 FIRST_ID = 381_000_000_000_000_000
-TARGETS = {"scored and published, seconds": 20.0, "most memory, MB": 1000.0}
 RULES = [
     Rule("disliked", "dislikes > likes * 2 and dislikes >= 3", Decision.SINK, 1.0),
     Rule("reported", "reports >= 3", Decision.SINK, 5.0),
@@ -41,26 +39,6 @@ RULES = [
 ]
 _BATCH = 20_000
 _SEEN = 50_000
-
-
-@contextmanager
-def generated_database(server: str, count: int) -> Iterator[str]:
-    """Yield the URL of a database with one section of ``count`` generated comments; it is dropped at the end."""
-    name = f"comments_bench_{uuid.uuid4().hex[:8]}"
-    root = open_engine(server)
-    with root.begin() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} CHARACTER SET utf8mb4"))
-    url = make_url(server).set(database=name).render_as_string(hide_password=False)
-    engine = open_engine(url)
-    try:
-        TREE.upgrade(engine)
-        plant(engine, generate(count))
-        yield url
-    finally:
-        engine.dispose()
-        with root.begin() as connection:
-            connection.execute(text(f"DROP DATABASE {name}"))
-        root.dispose()
 
 
 def plant(engine: Engine, comments: GeneratedComments) -> None:
@@ -108,54 +86,33 @@ def plant(engine: Engine, comments: GeneratedComments) -> None:
         connection.execute(text("ANALYZE TABLE cmt_comment, cmt_score, cmt_impression"))
 
 
-def scored(url: str, redis: str, prefix: str, minutes: int) -> dict[str, float]:
+def scored(url: str, redis: str, prefix: str, minutes: int) -> list[Figure]:
     """Score and publish the section ``minutes`` later; return seconds, counts and the memory of this process."""
     engine = open_engine(url)
     lists = HeatLists(Redis.from_url(redis), prefix)
     done = score_section(engine, lists, 1, Policy(rules=rule_set(RULES)), NOW + timedelta(minutes=minutes))
     engine.dispose()
-    seconds = {f"{name}, seconds": round(value, 2) for name, value in done.seconds.items()}
     both = sum(value for name, value in done.seconds.items() if name != "store")
-    return {
-        "comments": done.comments,
-        **seconds,
-        "scored and published, seconds": round(both, 2),
-        "scores written": done.written,
-        "most memory, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-    }
+    parts = ", ".join(f"{name} {value:.1f} s" for name, value in done.seconds.items())
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    note = f"{done.comments:,} comments, {done.written:,} scores written: {parts}"
+    return [
+        Figure("scored and published", both, "s", Target(most=20), note=note),
+        Figure("most memory", memory, "MB", Target(most=1000)),
+    ]
 
 
-def measure(server: str, redis: str, count: int, console: Console) -> dict[str, Any]:
-    """Measure both times; return all figures."""
-    results: dict[str, Any] = {}
+def measure(server: URL, redis: str, count: int) -> Iterator[Figure]:
+    """Measure both times, in a section of ``count`` generated comments on a database of its own."""
     prefix = f"bench-{uuid.uuid4().hex[:8]}:"
-    with generated_database(server, count) as url:
-        console.print(f"a section of {count:,} comments is made")
+    with scratch_database(server, "scoring") as address:
+        url = address.render_as_string(hide_password=False)
+        engine = open_engine(url)
+        TREE.upgrade(engine)
+        plant(engine, generate(count))
+        engine.dispose()
         for when, minutes in (("first", 0), ("a quarter of an hour later", 15)):
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                results[when] = pool.apply(scored, (url, redis, prefix, minutes))
-            for name, value in results[when].items():
-                target = f" (target {TARGETS[name]:g})" if name in TARGETS else ""
-                console.print(f"{when}: {name} {value:,}{target}")
-    client = Redis.from_url(redis)
-    for key in client.scan_iter(f"{prefix}*", count=1000):
-        client.unlink(key)
-    client.close()
-    return results
-
-
-def main() -> None:
-    """Measure, print, and write the figures where wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--comments", type=int, default=1_000_000)
-    parser.add_argument("--mariadb", default="mysql+pymysql://root@127.0.0.1:3306/")
-    parser.add_argument("--redis", default="redis://127.0.0.1:6379/13")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    given = parser.parse_args()
-    results = measure(given.mariadb, given.redis, given.comments, Console(width=120, highlight=False))
-    if given.json:
-        given.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+                for figure in pool.apply(scored, (url, redis, prefix, minutes)):
+                    yield replace(figure, name=f"{when}: {figure.name}")
+    drop_keys(redis, prefix)

@@ -1,24 +1,21 @@
-"""Measures what a slot adds to the waiting for the model, and listing ten years of slots.
+"""What a slot adds to the waiting for the model, and listing ten years of slots.
 
-``python -m douban_pipeline_tests.harness.digest.speed``, on a SQLite file of its own; WeRSS and the model are on
-loopback and answer at once, so that all the time is ours and theirs.
+On a SQLite file of its own; WeRSS and the model answer at once, so that all time is ours and theirs.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
+from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
 
-from rich.console import Console
 from sqlalchemy import insert
 
 from douban_pipeline.digest.store import slots
 from douban_pipeline.digest.store.tables import slot_run
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline_tests.digest.stage import SLOTS, Stage, stage
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
 
 ARTICLES = 50
 _DAYS = 3650
@@ -63,16 +60,16 @@ def measure_list(at: Stage) -> tuple[int, float]:
     return len(found), time.perf_counter() - began
 
 
-def main() -> None:
-    """Measure all, or say what went wrong."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    console = Console()
-    with tempfile.TemporaryDirectory() as folder, stage(Path(folder), at="22:00") as at:
+def digest(world: World) -> Iterator[Figure]:
+    """Run a slot over stand-ins that answer at once, and list ten years of slots."""
+    with stage(world.scratch, at="22:00") as at:
+        world.say(f"a slot of {ARTICLES} articles")
         took, busy = measure_slot(at)
-        console.print(f"a slot of {ARTICLES} articles: {took:.2f} s, {busy:.2f} s of CPU, stand-ins counted")
-        found, took = measure_list(at)
-        console.print(f"listing {found:,} slots: {took:.2f} s")
+        world.say("ten years of slots")
+        found, listing = measure_list(at)
+    yield Figure(f"a slot of {ARTICLES} articles", took, "s", Target(most=15), note="stand-ins counted")
+    yield Figure(f"a slot of {ARTICLES} articles, CPU", busy, "s")
+    yield Figure(f"listing {found:,} slots", listing, "s", Target(most=2))
 
 
-if __name__ == "__main__":
-    main()
+MEASURES = (Measure("digest", "what a slot of the digest costs", digest, ()),)

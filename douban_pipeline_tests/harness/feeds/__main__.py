@@ -1,7 +1,4 @@
-"""Measures what an operator gets of the shipped profiles, and of the policies of others, over push times.
-
-Each stands beside a fixed timer that makes as many polls.
-"""
+"""Measures what an operator gets of the shipped profiles over push times, beside a fixed timer of as many polls."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,10 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
 from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
-from douban_pipeline_tests.harness.feeds.policies import POLICIES
 from douban_pipeline_tests.harness.feeds.push_times import PushTimesError, read_push_times
-from douban_pipeline_tests.harness.feeds.replay import Measured, Trial, at_budget
+from douban_pipeline_tests.harness.feeds.replay import Measured, Trial
 from douban_pipeline_tests.harness.feeds.shipped import SETTLING, measure_shipped
 
 BUDGETS = (24.0, 12.0)
@@ -33,20 +30,9 @@ _SEED = 20210617
 
 
 def measure(wanted: tuple[str, float], trial: Trial, settling: int) -> Measured:
-    """Return one policy at one budget, beside a fixed timer that makes as many polls.
-
-    What is shipped makes the polls that it makes; the policies of others are scaled to make as many as are wanted.
-    """
-    name, budget = wanted
-    found = measure_shipped(name, trial, budget, settling) if name in SHIPPED else _at(name, trial, budget)
-    return found.beside(found if name == "fixed" else _at("fixed", trial, found.polls_per_day))
-
-
-def _at(name: str, trial: Trial, budget: float) -> Measured:
-    kind, scale = POLICIES[name]
-    made = partial(kind, trial.history, trial.start, seed=_SEED)
-    found, _ = at_budget(name, trial, made, budget, scale * 24 / budget)
-    return found
+    """Return what a profile comes to at a budget, beside a fixed timer that makes as many polls."""
+    profile, budget = wanted
+    return measure_shipped(profile, trial, budget, settling).beside_a_timer(trial)
 
 
 def table_of(results: Sequence[Measured]) -> Table:
@@ -64,6 +50,25 @@ def table_of(results: Sequence[Measured]) -> Table:
     return table
 
 
+def delays(_world: World, feeds: int = 60, days: int = 2, polls: float = 24.0) -> Iterator[Figure]:
+    """Replay generated push times through both shipped profiles, and over a fixed timer at the polls they made."""
+    trial = Trial.of([*bundled_feeds(feeds).values()], days)
+    for name, set_to, most in (("plan", 0.0, 0.75), ("budget", polls, 0.6)):
+        mine = measure((name, set_to), trial, settling=1 if set_to else 0)
+        said = f"{mine.polls_per_day:.1f} polls a source and day, {mine.pushes:,} pushes"
+        timer = {"against": "a fixed timer", "note": said}
+        minutes = mine.mean_minutes, mine.timer_mean_minutes
+        yield Figure(f"profile {name}: delay, mean", 60 * minutes[0], "s", None, 60 * minutes[1], **timer)
+        late = mine.p95_minutes, mine.timer_p95_minutes
+        yield Figure(f"profile {name}: delay, p95", 60 * late[0], "s", None, 60 * late[1], **timer)
+        yield Figure(f"profile {name}: mean delay against a timer's", minutes[0] / minutes[1], "", Target(most=most))
+        if set_to:
+            yield Figure("profile budget: polls made of those set", mine.polls_per_day / set_to, "", Target(least=0.9))
+
+
+MEASURES = (Measure("feeds-delays", "how late entries are found, against a fixed timer", delays, ()),)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write ``results.json``; return the exit status."""
     parser = argparse.ArgumentParser(prog="make bench-feeds", description=__doc__)
@@ -72,8 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--days", type=int, default=4, help="days at the end that are the test")
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS, help="polls a feed and day")
     parser.add_argument("--settling", type=int, default=SETTLING, help="days before, in which what is shipped settles")
-    names = [*SHIPPED, *POLICIES]
-    parser.add_argument("--policies", nargs="+", choices=names, default=names)
+    parser.add_argument("--policies", nargs="+", choices=SHIPPED, default=SHIPPED, help="profiles that are replayed")
     parser.add_argument("--feeds", type=int, default=FEEDS, help="feeds, drawn with a fixed seed; 0: all of them")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args(arguments)

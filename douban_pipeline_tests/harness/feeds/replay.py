@@ -1,19 +1,15 @@
-"""Replays push times against a policy, without HTTP: what its polls would have found, and how late."""
+"""The feeds of a replay, what a policy came to, and a fixed timer, which every one stands beside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from douban_pipeline.feeds.intensity import DAY, Floats
-from douban_pipeline_tests.harness.feeds.policies import Policy
 
-STEP = 60
-"""Seconds between two moments at which a policy may ask."""
-_NEAR = 0.004
-"""How near to the budget counts as equal."""
+_SEED = 20210617
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,70 +61,27 @@ class Measured:
     timer_mean_minutes: float = 0.0
     timer_p95_minutes: float = 0.0
 
-    def beside(self, timer: Measured) -> Measured:
-        """Return it beside a fixed timer."""
-        return replace(self, timer_mean_minutes=timer.mean_minutes, timer_p95_minutes=timer.p95_minutes)
+    def beside_a_timer(self, trial: Trial) -> Measured:
+        """Return it beside a fixed timer that makes as many polls."""
+        minutes = timer_delays(trial, self.polls_per_day) / 60
+        return replace(
+            self, timer_mean_minutes=float(minutes.mean()), timer_p95_minutes=float(np.percentile(minutes, 95))
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return it as results keep it."""
         return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
-def replay(trial: Trial, policy: Policy) -> tuple[float, float, Floats]:
-    """Return polls a feed and day, the share of polls that found something, and the delay of every push in seconds.
+def timer_delays(trial: Trial, polls_per_day: float) -> Floats:
+    """Return how late each push is found, in seconds, by a timer that begins anywhere in its interval for each feed.
 
-    A push that was not found by the end counts as found then.
+    A push that is not found by the end counts as found then, as it does for what is shipped.
     """
-    sizes = [len(test) for test in trial.tests]
-    ends = np.cumsum(sizes)
-    place = ends - sizes
-    moments = np.append(np.concatenate(list(trial.tests)), np.inf)
-    delays = np.zeros(trial.pushes)
-    last = np.full(len(sizes), float(trial.start))
-    polls = hits = 0
-    for now in range(trial.start + STEP, trial.end + STEP, STEP):
-        asked = policy.due(now, last)
-        if not len(asked):
-            continue
-        polls += len(asked)
-        last[asked] = now
-        waiting = asked[(place[asked] < ends[asked]) & (moments[place[asked]] <= now)]
-        for feed in waiting:
-            first, end = place[feed], ends[feed]
-            past = first + int(np.searchsorted(moments[first:end], now, side="right"))
-            delays[first:past] = now - moments[first:past]
-            policy.found(int(feed), moments[first:past])
-            place[feed] = past
-        hits += len(waiting)
-        policy.asked(asked, now)
-    for feed in np.flatnonzero(place < ends):
-        delays[place[feed] : ends[feed]] = trial.end - moments[place[feed] : ends[feed]]
-    return polls / len(sizes) / trial.days, hits / max(polls, 1), delays
-
-
-def at_budget(
-    name: str, trial: Trial, make: Callable[[float], Policy], budget: float, scale: float, tries: int = 9
-) -> tuple[Measured, float]:
-    """Return what a policy comes to at the scale at which it costs ``budget`` polls a feed and day, and that scale.
-
-    A policy whose bounds do not let it come there is measured at the nearest it does.
-    """
-    tried: list[tuple[float, float]] = []
-    while True:
-        polls, hit_rate, delays = replay(trial, make(scale))
-        tried.append((np.log(scale), np.log(polls)))
-        miss = np.log(budget) - np.log(polls)
-        if abs(miss) < _NEAR or len(tried) == tries:
-            break
-        # The secant of the last two, which are nearly on a line; the first step takes polls as inverse to the scale.
-        slope = -1.0
-        if len(tried) > 1 and tried[-1][0] != tried[-2][0]:
-            slope = min((tried[-1][1] - tried[-2][1]) / (tried[-1][0] - tried[-2][0]), -0.2)
-        scale = float(np.exp(tried[-1][0] + miss / slope))
-    minutes = delays / 60
-    p50, p95, p99 = np.percentile(minutes, [50, 95, 99])
-    measured = Measured(
-        *(name, budget, polls, float(minutes.mean()), float(p50), float(p95), float(p99), hit_rate),
-        *(len(trial.history), trial.pushes),
-    )
-    return measured, scale
+    interval = DAY / polls_per_day if polls_per_day else np.inf
+    first = trial.start + np.random.default_rng(_SEED).random(len(trial.tests)) * min(interval, DAY)
+    delays = [
+        np.minimum((at - test) % interval if np.isfinite(interval) else np.inf, trial.end - test)
+        for at, test in zip(first, trial.tests, strict=True)
+    ]
+    return np.concatenate(delays)

@@ -1,21 +1,13 @@
-"""Measures how fast feeds are chosen, booked and polled: ``python -m douban_pipeline_tests.harness.feeds.speed``.
-
-On a SQLite file of its own, or on the database that ``--url`` names, which must be empty; sources are on loopback.
-"""
+"""How fast feeds are chosen, booked and polled, on a SQLite file of its own; sources are on loopback."""
 
 from __future__ import annotations
 
-import argparse
-import resource
-import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import psutil
-from rich.console import Console
 from sqlalchemy import Engine, insert, update
 
 from douban_pipeline.core.clock import SystemClock
@@ -31,26 +23,23 @@ from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.polls import add_poll
 from douban_pipeline.feeds.store.tables import stats
 from douban_pipeline.feeds.types import Entry, PollOutcome, PollRecord
+from douban_pipeline_tests.harness.benchmarks.measuring import (
+    Figure,
+    Measure,
+    Samples,
+    Target,
+    World,
+    peak_memory_mb,
+    stopwatch,
+)
 
 MANY = 100_000
-_MEGABYTE = 1 << 20
+POLLED = 5_000
+_POLLS = 500
+_TENTHS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """How long the same thing took time after time, in milliseconds.
-
-    Attributes:
-        p50, p95: By the clock.
-        cpu: Of this process, the median.
-    """
-
-    p50: float
-    p95: float
-    cpu: float
-
-
-def measure_choosing(engine: Engine) -> Times:
+def measure_choosing(engine: Engine) -> Iterator[Figure]:
     """Choose what is due among 100,000 sources."""
     now = int(time.time())
     random = np.random.default_rng(1)
@@ -59,36 +48,35 @@ def measure_choosing(engine: Engine) -> Times:
     with engine.begin() as connection:
         for start in range(0, MANY, 10_000):
             connection.execute(insert(stats), rows[start : start + 10_000])
-    took, busy = [], []
+    samples = Samples()
     with engine.connect() as connection:
         for _ in range(200):
-            began, cpu = time.perf_counter(), time.process_time()
-            get_due_sources(connection, now, limit=20)
-            took.append(time.perf_counter() - began)
-            busy.append(time.process_time() - cpu)
-    return _times(took, busy)
+            with samples.one():
+                get_due_sources(connection, now, limit=20)
+    yield Figure(f"choosing the due among {MANY:,}, p50", samples.p50, "ms")
+    yield Figure(f"choosing the due among {MANY:,}, p95", samples.p95, "ms", Target(most=20))
 
 
-def measure_booking(engine: Engine, polls: int = 500) -> Times:
+def measure_booking(engine: Engine) -> Iterator[Figure]:
     """Book polls: 20 known entries and a new one each, statistics, and the poll itself, in one transaction."""
     now = int(time.time())
-    took, busy = [], []
+    samples = Samples()
     times = [now - 3600 * number for number in range(20)]
     known = [Entry(f"g{n}", f"http://example.com/{n}", f"t{n}", "", moment) for n, moment in enumerate(times)]
     run_transaction(engine, lambda connection: store_entries(connection, "booked", known, now))
-    for number in range(polls):
-        fresh = Entry(f"n{number}", f"http://example.com/n{number}", "new", "", now - number)
-        began, cpu = time.perf_counter(), time.process_time()
-        with engine.begin() as connection:
-            store_entries(connection, "booked", [fresh, *known[:19]], now)
-            update_source_stats(connection, "booked", "rss", True, "", now=now)
-            add_poll(connection, PollRecord("booked", "example.com", now, PollOutcome.HIT, 200, new=1))
-        took.append(time.perf_counter() - began)
-        busy.append(time.process_time() - cpu)
-    return _times(took, busy)
+    with stopwatch() as all_of_them:
+        for number in range(_POLLS):
+            fresh = Entry(f"n{number}", f"http://example.com/n{number}", "new", "", now - number)
+            with samples.one(), engine.begin() as connection:
+                store_entries(connection, "booked", [fresh, *known[:19]], now)
+                update_source_stats(connection, "booked", "rss", True, "", now=now)
+                add_poll(connection, PollRecord("booked", "example.com", now, PollOutcome.HIT, 200, new=1))
+    yield Figure("bookkeeping of one poll, p50", samples.p50, "ms", Target(most=20))
+    yield Figure("bookkeeping of one poll, p95", samples.p95, "ms")
+    yield Figure("bookkeeping of one poll, CPU", 1000 * all_of_them.cpu / _POLLS, "ms")
 
 
-def measure_run(home: Path, url: str, sources: int, console: Console) -> None:
+def measure_run(home: Path, url: str, sources: int = POLLED) -> Iterator[Figure]:
     """Poll ``sources`` on loopback in one run, at 50 requests a second."""
     settings = FeedsSettings(
         home=home,
@@ -109,54 +97,38 @@ def measure_run(home: Path, url: str, sources: int, console: Console) -> None:
         with services.engine.begin() as connection:
             connection.execute(update(stats).where(stats.c.source_id.like("rss-%")).values(next_due_at=0))
             connection.execute(update(stats).where(stats.c.source_id.like("s%")).values(next_due_at=2**40))
-        process = psutil.Process()
-        began, cpu = time.perf_counter(), time.process_time()
-        memory = [process.memory_info().rss / _MEGABYTE]
-        total = 0
-        for _ in range(10):
-            report = Poller(services, seconds=1500).run(most=sources // 10)
-            total += report.polled
-            memory.append(process.memory_info().rss / _MEGABYTE)
-            problems = dict(report.problems)
-            if problems:
-                console.print(problems)
-        seconds = time.perf_counter() - began
+        process, memory, total = psutil.Process(), list[float](), 0
+        with stopwatch() as watch:
+            for _ in range(_TENTHS):
+                memory.append(process.memory_info().rss / 1e6)
+                total += Poller(services, seconds=1500).run(most=sources // _TENTHS).polled
         services.close()
-    console.print(
-        f"{total} sources polled in {seconds:.0f} s ({total / seconds:.1f} a second), "
-        f"{1000 * (time.process_time() - cpu) / max(total, 1):.1f} ms CPU each, server included"
-    )
-    console.print(f"memory after each tenth, MB: {', '.join(f'{each:.0f}' for each in memory)}")
-    console.print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    grown = process.memory_info().rss / 1e6
+    yield Figure("sources polled in one run", total / watch.wall, "/s", note=f"{total:,} in {watch.wall:.0f} s")
+    yield Figure("a poll, CPU", 1000 * watch.cpu / max(total, 1), "ms", note="the server on loopback included")
+    yield Figure("most memory", peak_memory_mb(), "MB", note=f"from {memory[1]:.0f} to {grown:.0f} MB")
 
 
-def _times(took: Sequence[float], busy: Sequence[float]) -> Times:
-    p50, p95 = np.percentile(np.array(took) * 1000, [50, 95])
-    return Times(float(p50), float(p95), float(np.percentile(np.array(busy) * 1000, 50)))
+def _chosen_and_booked(world: World) -> Iterator[Figure]:
+    url = f"sqlite:///{world.scratch / 'feeds.sqlite'}"
+    engine = open_engine(url)
+    TREE.upgrade(engine)
+    world.say(f"the due among {MANY:,} sources, and the bookkeeping of polls")
+    yield from measure_choosing(engine)
+    yield from measure_booking(engine)
+    engine.dispose()
 
 
-def _show(console: Console, what: str, times: Times) -> None:
-    console.print(f"{what}: p50 {times.p50:.2f} ms, p95 {times.p95:.2f} ms; CPU of this process p50 {times.cpu:.2f} ms")
+def _polled(world: World) -> Iterator[Figure]:
+    url = f"sqlite:///{world.scratch / 'polled.sqlite'}"
+    engine = open_engine(url)
+    TREE.upgrade(engine)
+    engine.dispose()
+    world.say(f"{POLLED:,} sources on loopback")
+    yield from measure_run(world.scratch, url)
 
 
-def main() -> None:
-    """Measure everything."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", default="", help="an empty database; a SQLite file by default")
-    parser.add_argument("--sources", type=int, default=5000)
-    given = parser.parse_args()
-    console = Console(width=120, highlight=False)
-    with tempfile.TemporaryDirectory() as folder:
-        url = given.url or f"sqlite:///{folder}/feeds.sqlite"
-        engine = open_engine(url)
-        TREE.upgrade(engine)
-        console.print(engine.dialect.name)
-        _show(console, f"choosing the due among {MANY:,}", measure_choosing(engine))
-        _show(console, "bookkeeping of one poll", measure_booking(engine))
-        engine.dispose()
-        if given.sources:
-            measure_run(Path(folder), url, given.sources, console)
-
-
-if __name__ == "__main__":
-    main()
+MEASURES = (
+    Measure("feeds", "what followed sources cost: choosing and booking", _chosen_and_booked, ()),
+    Measure("feeds-run", f"{POLLED:,} sources polled in one run", _polled, ()),
+)

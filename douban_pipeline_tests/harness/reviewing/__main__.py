@@ -6,23 +6,17 @@ the static sheet, without the service, and launched by the links that it makes. 
 
 from __future__ import annotations
 
-import json
 import signal
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import psutil
 import sqlalchemy as sa
 import typer
-from playwright.sync_api import Browser, Page, Response, expect, sync_playwright
-from rich.console import Console
-from rich.table import Table
+from playwright.sync_api import Browser, Page, Response, expect
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.review.reading.page import sheet_page
@@ -30,6 +24,10 @@ from douban_pipeline.douban.review.reading.queue import review_queue_of
 from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.browser import clicks
+from douban_pipeline_tests.harness.benchmarks import browsing
+from douban_pipeline_tests.harness.benchmarks.bench import bench, say
+from douban_pipeline_tests.harness.benchmarks.browsing import browser as started_browser
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Say, Target, World
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import subject_id_of
 from douban_pipeline_tests.harness.reviewing.sitting import REVIEWER, Openings, Sitting, review, shares
@@ -46,17 +44,6 @@ KEYS_AMONG_MANY = 40
 
 _FIRST_CARD = """() => document.querySelector("article.current.filled [data-pick]") && performance.now()"""
 
-console = Console()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A figure: what, how much, and what it should keep to."""
-
-    name: str
-    value: str
-    target: str = ""
-
 
 def measure(
     videos: Annotated[int, typer.Option(min=64, help="Videos in the library.")] = 3_000,
@@ -69,47 +56,20 @@ def measure(
 ) -> None:
     """Measure how fast people review."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us wants the same as by Ctrl-C
-    began = time.monotonic()
 
-    def say(text: str) -> None:
-        load = psutil.getloadavg()[0]
-        console.print(f"{time.monotonic() - began:6.1f} s  load {load:4.1f}  {text}", highlight=False, soft_wrap=True)
-
-    rows: list[Row] = []
-
-    def tell(found: list[Row]) -> None:
-        rows.extend(found)
-        for row in found:
-            say(f"{row.name}: {row.value} {row.target}")
-
-    with browsing(chromium) as browser, tempfile.TemporaryDirectory(prefix="reviewing-") as folder:
+    def figures(browser: Browser, folder: Path) -> Iterator[Figure]:
         if waiting:
             size = Size(videos, waiting + 2 * DEAD_CHOICES)
-            with ReviewWorld(size, Path(folder) / "reviewed", dagster=True, say=say) as world:
-                tell(served(world, browser, waiting, pace, say))
+            with ReviewWorld(size, folder / "reviewed", dagster=True, say=say) as world:
+                yield from served(world, browser, waiting, pace, say)
                 if static:
-                    tell(by_launchpad(world, browser, waiting, Path(folder), say))
+                    yield from by_launchpad(world, browser, waiting, folder, say)
         if opened:
-            with ReviewWorld(Size(opened + videos, opened), Path(folder) / "opened", dagster=False, say=say) as world:
-                tell(_opening_rows(opening(world, browser, say)))
-    table = Table("figure", "value", "target")
-    for row in rows:
-        table.add_row(row.name, row.value, row.target)
-    console.print(table)
-    if json_file is not None:
-        found = {row.name: {"value": row.value, "target": row.target} for row in rows}
-        json_file.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+            with ReviewWorld(Size(opened + videos, opened), folder / "opened", dagster=False, say=say) as world:
+                yield from openings(opening(world, browser, say))
 
-
-@contextmanager
-def browsing(chromium: str) -> Iterator[Browser]:
-    """Yield a browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, chromium_sandbox=False, args=["--no-proxy-server"]
-        )
-        yield browser
-        browser.close()
+    with started_browser(chromium) as browser, tempfile.TemporaryDirectory(prefix="reviewing-") as folder:
+        bench("review", figures(browser, Path(folder)), json_file)
 
 
 def new_page(browser: Browser) -> Page:
@@ -126,7 +86,7 @@ def sign(page: Page) -> None:
     page.locator("h1").click()
 
 
-def served(world: ReviewWorld, browser: Browser, count: int, pace: float, say: Any) -> list[Row]:
+def served(world: ReviewWorld, browser: Browser, count: int, pace: float, say: Say) -> Iterator[Figure]:
     """Review on the served sheet while a backfill runs, and kill the service in the middle."""
     backfill = world.launch_backfill()
     page = new_page(browser)
@@ -153,17 +113,13 @@ def served(world: ReviewWorld, browser: Browser, count: int, pace: float, say: A
     still = world.backfill_runs(backfill)
     found = settled(world, began)
     page.context.close()
-    return [
-        *_sitting_rows("served", sitting),
-        *_applied_rows(sitting, found),
-        Row("served: decisions lost", str(len(set(sitting.chosen) - {row["vod_id"] for row in found})), "0"),
-        Row("served: what came of them", _states(found)),
-        Row("served: runs that recorded", str(len({row["run_id"] for row in found}))),
-        Row("backfill beside: runs by state", still),
-    ]
+    runs = f"by {len({row['run_id'] for row in found})} runs; backfill beside: {still}"
+    yield from _sitting_figures("served", sitting)
+    yield from _applied_figures(sitting, found)
+    yield _lost("served", sitting, found, runs)
 
 
-def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path, say: Any) -> list[Row]:
+def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path, say: Say) -> Iterator[Figure]:
     """Review on the static sheet, without the service, and launch what it came to."""
     say("the static sheet: judged anew")
     world.kill_service()
@@ -186,15 +142,11 @@ def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path,
     found = settled(world, began)
     opened.context.close()
     page.context.close()
-    return [
-        *_sitting_rows("static", sitting),
-        Row("static: launches", f"{len(links)} (a link and a click each)"),
-        Row("static: decisions lost", str(len(set(sitting.chosen) - {row["vod_id"] for row in found})), "0"),
-        Row("static: what came of them", _states(found)),
-    ]
+    yield from _sitting_figures("static", sitting)
+    yield _lost("static", sitting, found, f"{len(links)} launches, a link and a click each")
 
 
-def opening(world: ReviewWorld, browser: Browser, say: Any) -> Openings:
+def opening(world: ReviewWorld, browser: Browser, say: Say) -> Openings:
     """Open a long queue some times, and decide about some of it."""
     count = len(world.waiting())
     seconds: list[float] = []
@@ -244,49 +196,64 @@ def settled(world: ReviewWorld, since: float) -> list[dict[str, Any]]:
     return [row for row in rows if row["created_at"].timestamp() >= since]
 
 
-def _sitting_rows(name: str, sitting: Sitting) -> list[Row]:
+def openings(found: Openings) -> Iterator[Figure]:
+    """Return the figures of a queue that was opened some times."""
+    note = f"{found.waiting:,} videos wait"
+    (middle, _, _), (cpu, _, _) = shares(found.seconds[1:]), shares(found.cpu[1:])
+    yield Figure("first card, service just started", found.seconds[0], "s", note=note)
+    yield Figure("first card", middle, "s", Target(most=1), note=note)
+    yield Figure("opening, the service's CPU", 1000 * cpu, "ms", note=note)
+    yield Figure("opening, sent to the browser", shares(found.sent[1:])[0] / 1e6, "MB", note=note)
+    yield from _sitting_figures("a long queue", found.sitting)
+
+
+def _sitting_figures(name: str, sitting: Sitting) -> Iterator[Figure]:
     middle, most, worst = shares(sitting.milliseconds)
     script, script_most, _ = shares(sitting.scripts)
-    return [
-        Row(f"{name}: videos", str(len(sitting.chosen))),
-        Row(f"{name}: keys a video", f"{sitting.keys_each:.2f}", "≤ 1.3"),
-        Row(f"{name}: ms from key to next frame", f"median {middle:.0f}, p95 {most:.0f}, most {worst:.0f}", "≤ 50"),
-        Row(f"{name}: of it the page's scripts", f"median {script:.0f}, p95 {script_most:.0f} ms"),
-    ]
+    note = f"median {middle:.0f}, most {worst:.0f}; of it the page's scripts {script:.0f}, p95 {script_most:.0f} ms"
+    keys = f"{len(sitting.chosen)} videos"
+    yield Figure(f"{name}: keys a video", sitting.keys_each, "", Target(most=1.3), note=keys)
+    yield Figure(f"{name}: from a key to the next frame, p95", most, "ms", Target(most=50), note=note)
 
 
-def _opening_rows(found: Openings) -> list[Row]:
-    name = f"opening {found.waiting:,}"
-    cpu = f"{shares(found.cpu[1:])[0] * 1000:.0f} ms, at first {found.cpu[0] * 1000:.0f} ms"
-    return [
-        *_sitting_rows(f"among {found.waiting:,}", found.sitting),
-        Row(f"{name}: first card, service just started", f"{found.seconds[0]:.2f} s"),
-        Row(f"{name}: first card, median", f"{shares(found.seconds[1:])[0]:.2f} s", "≤ 1 s"),
-        Row(f"{name}: CPU of the service", cpu),
-        Row(f"{name}: bytes", f"{shares(found.sent[1:])[0]:,.0f}"),
-    ]
-
-
-def _applied_rows(sitting: Sitting, found: Sequence[dict[str, Any]]) -> list[Row]:
-    def told(name: str) -> str:
-        values = [
+def _applied_figures(sitting: Sitting, found: Sequence[dict[str, Any]]) -> Iterator[Figure]:
+    for what, name, target in (
+        ("recorded", "created_at", None),
+        ("applied", "settled_at", Target(most=60)),
+    ):
+        taken = [
             row[name].timestamp() - sitting.chosen[row["vod_id"]] for row in found if row["vod_id"] in sitting.chosen
         ]
-        if not values:
-            return "none"
-        middle, most, worst = shares(values)
-        return f"median {middle:.1f}, p95 {most:.1f}, most {worst:.1f} s"
+        middle, most, worst = shares(taken)
+        note = f"median {middle:.1f}, most {worst:.1f} s, of {len(taken)}"
+        yield Figure(f"served: from choice to {what}, p95", most, "s", target, note=note)
 
-    return [
-        Row("served: from choice to recorded", told("created_at")),
-        Row("served: from choice to applied", told("settled_at"), "p95 ≤ 60 s"),
-    ]
+
+def _lost(name: str, sitting: Sitting, found: Sequence[dict[str, Any]], note: str) -> Figure:
+    lost = len(set(sitting.chosen) - {row["vod_id"] for row in found})
+    return Figure(f"{name}: decisions lost", lost, "", Target(most=0), note=f"{_states(found)}; {note}")
 
 
 def _states(found: Sequence[dict[str, Any]]) -> str:
     counts = Counter(f"{row['action']} {row['state']} {row['state_reason'][:40]}".strip() for row in found)
     return "; ".join(f"{count} × {state}" for state, count in counts.most_common(6))
 
+
+def opened_queue(world: World, videos: int = 1_500, waiting: int = 1_000) -> Iterator[Figure]:
+    """Open a queue of videos that wait in a browser, and decide about some of them by keys; nothing without one."""
+    path = browsing.chromium()
+    if path is None:
+        world.say("no Chromium here: the reviewer's queue is not opened")
+        return
+    with (
+        started_browser(path) as browser,
+        ReviewWorld(Size(videos, waiting), world.scratch, dagster=False, say=world.say) as place,
+    ):
+        found = opening(place, browser, world.say)
+    yield from openings(found)
+
+
+MEASURES = (Measure("review", "a reviewer's queue opened in a browser, and keys", opened_queue, ()),)
 
 if __name__ == "__main__":
     typer.run(measure)

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +27,10 @@ from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.syncing import drain
 from douban_pipeline.tmdb.types import EntityType
+from douban_pipeline_tests.harness.benchmarks.bench import bench
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target
 from douban_pipeline_tests.harness.tmdb.answering import measure_answers
 
-TARGETS = {
-    "unchanged movies a second": 5_000,
-    "changed movies a second": 3_000,
-    "stubs of an id export a second": 150_000,
-    "outbox rows claimed and acknowledged a second, four workers": 20_000,
-    "edges upserted a second": 5_000,
-}
-AT_MOST = {
-    "ms of an answer from the store, p95": 25,
-    "ms beside TMDB's own time, p95, PostgreSQL stopped": 25,
-}
-"""Targets that are not to be exceeded: `enrich_query` at 50 callers and the default limits."""
 WORKERS, CLAIM, BATCH = 4, 500, 500
 
 
@@ -78,11 +67,12 @@ def without_what_is_there() -> None:
     gc.freeze()
 
 
-def rate(count: int, work: Callable[[], object]) -> float:
-    """Run ``work`` and return how many of ``count`` it did a second."""
+def rate(name: str, count: int, work: Callable[[], object], least: float | None = None) -> Figure:
+    """Run ``work``; return how many of ``count`` it did a second."""
     began = time.perf_counter()
     work()
-    return count / (time.perf_counter() - began)
+    target = Target(least=least) if least is not None else None
+    return Figure(name, count / (time.perf_counter() - began), "/s", target)
 
 
 def persist(store: PostgresTmdbStore, given: list[Answer]) -> None:
@@ -107,14 +97,14 @@ def empty_outbox(store: PostgresTmdbStore) -> int:
     return sum(done)
 
 
-def measure(store: PostgresTmdbStore, target: GraphTarget, movies: int) -> Iterator[tuple[str, float]]:
+def measure(store: PostgresTmdbStore, target: GraphTarget, movies: int) -> Iterator[Figure]:
     """Yield each figure as it is known."""
     large = {"credits": 20, "people": 500, "size": 10_000}
     first, second = answers(movies, 1, **large), answers(movies, 2, **large)
     without_what_is_there()
-    yield "new movies a second", rate(movies, lambda: persist(store, first))
-    yield "unchanged movies a second", rate(movies, lambda: persist(store, first))
-    yield "changed movies a second", rate(movies, lambda: persist(store, second))
+    yield rate("new movies", movies, lambda: persist(store, first))
+    yield rate("unchanged movies", movies, lambda: persist(store, first), 5_000)
+    yield rate("changed movies", movies, lambda: persist(store, second), 3_000)
     with store.transaction() as connection:
         connection.execute(
             "INSERT INTO tmdb.neo4j_etl_outbox (entity_type, tmdb_id, raw_hash, graph_hash) "
@@ -123,24 +113,22 @@ def measure(store: PostgresTmdbStore, target: GraphTarget, movies: int) -> Itera
         )
     waiting = store.run(outbox.counts).waiting
     counted: list[int] = []
-    yield (
-        "outbox rows claimed and acknowledged a second, four workers",
-        rate(waiting, lambda: counted.append(empty_outbox(store))),
-    )
+    name = "outbox rows claimed and acknowledged, four workers"
+    yield rate(name, waiting, lambda: counted.append(empty_outbox(store)), 20_000)
     assert counted == [waiting], "a row was lost, or done twice"
     lines = [
         json.dumps({"id": 10_000_000 + each, "original_title": f"Movie {each}", "popularity": 0.6}).encode()
         for each in range(100 * movies)
     ]
     without_what_is_there()
-    yield "stubs of an id export a second", rate(len(lines), lambda: store_export(store, EntityType.MOVIE, lines))
+    yield rate("stubs of an id export", len(lines), lambda: store_export(store, EntityType.MOVIE, lines), 150_000)
     titles = movies // 10
     persist(store, answers(titles, 3, credits=100, people=20 * titles, size=10))
     target.set_up()
     target.clear()
-    yield "edges upserted a second", rate(101 * titles, lambda: drain(store, target))
+    yield rate("edges upserted", 101 * titles, lambda: drain(store, target), 5_000)
     persist(store, answers(titles, 4, credits=100, people=20 * titles, size=10))
-    yield "edges looked at again a second", rate(101 * titles, lambda: drain(store, target))
+    yield rate("edges looked at again", 101 * titles, lambda: drain(store, target))
 
 
 @contextmanager
@@ -160,6 +148,18 @@ def servers(postgres: str) -> Iterator[tuple[PostgresTmdbStore, GraphTarget]]:
             yield store, target
 
 
+def all_figures(home: Path, movies: int, rounds: int, postgres: str = "") -> Iterator[Figure]:
+    """Measure store, outbox, graph and answers."""
+    with servers(postgres) as (store, target):
+        yield from measure(store, target, movies)
+        yield from measure_answers(store, home, rounds)
+
+
+MEASURES = (
+    Measure("tmdb", "store, outbox, graph and answers", lambda world: all_figures(world.scratch, 2_000, 4), ()),
+)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,16 +168,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8, help="questions of each of the 50 callers")
     parser.add_argument("--out", type=Path, default=Path(".douban_pipeline/bench-tmdb"))
     given = parser.parse_args()
-    found = {}
-    with servers(given.postgres) as (store, target), tempfile.TemporaryDirectory() as home:
-        figures = chain(measure(store, target, given.movies), measure_answers(store, Path(home), given.rounds))
-        for name, value in figures:
-            found[name] = round(value)
-            aim = f" (target {TARGETS[name]:,})" if name in TARGETS else ""
-            aim = f" (target at most {AT_MOST[name]})" if name in AT_MOST else aim
-            print(f"{name}: {value:,.0f}{aim}", flush=True)  # noqa: T201
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory() as home:
+        figures = all_figures(Path(home), given.movies, given.rounds, given.postgres)
+        bench("tmdb", figures, given.out / "results.json")
 
 
 if __name__ == "__main__":

@@ -57,9 +57,7 @@ def test_every_measure_has_a_name_of_its_own_and_a_home():
     names = [measure.name for measure in MEASURES]
     assert len(set(names)) == len(names)
     assert names[0] == "initialise"
-    assert all(
-        module_of(measure).startswith("douban_pipeline_tests.harness.benchmarks.measures.") for measure in MEASURES
-    )
+    assert all(module_of(measure).startswith("douban_pipeline_tests.harness.") for measure in MEASURES)
     code, output = invoke("--list")
     assert code == 0
     assert all(name in output for name in names)
@@ -81,8 +79,8 @@ def test_a_measure_is_done_on_its_libraries_and_on_any_of_somebodys_own(sizes, g
 @pytest.mark.mariadb
 def test_a_tiny_library_is_made_measured_left_as_it_was_and_dropped(tmp_path):
     server, seed = server_url("mariadb"), uuid.uuid4().int % 10**9
-    measures = ("initialise", "intake", "sensor_look")
-    only = ["--only", measures[0], "--only", ", ".join(measures[1:])]
+    measures = ("initialise", "intake")
+    only = ["--only", ", ".join(measures)]
     code, output = invoke("--sizes", SIZE, "--seed", seed, "--out", tmp_path, *only)
     assert code == 0, output
     [path] = tmp_path.glob("*/results.json")

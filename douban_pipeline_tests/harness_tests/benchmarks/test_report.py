@@ -6,8 +6,6 @@ import io
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
@@ -53,19 +51,6 @@ def test_a_target_is_met_on_every_library_or_it_is_missed(small, large, target, 
     assert (found.met, found.misses) == (met, misses)
 
 
-def test_a_target_of_one_library_asks_nothing_of_the_other():
-    found = row(look(10, SMALL, target=Target(most=20)), look(100, LARGE))
-    assert (found.met, found.growth, found.target) == (True, 10, "≤ 20 ms")
-
-
-@given(st.floats(0, 1e9), st.floats(0, 1e9))
-def test_growth_is_how_often_the_small_librarys_the_large_ones_is(small, large):
-    # Measured in either order.
-    found = row(look(large, LARGE), look(small, SMALL))
-    assert found.growth == (large / small if small else None)
-    assert row(look(small, SMALL)).growth is None
-
-
 @pytest.mark.parametrize(
     ("unit", "value", "baseline", "ratios"),
     [("s", 30, 10, "3.00×"), ("/s", 1_000, 4_000, "4.00×"), ("%", 50, 100, "2.00×"), ("s", 3, 0, ""), ("/s", 0, 4, "")],
@@ -94,15 +79,6 @@ def test_a_file_of_something_else_is_named(tmp_path, content):
         path.write_text(content)
     with pytest.raises(ResultsError, match=r"other\.json"):
         read_results(path)
-
-
-def test_an_earlier_run_is_shown_beside_this_one():
-    now = results(look(10, SMALL), look(30, LARGE), Outcome("new", SMALL, 1, (Figure("x", 1, "s"),)))
-    then = results(look(20, SMALL), look(20, LARGE))
-    compared, new = rows_of(now, then)
-    assert (compared.since, new.since) == ("0.50× / 1.50×", "")
-    assert "cost since" in markdown(now, then)
-    assert "cost since" not in markdown(now)
 
 
 def test_the_table_and_the_markdown_say_what_was_measured_missed_and_failed():

@@ -123,15 +123,3 @@ def test_ctrl_c_leaves_no_process_and_no_library_in_disorder(benchmark):
     assert (benchmark.runner.folder / "cleaned").exists(), "it was asked, not killed"
     assert benchmark.summary == ["stopping hangs", "dropped library"]
     assert benchmark.place.history == ["created", "dropped"]
-
-
-def test_what_takes_too_long_is_stopped_and_has_failed(benchmark):
-    def hurry(words):
-        if words == "hangs: hanging":
-            benchmark.runner.limit = 0
-
-    benchmark.runner.say, benchmark.runner.keep = hurry, True
-    [outcome] = benchmark.run("hangs")
-    assert "not done after" in outcome.failure
-    assert running(benchmark) == []
-    assert benchmark.place.history == ["created", "dropped"], "who knows what it left"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from douban_pipeline.douban.sensors import INTERVAL_SECONDS
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline_tests.harness.benchmarks.measures.instance import THINNED, looks
 from douban_pipeline_tests.harness.benchmarks.stack_environment import FREE, pipeline_environment
 
 
@@ -34,12 +30,3 @@ def test_the_environment_gives_another_process_the_same_settings(
     changed = {"home": tmp_path, "batch_size": 7, **FREE}
     assert other.model_dump() == {**own.model_dump(), **changed}
     assert other.library_url == own.library_url
-
-
-def test_sensors_look_in_full_where_ticks_are_still_kept() -> None:
-    until = datetime(2026, 3, 8, tzinfo=UTC)
-    moments = list(looks(until, timedelta(days=7), timedelta(hours=25)))
-    assert moments[0] == until - timedelta(days=7)
-    gaps = {later - earlier for earlier, later in pairwise(m for m in moments if until - m <= timedelta(hours=25))}
-    assert gaps == {timedelta(seconds=INTERVAL_SECONDS)}
-    assert len(moments) == pytest.approx(3000 + 6 * 2880 / THINNED, rel=0.01)

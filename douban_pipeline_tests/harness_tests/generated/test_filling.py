@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import inspect, text
@@ -67,14 +67,6 @@ def test_the_library_comes_in_as_the_cms_would_store_it(engine):
     assert len(inspect(engine).get_indexes("mac_vod")) == sum(column.indexed for column in VOD_COLUMNS)
 
 
-def test_a_second_fill_leaves_a_complete_library_alone(engine):
-    fill(engine)
-    execute(engine, "UPDATE mac_vod SET vod_name = '改过', vod_douban_id = 5, vod_time = 9 WHERE vod_id > 3")
-    before = query(engine, "SELECT * FROM mac_vod ORDER BY vod_id")
-    assert fill(engine, now=NOW + timedelta(days=1)) == 0
-    assert query(engine, "SELECT * FROM mac_vod ORDER BY vod_id") == before
-
-
 def test_what_was_left_half_made_gets_the_rest(engine):
     fill(engine, 150)
     execute(engine, "DELETE FROM mac_vod WHERE vod_id IN (1, 2, 70, 150)")
@@ -98,18 +90,6 @@ def test_a_site_is_refused(engine):
     with pytest.raises(LibraryError, match="other videos"):
         fill(engine)
     assert count_of(engine) == 1
-
-
-def test_a_library_of_nothing_is_refused(engine):
-    with pytest.raises(ValueError, match="0 videos"):
-        fill(engine, 0)
-    with pytest.raises(ValueError, match="prefix"):
-        fill(engine, prefix="mac-")
-
-
-def test_any_prefix_will_do(engine):
-    fill(engine, 20, prefix="")
-    assert (count_of(engine, "vod"), count_of(engine, "type")) == (20, len(default_types()))
 
 
 @pytest.mark.mariadb
@@ -140,20 +120,3 @@ def test_many_videos_are_made_by_several_processes(mariadb, monkeypatch):
         query(mariadb, "SELECT vod_en FROM mac_vod WHERE vod_id = 301")[0]["vod_en"]
         == stored_of(301, SEED, NOW)["vod_en"]
     )
-
-
-@pytest.mark.mariadb
-def test_a_server_that_takes_no_files_gets_rows(mariadb, monkeypatch):
-    monkeypatch.setattr(filling, "_may_load", lambda engine: False)
-    said = []
-    assert fill(mariadb, progress=said.append) == COUNT
-    assert "local_infile is OFF" in said[1]
-    assert count_of(mariadb) == COUNT
-
-
-@pytest.mark.mariadb
-def test_rows_that_the_server_changes_are_not_passed_over(mariadb):
-    create_library(mariadb, [], default_types())
-    execute(mariadb, "ALTER TABLE mac_vod MODIFY vod_name varchar(3) NOT NULL DEFAULT ''")
-    with pytest.raises(LibraryError, match="videos as they are"):
-        fill(mariadb)

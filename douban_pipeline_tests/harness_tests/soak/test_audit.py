@@ -12,15 +12,8 @@ import pytest
 from douban_pipeline.douban.writes.revert import RevertedChange
 from douban_pipeline_tests.harness.soak.audit import audit, reversible
 from douban_pipeline_tests.harness.soak.evidence import Kill, RunRecord, Usage
-from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind, leave_behind
+from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind
 from douban_pipeline_tests.harness_tests.soak.spoilt import SPOILT
-
-
-@pytest.fixture(scope="module")
-def well(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeftBehind]:
-    left = leave_behind(tmp_path_factory.mktemp("soak") / "well")
-    yield left
-    left.close()
 
 
 @pytest.fixture

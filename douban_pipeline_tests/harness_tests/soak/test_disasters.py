@@ -98,17 +98,6 @@ def test_sources_fail_for_their_time_each_by_itself(monkeypatch: pytest.MonkeyPa
     assert scene.disasters.done == {Kind.fault: 2}
 
 
-def test_the_end_makes_everything_well(monkeypatch: pytest.MonkeyPatch):
-    scene = Scene(monkeypatch, Trouble(1, Kind.fault, 500, "llm", "unpaid"), Trouble(30, Kind.kill_run))
-    scene.pass_time(5)
-    assert scene.disasters.ill_sources == {"openrouter"}
-    scene.disasters.end()
-    scene.workers["a"] = worker = Worker()
-    scene.pass_time(60)
-    assert unhealthy(scene) == []
-    assert not worker.killed
-
-
 def test_a_server_is_down_for_a_while_and_outsiders_wait_for_the_database(monkeypatch: pytest.MonkeyPatch):
     scene = Scene(
         monkeypatch,
@@ -134,16 +123,6 @@ def test_a_run_is_killed_once_one_is_at_work(monkeypatch: pytest.MonkeyPatch):
     scene.workers["def"] = other = Worker()
     scene.pass_time(60)
     assert not other.killed
-
-
-def test_a_run_that_ended_by_itself_is_no_kill(monkeypatch: pytest.MonkeyPatch):
-    scene = Scene(monkeypatch, Trouble(1, Kind.kill_run))
-    scene.workers["gone"] = Worker(gone=True)
-    scene.pass_time(10)
-    assert scene.disasters.kills == []
-    scene.workers = {"alive": Worker()}
-    scene.pass_time(10)
-    assert [kill.run_id for kill in scene.disasters.kills] == ["alive"]
 
 
 def test_a_kill_for_which_there_was_no_run_is_reported(monkeypatch: pytest.MonkeyPatch):

@@ -41,19 +41,6 @@ def test_who_died_before_the_write_did_nothing_and_who_died_after_it_left_a_doub
     assert begun.edges() == {"vod_name": ("甲", "乙")}
 
 
-def test_rows_that_come_and_go_have_nothing_on_one_side(path: Path) -> None:
-    with Journal(path) as journal:
-        number = journal.intend("collector", "collected", 1)
-        journal.begin(number, None, {"vod_name": "甲"})
-        journal.done(number, {"vod_name": "甲"})
-        number = journal.intend("admin", "deleted", 1)
-        journal.begin(number, {"vod_name": "甲"}, None)
-        journal.done(number, None)
-        came, went = journal.entries()
-    assert came.edges() == {"vod_name": (None, "甲")}
-    assert went.edges() == {"vod_name": ("甲", None)}
-
-
 def test_a_line_that_a_kill_cut_off_is_dropped_and_the_journal_goes_on(path: Path) -> None:
     with Journal(path) as journal:
         journal.tell("小王", "lock_id", 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import DataError, OperationalError
 
 from douban_pipeline_tests.conftest import missing
-from douban_pipeline_tests.harness.rig import mariadb_server
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
 from douban_pipeline_tests.harness.rig.processes import RigError
 
@@ -55,24 +53,3 @@ def test_a_killed_server_comes_back_on_its_port_with_its_data(tmp_path: Path):
         with pytest.raises(RigError), MariaDbServer(tmp_path / "second", options={"port": str(server.port)}):
             pytest.fail("another server's answer at the port was taken for its own")
     assert not server.process.alive
-
-
-def test_it_reads_no_configuration_of_the_machine_and_listens_on_loopback_alone(tmp_path: Path):
-    try:
-        server = MariaDbServer(tmp_path)
-    except RigError as error:
-        missing("mariadb", str(error))
-    try:
-        assert server.process.command[1] == "--no-defaults"
-        assert "--bind-address=127.0.0.1" in server.process.command
-        assert str(tmp_path / "data") in " ".join(server.process.command)
-        assert ("--user=root" in server.process.command) == (os.geteuid() == 0)
-    finally:
-        server.stop()
-
-
-def test_a_machine_without_mariadb_is_reported_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(mariadb_server, "_SBIN", ())
-    with pytest.raises(RigError, match=r"mariadb.* is not installed: install MariaDB's server"):
-        MariaDbServer(tmp_path / "db")

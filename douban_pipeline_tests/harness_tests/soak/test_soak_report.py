@@ -44,21 +44,6 @@ def test_work_that_waited_is_neither_held_nor_violated():
     assert report(HELD, both).verdict == "1 of 2 invariants held; VIOLATED: every run succeeded"
 
 
-def test_the_terminal_shows_counts_examples_and_all_that_happened():
-    text = shown(report(HELD, BROKEN))
-    for expected in (
-        "1,200",
-        "no task is lost",
-        "task 17 of video 4",
-        "task 18 | [x]",
-        "run killed",
-        "douban 2",
-        "flat:",
-    ):
-        assert expected in text
-    assert text.rstrip().endswith("VIOLATED: no task is lost")
-
-
 def test_files_hold_the_same(tmp_path: Path):
     data, page = report(HELD, BROKEN).write(tmp_path / "out")
     stored = json.loads(data.read_text())
@@ -69,12 +54,3 @@ def test_files_hold_the_same(tmp_path: Path):
     assert "| no task is lost | **NO** | 300 | 2 | 0 |" in text
     assert "- task 17 of video 4" in text
     assert "note [a]" in text
-
-
-def test_each_system_has_a_heading_of_its_own_where_there_are_several():
-    of_feeds = Finding("every item that a source published is stored", True, 9, 0, system="feeds")
-    assert "## Invariants\n" in report(HELD, BROKEN).as_markdown()
-    page = report(HELD, of_feeds).as_markdown()
-    assert page.index("## Invariants of douban\n") < page.index(HELD.invariant)
-    assert page.index("## Invariants of feeds\n") < page.index(of_feeds.invariant)
-    assert "invariants of feeds" in shown(report(HELD, of_feeds))

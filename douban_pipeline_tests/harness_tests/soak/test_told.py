@@ -13,19 +13,12 @@ from douban_pipeline_tests.harness.soak.audit import told
 from douban_pipeline_tests.harness.soak.audit.records import Records
 from douban_pipeline_tests.harness.soak.evidence import Alert, Evidence, Finding, Kill, RunRecord
 from douban_pipeline_tests.harness.soak.journal import Journal
-from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind, leave_behind
+from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind
 
 RUN = "11111111-2222-3333-4444-555555555555"
 AGAIN = f"运行失败：record_decisions\n没有执行，请重新启动：http://ui/launchpad\n运行：http://ui/runs/{RUN}"
 LEFT = f"运行失败：record_decisions\n没做完的任务会自动放回队列，不必重跑\n运行：http://ui/runs/{RUN}"
 LOST = RunRecord(RUN, "record_decisions", "FAILURE", error="the run worker vanished")
-
-
-@pytest.fixture(scope="module")
-def well(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeftBehind]:
-    left = leave_behind(tmp_path_factory.mktemp("soak") / "well")
-    yield left
-    left.close()
 
 
 @pytest.fixture

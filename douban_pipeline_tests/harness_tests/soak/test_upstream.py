@@ -31,9 +31,3 @@ def test_a_request_that_hangs_ends_before_its_caller_gives_up():
         assert upstream.respond("GET", f"/douban.php?id={SUBJECT}", b"", Message()) is None
         about = upstream.requests.describe()["douban"]
     assert about["ended"][0] - about["times"][0] < 4
-
-
-def test_what_is_no_question_is_not_recorded():
-    upstream = replay()
-    upstream.respond("GET", "/healthz", b"", Message())
-    assert all(about["ended"] == about["times"] == [] for about in upstream.requests.describe().values())

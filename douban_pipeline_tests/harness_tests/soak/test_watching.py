@@ -14,7 +14,6 @@ from douban_pipeline_tests.harness.soak.watching import (
     Breakers,
     Held,
     Sample,
-    disk_growth,
     held_by,
     longest_life,
 )
@@ -48,10 +47,6 @@ def test_processes_that_execute_runs_are_left_out(service: Process):
     assert 0 < held.descriptors < service.usage().descriptors
 
 
-def test_a_service_that_is_down_holds_nothing(tmp_path: Path):
-    assert held_by(Process("down", ["true"], log=tmp_path / "log", environment={}, directory=tmp_path)) is None
-
-
 def test_the_longest_life_of_a_service_is_judged():
     lives = [(0.0, 1), (5.0, 1), (10.0, 2), (15.0, 2), (20.0, 2), (25.0, 2), (30.0, 3)]
     samples = [Sample(at, {"daemon": Held(pid, 100.0 * pid, pid)}) for at, pid in lives]
@@ -76,20 +71,3 @@ def test_breakers_are_counted_by_who_closed_them():
     assert breakers.opened == {"douban": 2}
     assert breakers.closed_alone == {"douban": 1}
     assert breakers.closed_by_hand == {"douban": 1}
-
-
-def test_growth_on_disk_is_reported_by_the_hour():
-    samples = [Sample(0.0, disk_mb=100.0), Sample(1800.0, disk_mb=150.0)]
-    assert disk_growth(samples) == {"first_mb": 100.0, "last_mb": 150.0, "mb_per_hour": 100.0}
-    assert disk_growth([])["mb_per_hour"] == 0.0
-
-
-def test_a_sample_tells_what_people_ask_for():
-    sample = Sample(
-        1.0,
-        tasks={"PENDING": 3, "RUNNING": 1, "SUCCESS": 9},
-        videos={"CONFIRMED": 5, "REVIEW": 2},
-        changes={"applied": 4, "reverted": 1, "conflict": 2},
-        gates={"douban": "open", "searxng": "closed"},
-    )
-    assert (sample.queue, sample.confirmed, sample.written, sample.open_gates) == (4, 5, 5, ["douban"])

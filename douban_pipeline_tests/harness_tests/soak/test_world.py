@@ -8,17 +8,14 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.settings import PREFIX, load_settings, variable
-from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import known, subject_id_of
 from douban_pipeline_tests.harness.soak.world import (
     SETTINGS,
-    Scale,
     only_these,
     spread_visits,
     subjects_of,
-    visited_shards,
 )
 
 ENVIRONMENT = {
@@ -33,19 +30,6 @@ def test_douban_knows_the_works_of_the_videos_each_once():
     works = {work_id_of(vod_id, 3) for vod_id in range(1, 151)}
     assert sorted(ids) == sorted({subject_id_of(work) for work in works if known(work, 3)})
     assert 0 < len(ids) <= len(works)
-
-
-@pytest.mark.parametrize(
-    ("minutes", "videos", "shards"), [(30, 3_000, 31), (6, 3_000, 6), (60, 800, SHARDS), (1, 100_000, 1)]
-)
-def test_as_many_shards_come_due_as_can_be_worked_on(minutes: float, videos: int, shards: int):
-    found = visited_shards(Scale(minutes, videos, seed=1))
-    assert len(found) == len(set(found)) == shards
-    assert found == visited_shards(Scale(minutes, videos, seed=1))
-
-
-def test_a_longer_soak_may_see_more_arrivals():
-    assert Scale(30, 3_000, 1).most_arrivals > Scale(5, 3_000, 1).most_arrivals > 0
 
 
 def test_the_settings_are_in_force_for_a_while_and_nothing_else_of_ours(monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,6 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
-import psutil
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
@@ -18,9 +17,7 @@ from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS
-from douban_pipeline_tests.harness.benchmarks.cpu_use import CpuUse, sampled_cpu
 from douban_pipeline_tests.harness.benchmarks.due_batch import LONG_AGO, due_at_upstream, videos_of_shard
-from douban_pipeline_tests.harness.benchmarks.machine import cores
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
 from douban_pipeline_tests.harness.benchmarks.requests_seen import TimedReplay, most_within, used_share
 from douban_pipeline_tests.harness.benchmarks.stack_environment import stop_instigators
@@ -75,14 +72,11 @@ def latency(target: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a window of time saw; CPU in seconds, videos as tasks that were closed."""
+    """What a window of time saw; videos as tasks that were closed."""
 
     began: float
     ended: float
     videos: int
-    ours: float
-    database: float
-    machine: float
 
     @property
     def seconds(self) -> float:
@@ -122,27 +116,15 @@ def _window(world: World, rate: int, upstream: TimedReplay, environment: Mapping
             stack.launch_backfill(CHAIN_ASSETS, [partition_key(shard) for shard in range(SHARDS)])
             if wait_for(lambda: upstream.seen, seconds=_FIRST_REQUEST_SECONDS) is None:
                 raise RigError(f"nothing was asked: {stack.code.last_words()}")
-            with sampled_cpu(lambda: _family(stack)) as cpu:
-                world.say(f"warming up for {WARM_UP_SECONDS:.0f} s at {rate} a minute")
-                time.sleep(max(upstream.seen[0].began + WARM_UP_SECONDS - time.time(), 0))
-                world.say(f"measuring for {WINDOWS[rate]:.0f} s")
-                began, before = time.time(), _now(cpu)
-                time.sleep(WINDOWS[rate])
-                ended, after = time.time(), _now(cpu)
+            world.say(f"warming up for {WARM_UP_SECONDS:.0f} s at {rate} a minute")
+            time.sleep(max(upstream.seen[0].began + WARM_UP_SECONDS - time.time(), 0))
+            world.say(f"measuring for {WINDOWS[rate]:.0f} s")
+            began = time.time()
+            time.sleep(WINDOWS[rate])
+            ended = time.time()
         finally:
             stack.daemon.stop()
-    videos = _closed(world, began, ended)
-    used = [late - early for early, late in zip(before, after, strict=True)]
-    return _Seen(began, ended, videos, *used)
-
-
-def _family(stack: DagsterStack) -> list[psutil.Process]:
-    return [*stack.code.family(), *stack.daemon.family()]
-
-
-def _now(cpu: CpuUse) -> tuple[float, float, float]:
-    cpu.sample()
-    return cpu.ours, cpu.database, cpu.machine
+    return _Seen(began, ended, _closed(world, began, ended))
 
 
 def _closed(world: World, began: float, ended: float) -> int:
@@ -166,7 +148,6 @@ def _figures(rate: int, used: Mapping[str, Used], seen: _Seen) -> list[Figure]:
     bottleneck = max(used, key=lambda path: used[path].share)
     others = ", ".join(f"{path} {item.share:.0f} %" for path, item in used.items() if path != bottleneck)
     tightest = used[bottleneck]
-    busy = f"machine {100 * seen.machine / seen.seconds / cores():.0f} % busy"
     return [
         Figure(
             f"used of {rate} a minute",
@@ -180,13 +161,6 @@ def _figures(rate: int, used: Mapping[str, Used], seen: _Seen) -> list[Figure]:
             "by the replay upstream as they came in, which answers after 0.5 s on average",
         ),
         Figure("videos a minute", 60 * seen.videos / seen.seconds, "", note="tasks closed in the window"),
-        Figure(
-            "CPU per video",
-            1000 * seen.ours / max(seen.videos, 1),
-            "ms",
-            note=f"code location, runs and daemon: {100 * seen.ours / seen.seconds:.0f} % of a core; the database "
-            f"{100 * seen.database / seen.seconds:.0f} %; {busy} of {cores()} cores",
-        ),
         Figure(
             "most in any minute",
             max(item.minute for item in used.values()),

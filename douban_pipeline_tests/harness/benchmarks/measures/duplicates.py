@@ -1,18 +1,15 @@
-"""How long the list of likely duplicates takes, and other reports that are made every night."""
+"""How long the list of likely duplicates takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.douban.undo.drift import drifts
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
@@ -23,16 +20,6 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
     peak_memory_mb,
     stopwatch,
 )
-from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, spread
-
-_QUEUED = 200
-
-DRIFT_LEAST = 10_000
-"""Videos that the log tells of at least, if there are as many."""
-
-_DRIFT_SHARE = 16
-_WRITES = 4
-"""Writes of a month to a video that is linked."""
 
 
 def duplicates(world: World) -> list[Figure]:
@@ -102,43 +89,6 @@ def _bare_groups(world: World) -> int:
     return sum(len(group) > 1 for group in members.values())
 
 
-def nightly(world: World) -> list[Figure]:
-    """Make what else is made every night: what lacks an id, the review queue, and the look for drift."""
-    services = world.services
-    made: Sequence[tuple[str, Callable[[], object]]] = (
-        ("missing ids", lambda: publish(services, LISTS["missing"](services))),
-        ("review queue", lambda: sheet_of(services, review_queue_of(services, most=_QUEUED))),
-    )
-    figures = []
-    for name, make in made:
-        world.say(name)
-        with stopwatch() as watch:
-            make()
-        figures.append(Figure(name, watch.wall, "s", note=f"nobody is linked yet at {world.size:,}"))
-    return [*figures, _drift(world)]
-
-
-def _drift(world: World) -> Figure:
-    vod_ids = spread(world.size, max(DRIFT_LEAST, world.size // _DRIFT_SHARE))
-    with planted_changes(world, vod_ids, writes=_WRITES):
-        world.say("looking for drift")
-        with stopwatch() as watch:
-            looks = list(drifts(world.services))
-    videos = sum(look.videos for look in looks)
-    differences = sum(len(look.found) for look in looks)
-    assert videos > 0.9 * len(vod_ids), f"{videos} of {len(vod_ids)} videos were looked at"
-    assert not differences, f"{differences} columns differ although nobody changed anything"
-    times = world.size / len(vod_ids)
-    return Figure(
-        "look for drift",
-        watch.wall * times,
-        "s",
-        note=f"from {len(vod_ids):,} of {world.size:,} videos, {_WRITES} writes of the last month each; "
-        f"{watch.cpu * times:.0f} s of CPU in this process",
-    )
-
-
 MEASURES: tuple[Measure, ...] = (
     Measure("duplicates", "the list of likely duplicates over the whole library", duplicates),
-    Measure("nightly", "the other reports of a night", nightly, (SMALL,)),
 )

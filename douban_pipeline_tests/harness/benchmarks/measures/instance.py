@@ -1,9 +1,8 @@
-"""What a backfill of the whole library, and a week of sensors, leave in Dagster's instance, and what pruning gives."""
+"""What a backfill of the whole library leaves in Dagster's instance, and what pruning gives."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -11,17 +10,14 @@ from dagster._daemon.controller import all_daemons_healthy
 
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
-from douban_pipeline.douban.sensors import INTERVAL_SECONDS
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.kept_by_dagster import bytes_of, rows_of, run_files
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.sensor_days import let_sensors_look
 from douban_pipeline_tests.harness.benchmarks.stack_environment import (
     FREE,
-    pipeline_environment,
     quiet_stack,
 )
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack, Storage
@@ -30,10 +26,6 @@ from douban_pipeline_tests.harness.rig.waiting import wait_for
 VIDEOS_PER_SHARD = 16
 OLD_RUNS, YOUNG_RUNS = 300, 50
 """Copies of a run that are past `history_days`, and that are not."""
-WEEK, DENSE = timedelta(days=7), timedelta(hours=25)
-"""How long the sensors look, and at the end of it in full: skipped ticks are kept for a day."""
-THINNED = 60
-"""Of the looks whose ticks are past their retention by the end, one in so many is taken at all."""
 _BACKFILL_SECONDS = 1_800.0
 _HEALTHY_SECONDS = 60.0
 
@@ -49,17 +41,6 @@ def problems_of(stack: DagsterStack) -> list[str]:
         found += [f"{under_way} runs are queued or under way"] * bool(under_way)
         found += [f"{failed} runs failed"] * bool(failed)
     return found
-
-
-def looks(until: datetime, span: timedelta, dense: timedelta) -> Iterator[datetime]:
-    """Yield when the sensors look: for ``span`` up to ``until``, every `INTERVAL_SECONDS` in the ``dense`` end of it.
-
-    Before that, one look in `THINNED` is taken.
-    """
-    moment = until - span
-    while moment < until:
-        yield moment
-        moment += timedelta(seconds=INTERVAL_SECONDS * (1 if until - moment <= dense else THINNED))
 
 
 def _backfill(world: World, storage: Storage) -> list[Figure]:
@@ -147,55 +128,14 @@ def _pruned(world: World, stack: DagsterStack, shards: int) -> list[Figure]:
     ]
 
 
-def _sensors(world: World) -> list[Figure]:
-    whole = world.size >= SMALL
-    span, dense = (WEEK, DENSE) if whole else (timedelta(minutes=30), timedelta(minutes=20))
-    home = world.scratch / "sensors"
-    # Nothing is worth a run: nobody is there to execute it.
-    environment = pipeline_environment(
-        world.services.settings, home / "home", min_due_per_run=2000, max_due_wait_minutes=1440
-    )
-    now = datetime.now(UTC)
-    moments = list(looks(now, span, dense))
-    world.say(f"{len(moments)} looks of the sensors")
-    with DagsterStack(home / "dagster", environment, storage="postgres", daemon=False, webserver=False) as stack:
-        before = bytes_of(stack)
-        with stack.instance() as instance:
-            began = time.perf_counter()
-            let_sensors_look(stack, instance, moments)
-            seconds = time.perf_counter() - began
-            ticks = [
-                tick
-                for state in instance.all_instigator_state()
-                for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id)
-            ]
-            runs = instance.get_runs_count()
-        grown = bytes_of(stack) - before
-    failed = sum(tick.is_failure for tick in ticks)
-    stale = sum(tick.timestamp < (now - timedelta(days=1, minutes=2)).timestamp() for tick in ticks)
-    stretch = "a week" if whole else "half an hour"
-    return [
-        Figure(
-            "ticks kept after a week of sensors",
-            len(ticks),
-            "",
-            note=f"{stretch}, evaluated anew once an hour; {runs} runs were made; of the days whose ticks are past "
-            f"their retention one look in {THINNED} was taken",
-        ),
-        Figure("of these failed, or past their retention", failed + stale, "", Target(most=0)),
-        Figure("what those ticks take", grown / 1e6, "MB", note="PostgreSQL, after its vacuum"),
-        Figure("a look at all sensors", seconds * 1000 / len(moments), "ms", note="of the daemon, one after the other"),
-    ]
-
-
 def _measure(world: World) -> list[Figure]:
-    return [*_backfill(world, "postgres"), *_backfill(world, "sqlite"), *_sensors(world)]
+    return [*_backfill(world, "postgres"), *_backfill(world, "sqlite")]
 
 
 MEASURES = (
     Measure(
         "instance",
-        "What a backfill of all shards and a week of sensors leave in Dagster's instance, and what pruning gives.",
+        "What a backfill of all shards leaves in Dagster's instance, and what pruning gives.",
         _measure,
         (SMALL,),
     ),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline_tests.harness.benchmarks.asset_pages import open_asset_graph, open_asset_page
 from douban_pipeline_tests.harness.benchmarks.browsing import browser, chromium, seconds_to_show
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
+from douban_pipeline_tests.harness.benchmarks.chain_runs import launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
@@ -37,8 +34,7 @@ def _on(world: World, storage: Storage) -> list[Figure]:
         due_at_upstream(world, vod_ids, folder / "home", **wanted) as (_, environment),
         quiet_stack(folder / "dagster", environment, storage=storage) as stack,
     ):
-        runs = _make_history(world, stack)
-        return [*_asked(stack, runs), *_seen(world, stack)]
+        return _seen(world, stack, _make_history(world, stack))
 
 
 def _make_history(world: World, stack: DagsterStack) -> int:
@@ -57,31 +53,11 @@ def _make_history(world: World, stack: DagsterStack) -> int:
         return instance.get_runs_count()
 
 
-def _asked(stack: DagsterStack, runs: int) -> list[Figure]:
-    """Return how long the webserver takes for what a page asks."""
-    pages: dict[str, Callable[[], float]] = {name: partial(open_asset_page, stack, name) for name in PAGES}
-    pages["asset graph"] = partial(open_asset_graph, stack, [*CHAIN_ASSETS, "review_queue"])
-    figures = []
-    for name, open_page in pages.items():
-        first, *others = [open_page() for _ in range(1 + TIMES)]
-        figures.append(
-            Figure(
-                f"{name}, {stack.storage}",
-                statistics.median(others),
-                "s",
-                Target(most=2),
-                note=f"what the page asks of the webserver, as many at once as a browser; median of {TIMES}, the first "
-                f"{first:.2f} s; history of {runs} runs",
-            )
-        )
-    return figures
-
-
-def _seen(world: World, stack: DagsterStack) -> list[Figure]:
+def _seen(world: World, stack: DagsterStack, runs: int) -> list[Figure]:
     """Return how long a person waits in a real browser, where there is one."""
     path = chromium()
     if path is None:
-        world.say("no Chromium here: what pages ask is measured, not what a browser makes of it")
+        world.say("no Chromium here: pages are not opened")
         return []
     figures = []
     with browser(path) as started:
@@ -96,7 +72,7 @@ def _seen(world: World, stack: DagsterStack) -> list[Figure]:
                         statistics.median(taken),
                         "s",
                         Target(most=2),
-                        note=f"from the address to the button Materialize, median of {TIMES}",
+                        note=f"from the address to the button Materialize, median of {TIMES}; history of {runs} runs",
                     )
                 )
     return figures

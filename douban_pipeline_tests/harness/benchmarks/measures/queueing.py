@@ -12,8 +12,8 @@ from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import NewTask, shard_of
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor, bare_insert
+from douban_pipeline.douban.store.tasks import NewTask
+from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.clocks import when_due
 from douban_pipeline_tests.harness.benchmarks.contention import Workload, bare_updates, lease_and_finish
 from douban_pipeline_tests.harness.benchmarks.measuring import (
@@ -22,7 +22,6 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
     Samples,
     Target,
     World,
-    stopwatch,
 )
 
 RUN = "bench"
@@ -71,38 +70,6 @@ def _bare_select(services: Services) -> Samples:
             cursor.execute(query, (shard, services.clock.now().replace(tzinfo=None), services.settings.batch_size))
             cursor.fetchall()
     return samples
-
-
-def enqueue(world: World) -> list[Figure]:
-    """Queue batches of tasks of which none is open yet."""
-    services, count = world.services, min(TASKS, world.size)
-    queue, table = services.queue(RUN), services.tables.task.name
-    tasks = _tasks(count)
-    with _emptied_queue(world), stopwatch() as ours:
-        for start in range(0, count, _BATCH):
-            with services.engine.begin() as connection:
-                queue.enqueue(connection, tasks[start : start + _BATCH], run_id=RUN)
-    now = services.clock.now().replace(tzinfo=None)
-    rows = [
-        {
-            "vod_id": task.vod_id,
-            "shard": shard_of(task.vod_id),
-            "task_type": task.task_type.value,
-            "stage": task.stage.value,
-            "status": "PENDING",
-            "open_key": f"{task.vod_id}:{task.task_type}",
-            "priority": task.priority,
-            "run_after": now,
-            "created_at": now,
-            "run_id": RUN,
-        }
-        for task in tasks
-    ]
-    values = [tuple(row.values()) for row in rows]
-    with _emptied_queue(world), stopwatch() as bare:
-        for start in range(0, count, _BATCH):
-            bare_insert(services.engine, table, list(rows[0]), values[start : start + _BATCH])
-    return [Figure("tasks queued", count / ours.wall, "/s", None, count / bare.wall, "bare executemany")]
 
 
 def contention(world: World) -> list[Figure]:
@@ -161,6 +128,5 @@ def _emptied_queue(world: World) -> Iterator[None]:
 
 MEASURES = (
     Measure("due", "selects and queues what is due in one shard", due),
-    Measure("enqueue", "queues tasks in batches", enqueue),
     Measure("contention", f"four processes lease and finish {TASKS:,} tasks", contention),
 )

@@ -1,4 +1,4 @@
-"""How long the whole library takes to be judged again from the archive, and one video with many candidates."""
+"""How long the whole library takes to be judged again from the archive."""
 
 from __future__ import annotations
 
@@ -11,36 +11,27 @@ from multiprocessing import get_context
 
 from rapidfuzz import fuzz, process
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality.library_replay import Replay
 from douban_pipeline.douban.quality.parallel import replay_all
 from douban_pipeline.douban.quality.stored_verdicts import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.matching import Subject, Video, judge
-from douban_pipeline.matching.site_videos import video_facts
+from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,
     Measure,
-    Samples,
     Stopwatch,
     Target,
     World,
     stopwatch,
 )
-from douban_pipeline_tests.harness.benchmarks.planted_works import Searches
-from douban_pipeline_tests.harness.benchmarks.planting import planted_verdicts, spread
+from douban_pipeline_tests.harness.benchmarks.planting import planted_verdicts
 from douban_pipeline_tests.harness.benchmarks.stack_environment import pipeline_environment
 
 COMPARED = 20_000
 """Videos whose titles rapidfuzz alone compares."""
-
-CANDIDATES = 20
-"""Candidates of a video that is hard to tell from others."""
-
-_SAMPLES = 1_000
 
 
 def rescoring(world: World) -> list[Figure]:
@@ -125,46 +116,6 @@ def _titles(work: Video | Subject) -> list[str]:
     return [title for title in dict.fromkeys((work.title, original, *work.aliases)) if title]
 
 
-def one_video(world: World) -> list[Figure]:
-    """Judge videos that have many candidates, all of them fetched, as often as there are samples."""
-    services, count = world.services, min(_SAMPLES, world.size)
-    vod_ids = spread(world.size, count)
-    searches = Searches(world.seed, spread(world.size, 20 * count))
-    with reading(services.engine) as connection:
-        rows = services.cms.rows(connection, vod_ids)
-    profile = profile_of(services.settings)
-    ours, stored, bare = (Samples(clock=time.thread_time) for _ in range(3))
-    for vod_id, row in rows.items():
-        video = video_facts(row, services.cms, services.categories)
-        subjects = [each.subject for each in searches.crowd(vod_id, CANDIDATES)]
-        with ours.one():
-            verdict = judge(video, subjects, profile=profile)
-        with stored.one():
-            verdict.to_json()
-        mine, theirs = _titles(video), [title for subject in subjects for title in _titles(subject)]
-        with bare.one():
-            process.cdist(mine, theirs, scorer=fuzz.ratio)
-    return [
-        Figure(
-            f"{CANDIDATES} candidates, p95",
-            ours.p95,
-            "ms",
-            Target(most=2),
-            bare.p95,
-            "rapidfuzz cdist over their titles",
-            f"processor time; p50 {ours.p50:.2f} ms; {len(rows):,} videos, most of the candidates never read before",
-        ),
-        Figure(
-            "what is stored of them, p95",
-            stored.p95,
-            "ms",
-            note=f"p50 {stored.p50:.2f} ms; beside that, as a run needs it: candidates with another name are compared "
-            "in full only here, and the sentences for people are made",
-        ),
-    ]
-
-
 MEASURES: tuple[Measure, ...] = (
     Measure("rescoring", "the library judged again from archived answers", rescoring, (SMALL,)),
-    Measure("one-video", "a video judged against 20 candidates", one_video, (SMALL,)),
 )
