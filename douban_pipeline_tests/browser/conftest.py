@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from douban_pipeline_tests.browser.dagster_ui import DagsterUi, run_dev
 from douban_pipeline_tests.conftest import missing
+from douban_pipeline_tests.harness.benchmarks import browsing
 
-VARIABLE = "DOUBAN_TEST_CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 ELSEWHERE = re.compile(r"(?!(https?|wss?)://(127\.0\.0\.1|localhost|\[::1\])[:/])(https?|wss?)://")
 """Addresses of other machines."""
 
@@ -32,11 +30,11 @@ MOST_SHOWN = 4_000
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of an installed Chromium."""
-    given = os.environ.get(VARIABLE)
-    found = [path for name in ((given,) if given else NAMES) if (path := shutil.which(name))]
-    if not found:
-        missing("browser", f"no {given or 'Chromium'}: install the package chromium, or name one with {VARIABLE}")
-    return found[0]
+    found = browsing.chromium()
+    if found is None:
+        named = os.environ.get(browsing.VARIABLE) or "Chromium"
+        missing("browser", f"no {named}: install the package chromium, or name one with {browsing.VARIABLE}")
+    return found
 
 
 @pytest.fixture
@@ -48,14 +46,8 @@ def asked_elsewhere() -> list[str]:
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """A Chromium without any page."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium,
-            chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to start as root with it
-            args=["--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"],
-        )
-        yield browser
-        browser.close()
+    with browsing.browser(chromium) as started:
+        yield started
 
 
 @pytest.fixture

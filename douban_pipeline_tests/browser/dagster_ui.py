@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import httpx
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.rig.dagster_stack import free_port
 
 START_SECONDS = 600
 STOP_SECONDS = 120
@@ -211,10 +211,3 @@ def at_work_in(directory: Path) -> list[str]:
         except OSError:
             continue  # it has ended by then
     return found
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

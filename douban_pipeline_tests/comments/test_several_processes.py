@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -31,6 +30,7 @@ from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.comments.serving import SECRET
 from douban_pipeline_tests.conftest import server_url
+from douban_pipeline_tests.harness.rig.dagster_stack import free_port
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.redis]
 PATIENCE = 120.0
@@ -58,9 +58,7 @@ def running_command(log: Path, given: Mapping[str, str], *command: str) -> Itera
 @contextmanager
 def serving(processes: int, log: Path, given: Mapping[str, str]) -> Iterator[tuple[str, psutil.Process]]:
     """Yield the address of ``douban-pipeline serve`` and its process, once it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     base = f"http://127.0.0.1:{port}"
     with running_command(log, given, "serve", "--port", str(port), "--processes", str(processes)) as running:
         until = time.monotonic() + PATIENCE
@@ -265,16 +263,14 @@ def test_a_worker_is_woken_and_waits_no_longer_than_it_must(services):
 
 
 def test_without_redis_a_worker_waits_as_it_was_told():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        client = redis.Redis(port=closed.getsockname()[1], socket_connect_timeout=1)
-        asked: list[float] = []
+    client = redis.Redis(port=free_port(), socket_connect_timeout=1)
+    asked: list[float] = []
 
-        class Told(threading.Event):
-            def wait(self, timeout: float | None = None) -> bool:
-                asked.append(timeout or 0.0)
-                return False
+    class Told(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            asked.append(timeout or 0.0)
+            return False
 
-        WakeUps(client, "wake").wait(Told(), 0.05)
-        client.close()
+    WakeUps(client, "wake").wait(Told(), 0.05)
+    client.close()
     assert asked == [0.05]

@@ -30,11 +30,6 @@ BACK_OFF = [
 ]
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def leased(library, *vod_ids, **state):
     """Put videos into the state table and the queue, and lease them."""
     library.add_states(*({"vod_id": vod_id, **state} for vod_id in vod_ids))

@@ -24,11 +24,6 @@ LOG = logging.getLogger("test.progress")
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 @pytest.mark.parametrize(
     ("far", "deadline", "line"),
     [

@@ -23,11 +23,6 @@ READY = {
 }
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def found(library, shard=1, limit=10):
     return [item.vod_id for item in DueIntros(library.services).find(shard, limit=limit)]
 

@@ -18,11 +18,6 @@ SHEET = FactSheet("长河落日记事", 2021, genres=("剧情",))
 USAGE = ModelUsage("m" * 200, "p" * 100, 0.25, 700, 300)
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def ledger_of(library, zone="Asia/Shanghai"):
     return IntroLedger(library.engine, library.tables, library.clock, ZoneInfo(zone))
 

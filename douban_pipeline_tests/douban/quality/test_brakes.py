@@ -38,11 +38,6 @@ def pull(library, *pulled):
         return [brakes.pull(connection, library.tables, brake) for brake in pulled]
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def test_a_brake_is_on_until_it_is_lifted_and_can_be_pulled_again(library):
     assert (active(library), newest(library)) == (frozenset(), {})
     assert pull(library, PULLED) == [True]

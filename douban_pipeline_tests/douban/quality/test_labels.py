@@ -65,11 +65,6 @@ def test_the_last_word_has_a_time_and_a_person():
 
 
 @pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
-@pytest.fixture
 def shelf(library):
     shelf = Shelf(library)
     shelf.linked(4, LINKED, "season", "rich", score=87.0)

@@ -14,11 +14,6 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def gate(library, **given):
     row = {"next_slot_at": START, "interval_ms": 2000, "concurrency": 2, "holders": [], "state": "closed"}
     library.execute(sa.insert(library.tables.gate).values(**{"source": "douban", "updated_at": START, **row, **given}))

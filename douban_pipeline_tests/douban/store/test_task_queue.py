@@ -20,11 +20,6 @@ from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
 ALL_SHARDS = range(SHARDS)
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def match(vod_id, priority=0):
     return NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH, priority)
 

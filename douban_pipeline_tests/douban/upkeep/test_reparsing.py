@@ -36,11 +36,6 @@ OLD = "douban-0"
 NOW = PARSERS["douban"].version
 
 
-@pytest.fixture
-def library(shared_library: Library) -> Library:
-    return shared_library.renewed()
-
-
 def put(library: Library, key: str, body: bytes | str, status: int = 200, version: str = OLD) -> int:
     content = body if isinstance(body, bytes) else body.encode()
     return library.services.archive.put("douban", key, status, content, version)

@@ -24,11 +24,6 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def library(shared_library):
-    return shared_library.renewed()
-
-
 def decide(library, vod_id, state="pending"):
     row = {"vod_id": vod_id, "shard": vod_id % SHARDS, "action": "set_id", "reviewer": "王", "run_id": "r"}
     library.execute(sa.insert(library.tables.decision).values(**row, state=state, created_at=START))
