@@ -21,7 +21,7 @@ import signal
 import socket
 import sqlite3
 import uuid
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -79,6 +79,10 @@ NOT_QUICK = (
 )
 """Modules in these folders that take their time: several processes, or many drawn examples."""
 
+ONE_CASE = ("douban/evidence", "douban/intros", "douban/quality", "douban/reports", "douban/review", "douban/upkeep")
+"""Folders whose rules rest on no engine: SQLite has every case of a test, MariaDB the first one, which shows that the
+test's statements work there. What is named by ``::`` runs in any case."""
+
 TESTS = Path(__file__).parent
 
 settings.register_profile("tests", parent=settings(), max_examples=60, deadline=None)
@@ -121,12 +125,32 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if wanted or is_quick(collection_path) else True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick ones, and begin with the long ones; otherwise the order stays."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out repeated cases, mark the quick ones, and begin with the long ones; otherwise the order stays."""
+    if not any("::" in argument for argument in config.args):
+        repeated = repeated_cases(items)
+        config.hook.pytest_deselected(items=repeated)
+        left_out = set(repeated)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         if is_quick(item.path, {mark.name for mark in item.iter_markers()}):
             item.add_marker("quick")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def repeated_cases(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases that MariaDB need not have again, see `ONE_CASE`."""
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or "mariadb" not in callspec.params.values():
+            continue
+        name = item.nodeid.partition("[")[0]
+        if name in seen and any(item.path.relative_to(TESTS).is_relative_to(place) for place in ONE_CASE):
+            found.append(item)
+        seen.add(name)
+    return found
 
 
 def pytest_collection_finish() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ import pytest
 import typer
 import yaml
 from rich.console import Console
+from typer.testing import CliRunner
 
 from douban_pipeline.demo import dev
 from douban_pipeline.demo.children import Children
@@ -26,6 +26,7 @@ from douban_pipeline.demo.commands import open_all, refuse_taken_port
 from douban_pipeline.demo.comments import film
 from douban_pipeline.demo.run import SYSTEMS
 from douban_pipeline.demo.setup import project_folder
+from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.browser.dagster_ui import LOCATIONS, run_dev
 
 LIMIT = 600.0
@@ -54,13 +55,13 @@ def test_a_taken_port_is_refused_before_anything_is_made(which: str, tmp_path: P
     refuse_taken_port(port, which)
 
 
-def test_the_command_says_so_and_makes_nothing(tmp_path: Path) -> None:
+def test_the_command_says_so_and_makes_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     port = own_port()
     with socket.create_server(("127.0.0.1", port)):
-        command = [sys.executable, "-m", "douban_pipeline", "dev", "--port", str(port)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert f"port {port} of 127.0.0.1" in " ".join(done.stderr.split())
+        done = CliRunner().invoke(app, ["dev", "--port", str(port)])
+    assert done.exit_code == 2, done.output
+    assert f"port {port} of 127.0.0.1" in " ".join(done.output.split())
     assert not list(tmp_path.iterdir())
 
 
