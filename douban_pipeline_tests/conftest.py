@@ -73,6 +73,7 @@ NOT_QUICK = (
     "core/test_gate_limits.py",
     "core/test_gate_processes.py",
     "core/test_gate_racing.py",
+    "core/test_leases.py",
     "douban/store/test_migrations.py",
     "douban/writes/test_reconcile.py",
     "douban/writes/test_revert_properties.py",
