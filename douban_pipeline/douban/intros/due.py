@@ -82,7 +82,7 @@ class DueIntros:
             task.c.shard.in_(shards),
             task.c.stage == TaskStage.INTRO,
             task.c.status.in_(OPEN),
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == queue.owner),
+            queue.leases.available([queue.owner], now),
         )
         with reading(self.engine) as connection:
             task_ids = list(connection.execute(query).scalars())

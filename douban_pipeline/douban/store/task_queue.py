@@ -1,20 +1,17 @@
 """The queue of work: who does what, once, and what happens to it when a run dies.
 
-A task is leased by a conditional UPDATE, which every supported server makes atomic, so two runs never hold the same
-task. What a dead or silent run held is free again when its process is gone or its lease runs out. Whoever finishes or
-requeues a task, or hands it on, must still hold its lease: a run that was silent for too long learns from the answer
-that another has the task by now.
+Tasks are leased (`core.leases`), so two runs never hold the same one. What a dead or silent run held is free again when
+its process is gone or its lease runs out. Whoever finishes or requeues a task, or hands it on, must still hold it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     Engine,
@@ -23,14 +20,13 @@ from sqlalchemy import (
     case,
     exists,
     func,
-    or_,
     select,
     update,
 )
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import chunks, insert_missing, reading, run_statement, run_transaction
-from douban_pipeline.core.owner import is_dead
+from douban_pipeline.core.database import chunks, insert_missing, reading, run_transaction
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, TaskStage, TaskStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import (
@@ -42,6 +38,15 @@ from douban_pipeline.douban.store.tasks import (
     Task,
     shard_of,
 )
+
+_PUT_BACK = {"status": TaskStatus.PENDING}
+
+
+@cache
+def task_leases(tables: OwnTables) -> Leases:
+    """Return the leases of tasks."""
+    task = tables.task
+    return Leases(task.c.task_id, task.c.lease_owner, task.c.lease_until)
 
 
 class TaskQueue:
@@ -58,6 +63,7 @@ class TaskQueue:
     def __init__(self, engine: Engine, tables: OwnTables, clock: Clock, *, owner: str, lease: timedelta) -> None:
         self.engine = engine
         self.task = tables.task
+        self.leases = task_leases(tables)
         self.decision = tables.decision
         self.log = tables.log
         self.clock = clock
@@ -109,42 +115,28 @@ class TaskQueue:
             task.c.stage == stage,
             task.c.status.in_(OPEN),
             task.c.run_after <= now,
-            self._free_or_ours(now),
         )
         if ordered_only:
             least = ORDERED_INTRO_PRIORITY if stage is TaskStage.INTRO else ORDERED_PRIORITY
             leasable = (*leasable, task.c.priority >= least)
         ours_first = case((task.c.lease_owner == self.owner, 0), else_=1)
+        order = (ours_first, task.c.priority.desc(), task.c.run_after, task.c.task_id)
         with reading(self.engine) as connection:
-            query = (
-                select(task.c.task_id)
-                .where(*leasable)
-                .order_by(ours_first, task.c.priority.desc(), task.c.run_after, task.c.task_id)
-                .limit(limit)
-            )
-            wanted = list(connection.execute(query).scalars())
-
-        def lease_chunk(connection: Connection, task_ids: Sequence[int]) -> list[Task]:
-            connection.execute(
-                update(task)
-                .where(task.c.task_id.in_(task_ids), *leasable)
-                .ordered_values(
-                    # Later steps of a run lease it again: the work began with the first. MySQL assigns in the order
-                    # written, so this comes before the owner changes.
-                    (task.c.started_at, case((task.c.lease_owner == self.owner, task.c.started_at), else_=now)),
-                    (task.c.status, TaskStatus.RUNNING),
-                    (task.c.lease_owner, self.owner),
-                    (task.c.lease_until, now + self.lease_time),
-                )
-            )
-            ours = (task.c.task_id.in_(task_ids), task.c.lease_owner == self.owner, task.c.stage == stage)
-            return [Task.from_row(row) for row in connection.execute(select(task).where(*ours))]
-
+            wanted = self.leases.choose(connection, self.owner, now=now, where=leasable, order_by=order, limit=limit)
+        # Later steps of a run lease it again: the work began with the first.
+        begun = case((task.c.lease_owner == self.owner, task.c.started_at), else_=now)
+        take = partial(
+            self.leases.take,
+            owner=self.owner,
+            now=now,
+            until=now + self.lease_time,
+            where=leasable,
+            values={"started_at": begun, "status": TaskStatus.RUNNING},
+        )
         leased: list[Task] = []
         for chunk in chunks(wanted):
-            leased += run_transaction(self.engine, partial(lease_chunk, task_ids=chunk))
-        order = {task_id: position for position, task_id in enumerate(wanted)}
-        return sorted(leased, key=lambda item: order[item.task_id])
+            leased += map(Task.from_row, run_transaction(self.engine, partial(take, keys=chunk)))
+        return leased
 
     def queued_by(self, run_id: str, shards: Collection[int], stage: TaskStage) -> int:
         """Return how many open tasks of ``stage`` a run queued that can be done now and that no other run holds."""
@@ -155,39 +147,27 @@ class TaskQueue:
             task.c.status.in_(OPEN),
             task.c.run_id == run_id,
             task.c.run_after <= now,
-            self._free_or_ours(now),
+            self.leases.available([self.owner], now),
         )
         with reading(self.engine) as connection:
             return int(connection.execute(query).scalar_one())
 
-    def _free_or_ours(self, now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
-        """Return the condition that no other run holds a task."""
-        task = self.task
-        return or_(task.c.lease_until.is_(None), task.c.lease_until < now, task.c.lease_owner == self.owner)
-
     def renew(self) -> None:
         """Renew all leases of this run: its heartbeat."""
-        task = self.task
         with reading(self.engine) as connection:
-            query = select(task.c.task_id).where(task.c.lease_owner == self.owner, task.c.status == TaskStatus.RUNNING)
-            ours = sorted(connection.execute(query).scalars())
-        # By key and in order: an update by lease_owner would lock through an index that finishing a task changes.
+            ours = self.leases.held(connection, self.owner)
         for chunk in chunks(ours):
-            still_ours = (task.c.task_id.in_(chunk), task.c.lease_owner == self.owner)
             until = self.clock.now() + self.lease_time
-            run_statement(self.engine, update(task).where(*still_ours).values(lease_until=until))
+            run_transaction(self.engine, partial(self.leases.renew, owner=self.owner, keys=chunk, until=until))
 
     def advance(self, connection: Connection, task: Task, stage: TaskStage, payload: Mapping[str, Any]) -> bool:
         """Hand ``task`` on to ``stage`` of the same run, with what was found so far; return whether it was still ours.
 
         Nothing changes where the lease was lost.
         """
-        statement = (
-            update(self.task)
-            .where(self.task.c.task_id == task.task_id, self.task.c.lease_owner == self.owner)
-            .values(stage=stage, payload=payload, lease_until=self.clock.now() + self.lease_time)
-        )
-        return bool(connection.execute(statement).rowcount)
+        until = self.clock.now() + self.lease_time
+        found = {"stage": stage, "payload": payload}
+        return not self.leases.renew(connection, self.owner, [task.task_id], until, found)
 
     def finish(self, connection: Connection, task_id: int, status: TaskStatus, note: str = "") -> bool:
         """Close a task of this run and settle the decision that it applies, if any; return whether it was still ours.
@@ -195,10 +175,13 @@ class TaskQueue:
         Nothing changes where the lease was lost: whoever holds the task now finishes it, and what this run did for it
         does not count.
         """
-        known = {"closed_id": task_id, "said": note[:500], "at": self.clock.now()}
-        if not connection.execute(self._close_ours, {**known, "closed_as": status}).rowcount:
+        now = self.clock.now()
+        closed = {"status": status, "open_key": None, "last_error": note[:500], "finished_at": now}
+        if self.leases.finish(connection, task_id, self.owner, closed, self._finish_unordered):
+            return True
+        if not self.leases.finish(connection, task_id, self.owner, closed):
             return False
-        self._settle_decision(connection, known, note, done=status is TaskStatus.SUCCESS)
+        self._settle_decision(connection, task_id, note, now, done=status is TaskStatus.SUCCESS)
         return True
 
     def cancel(self, connection: Connection, task_id: int, note: str, *, unless_held: bool = False) -> bool:
@@ -212,50 +195,34 @@ class TaskQueue:
             note: Why, for people.
             unless_held: Leave a task alone that another run holds.
         """
-        known = {"closed_id": task_id, "said": note[:500], "at": self.clock.now()}
-        statement = self._close_free if unless_held else self._close_any
-        if not connection.execute(statement, {**known, "closed_as": TaskStatus.SKIP}).rowcount:
+        task, now = self.task, self.clock.now()
+        closed = {"status": TaskStatus.SKIP, "open_key": None, "last_error": note[:500], "finished_at": now}
+        which = [task.c.task_id == task_id, task.c.open_key.is_not(None)]
+        if unless_held:
+            which.append(self.leases.available([self.owner], now))
+        if not connection.execute(update(task).where(*which).values({**self.leases.freed, **closed})).rowcount:
             return False
-        self._settle_decision(connection, known, note, done=False)
+        self._settle_decision(connection, task_id, note, now, done=False)
         return True
 
-    def _settle_decision(self, connection: Connection, known: Mapping[str, Any], note: str, *, done: bool) -> None:
+    def _settle_decision(self, connection: Connection, task_id: int, note: str, now: datetime, *, done: bool) -> None:
         """Settle the decision that a closed task applies.
 
         One that has written something already, a lock, is never called refused: it says what was not done.
         """
         state = DecisionState.APPLIED if done else DecisionState.REFUSED
         remark = note if done else f"{LOCKED_ONLY}{note}"
-        connection.execute(self._settle, {**known, "settled_as": state, "remark": remark[:500]})
+        known = {"closed_id": task_id, "said": note[:500], "at": now, "settled_as": state, "remark": remark[:500]}
+        connection.execute(self._settle, known)
 
     # Built once: a run finishes tasks by the thousand, and putting a statement together costs more than sending it.
 
     @cached_property
-    def _close_ours(self) -> Update:
-        return self._close.where(self.task.c.lease_owner == self.owner)
-
-    @cached_property
-    def _close_free(self) -> Update:
-        return self._close_any.where(self._free_or_ours(bindparam("at")))
-
-    @cached_property
-    def _close_any(self) -> Update:
-        return self._close.where(self.task.c.open_key.is_not(None))
-
-    @property
-    def _close(self) -> Update:
-        return (
-            update(self.task)
-            .where(self.task.c.task_id == bindparam("closed_id"))
-            .values(
-                status=bindparam("closed_as"),
-                open_key=None,
-                lease_owner=None,
-                lease_until=None,
-                last_error=bindparam("said"),
-                finished_at=bindparam("at"),
-            )
-        )
+    def _finish_unordered(self) -> Update:
+        """What finishes a task that applies no decision, most of them: whoever orders one raises its priority."""
+        stage, priority = self.task.c.stage, self.task.c.priority
+        ordered = case((stage == TaskStage.INTRO, ORDERED_INTRO_PRIORITY), else_=ORDERED_PRIORITY)
+        return self.leases.finishing.where(priority < ordered)
 
     @cached_property
     def _settle(self) -> Update:
@@ -301,19 +268,12 @@ class TaskQueue:
             failed: Whether it counts as a failure; a closed gate does not.
             stage: Which asset handles it next, if another than before.
         """
-        values: dict[str, Any] = {
-            "status": TaskStatus.PENDING,
-            "run_after": run_after,
-            "lease_owner": None,
-            "lease_until": None,
-            "last_error": reason[:500],
-        }
+        values: dict[str, Any] = {**_PUT_BACK, "run_after": run_after, "last_error": reason[:500]}
         if failed:
             values["attempts"] = self.task.c.attempts + 1
         if stage is not None:
             values["stage"] = stage
-        ours = (self.task.c.task_id == task_id, self.task.c.lease_owner == self.owner)
-        return bool(connection.execute(update(self.task).where(*ours).values(**values)).rowcount)
+        return self.leases.finish(connection, task_id, self.owner, values)
 
     def give_up(self, connection: Connection, task_ids: Collection[int], run_after: datetime) -> int:
         """Return untouched tasks of this run to the queue, as many as a statement may name; return how many were ours.
@@ -323,29 +283,17 @@ class TaskQueue:
             task_ids: The tasks.
             run_after: No run leases them before this.
         """
-        ours = (self.task.c.task_id.in_(task_ids), self.task.c.lease_owner == self.owner)
-        free = {"status": TaskStatus.PENDING, "run_after": run_after, "lease_owner": None, "lease_until": None}
-        return connection.execute(update(self.task).where(*ours).values(**free, last_error="")).rowcount
+        free = {**_PUT_BACK, "run_after": run_after, "last_error": ""}
+        return self.leases.put_back(connection, self.owner, task_ids, free)
 
     def holds(self, connection: Connection, task_id: int) -> bool:
         """Return whether a task is still this run's, and keep it so for as long as the transaction lasts."""
-        task = self.task
-        query = select(task.c.task_id).where(task.c.task_id == task_id, task.c.lease_owner == self.owner)
-        return connection.execute(query.with_for_update()).first() is not None
+        return self.leases.holds(connection, task_id, self.owner)
 
     def held(self, connection: Connection, task_ids: Collection[int]) -> set[int]:
         """Return those of ``task_ids`` that are this run's at this moment."""
-        task = self.task
-        query = select(task.c.task_id).where(task.c.task_id.in_(task_ids), task.c.lease_owner == self.owner)
-        return set(connection.execute(query).scalars())
+        return set(self.leases.held(connection, self.owner, [*task_ids]))
 
     def release_dead(self) -> list[str]:
         """Free the tasks of owners whose process is gone; return those owners."""
-        task = self.task
-        with reading(self.engine) as connection:
-            owners = connection.execute(select(task.c.lease_owner).where(task.c.lease_owner.is_not(None)).distinct())
-            dead = [owner for owner in owners.scalars() if is_dead(owner)]
-        if dead:
-            free = {"status": TaskStatus.PENDING, "lease_owner": None, "lease_until": None}
-            run_statement(self.engine, update(task).where(task.c.lease_owner.in_(dead)).values(**free))
-        return dead
+        return self.leases.put_back_dead(self.engine, values=_PUT_BACK)

@@ -10,9 +10,10 @@ import pymysql
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.douban.decisions.effects import order
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import NewTask, shard_of
+from douban_pipeline.douban.store.tasks import ORDERED_PRIORITY, NewTask, shard_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -24,8 +25,8 @@ def match(vod_id, priority=0):
     return NewTask(vod_id, TaskType.MATCH_DOUBAN_ID, TaskStage.SEARCH, priority)
 
 
-def sync(vod_id):
-    return NewTask(vod_id, TaskType.SYNC_DOUBAN, TaskStage.SYNC)
+def sync(vod_id, priority=0):
+    return NewTask(vod_id, TaskType.SYNC_DOUBAN, TaskStage.SYNC, priority)
 
 
 def lease(queue, limit=100, shards=ALL_SHARDS, stage=TaskStage.SEARCH):
@@ -115,10 +116,10 @@ def test_a_lease_that_ran_out_is_anybodys_and_a_renewed_one_is_not(library):
     one, other = library.queue("one", minutes=15), library.queue("other", minutes=15)
     library.enqueue(one, [match(1)])
     assert lease(one) == [1]
-    library.clock.advance(minutes=15)
+    library.clock.advance(minutes=15, seconds=-1)
     assert lease(other) == []
     one.renew()
-    library.clock.advance(minutes=15)
+    library.clock.advance(minutes=15, seconds=-1)
     assert lease(other) == []
     library.clock.advance(seconds=1)
     assert lease(other) == [1]
@@ -178,7 +179,7 @@ def overtaken(library):
     """A run whose lease ran out, the run that has the task by now, and the task; a person's decision waits for it."""
     library.add(video(1))
     silent, other = library.queue("silent", minutes=15), library.queue("other", minutes=15)
-    library.enqueue(silent, [sync(1)])
+    library.enqueue(silent, [sync(1, ORDERED_PRIORITY)])
     [task] = silent.lease(ALL_SHARDS, TaskStage.SYNC, limit=1)
     decide(library, 1, "sync_now", state="queued", task_id=task.task_id)
     library.clock.advance(minutes=15, seconds=1)
@@ -210,6 +211,20 @@ def test_a_run_whose_lease_was_lost_changes_nothing_of_the_task_that_another_has
     assert decisions(library, "state") == (["applied"] if deed == "finish" else ["queued"])
     # What another closed or gave back is not ours either, though nobody holds it.
     assert deed == "advance" or do(silent) is False
+
+
+def test_a_decision_that_a_task_got_while_a_run_held_it_is_settled_with_it(library):
+    library.add(video(1))
+    queue = library.queue()
+    library.enqueue(queue, [sync(1)])
+    [task] = queue.lease(ALL_SHARDS, TaskStage.SYNC, limit=1)
+    with library.engine.begin() as connection:
+        ordered = order(connection, library.tables, library.queue("desk"), sync(1, ORDERED_PRIORITY), run_id="desk")
+    decide(library, 1, "sync_now", state="queued", task_id=ordered)
+    assert (ordered, task.ordered) == (task.task_id, False)
+    with library.engine.begin() as connection:
+        assert queue.finish(connection, task.task_id, TaskStatus.SUCCESS) is True
+    assert decisions(library, "state") == ["applied"]
 
 
 def test_a_task_that_nobody_holds_is_closed_by_whoever_cancels_it(library, overtaken):

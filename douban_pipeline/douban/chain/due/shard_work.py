@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Engine, Select, and_, case, func, or_, select
+from sqlalchemy import Engine, Select, and_, case, func, select
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading
@@ -13,6 +13,7 @@ from douban_pipeline.douban.chain.due.due_videos import in_scope
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.task_queue import task_leases
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_PRIORITY
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +99,7 @@ class ShardWork:
                 task.c.status.in_(OPEN),
                 task.c.run_after <= now,
                 task.c.stage != TaskStage.INTRO,
-                or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+                task_leases(self.tables).free(now),
             )
             .group_by(task.c.shard)
         )

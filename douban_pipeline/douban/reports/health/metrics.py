@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from sqlalchemy import Connection, case, func, or_, select
+from sqlalchemy import Connection, case, func, select
 from sqlalchemy.sql import ColumnElement
 
 from douban_pipeline.cms.values import readable
@@ -29,6 +29,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus, status_counts
 from douban_pipeline.douban.store.states import IntroState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.douban.store.task_queue import task_leases
 from douban_pipeline.douban.store.tasks import OPEN
 
 HOUR = timedelta(hours=1)
@@ -327,7 +328,7 @@ def tasks_left(connection: Connection, services: Services, before: datetime) -> 
         .where(
             task.c.status.in_(OPEN),
             task.c.run_after < before,
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+            task_leases(services.tables).free(now),
         )
         .group_by(task.c.task_type, task.c.shard)
     )
