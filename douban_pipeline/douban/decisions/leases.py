@@ -6,14 +6,15 @@ for too long. Whoever settles a decision must still hold it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, select
 
-from douban_pipeline.core.database import reading, run_statement, run_transaction
-from douban_pipeline.core.owner import is_dead
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionState
@@ -23,10 +24,11 @@ LEASE = timedelta(minutes=5)
 """How long a decision stays with a run that gives no sign of life: longer than any subject is waited for."""
 
 
-def free_decision(tables: OwnTables, now: datetime) -> ColumnElement[bool]:
-    """Return the condition that no run holds a decision."""
-    until = tables.decision.c.lease_until
-    return or_(until.is_(None), until < now)
+@cache
+def decision_leases(tables: OwnTables) -> Leases:
+    """Return the leases of decisions; a free one still names the run that applied or looked at it last."""
+    decision = tables.decision
+    return Leases(decision.c.decision_id, decision.c.lease_owner, decision.c.lease_until, keeps_owner=True)
 
 
 @dataclass(slots=True)
@@ -48,27 +50,19 @@ class DecisionLeases:
         Those of a video are leased together or not at all: one that another run holds decides over the rest.
         """
         now = self.services.clock.now()
-        decision = self.services.tables.decision
-        query = (
-            select(decision)
-            .where(decision.c.vod_id.in_(vod_ids), decision.c.state == DecisionState.PENDING)
-            .order_by(decision.c.decision_id)
-            .with_for_update()
-        )
+        leases, decision = decision_leases(self.services.tables), self.services.tables.decision
+        pending = (decision.c.vod_id.in_(vod_ids), decision.c.state == DecisionState.PENDING)
+        query = select(decision).where(*pending).order_by(decision.c.decision_id).with_for_update()
+        taken = select(decision.c.vod_id).where(*pending, ~leases.available([self.owner], now))
 
         def take(connection: Connection) -> dict[int, list[Decision]]:
-            by_video: dict[int, list[Decision]] = {}
-            taken: set[int] = set()
-            for row in connection.execute(query).mappings():
-                others = row["lease_owner"] != self.owner
-                if others and row["lease_until"] is not None and row["lease_until"] >= now:
-                    taken.add(row["vod_id"])
-                by_video.setdefault(row["vod_id"], []).append(Decision.from_row(row))
-            ours = {vod_id: found for vod_id, found in by_video.items() if vod_id not in taken}
-            keys = [each.decision_id for found in ours.values() for each in found]
-            if keys:
-                lease = {"lease_owner": self.owner, "lease_until": now + LEASE}
-                connection.execute(update(decision).where(decision.c.decision_id.in_(keys)).values(**lease))
+            rows = connection.execute(query).mappings().all()
+            others = set(connection.execute(taken).scalars())
+            free = [row for row in rows if row["vod_id"] not in others]
+            leases.take(connection, self.owner, [row["decision_id"] for row in free], now=now, until=now + LEASE)
+            ours: dict[int, list[Decision]] = {}
+            for row in free:
+                ours.setdefault(row["vod_id"], []).append(Decision.from_row(row))
             return ours
 
         found = run_transaction(self.services.engine, take)
@@ -89,40 +83,23 @@ class DecisionLeases:
         now = self.services.clock.now()
         if self._renewed_at is None or now - self._renewed_at < LEASE / 5:
             return
-        keys = self._held()
-        table = self.services.tables.decision
-        mine = (table.c.decision_id.in_(keys), table.c.lease_owner == self.owner, table.c.lease_until.is_not(None))
+        leases, keys = decision_leases(self.services.tables), self._held()
         if keys:
-            run_statement(self.services.engine, update(table).where(*mine).values(lease_until=now + LEASE))
+            run_transaction(self.services.engine, lambda c: leases.renew(c, self.owner, keys, now + LEASE))
         self._renewed_at = now
 
     def release(self) -> None:
         """Release the decisions that this run did not get to."""
-        keys = self._held()
-        table = self.services.tables.decision
-        mine = (table.c.decision_id.in_(keys), table.c.lease_owner == self.owner)
+        leases, keys = decision_leases(self.services.tables), self._held()
         if keys:
-            run_statement(self.services.engine, update(table).where(*mine).values(lease_until=None))
+            run_transaction(self.services.engine, lambda c: leases.put_back(c, self.owner, keys))
 
-    def _held(self) -> Sequence[int]:
-        # By key, in order: an update by lease_owner would lock through an index that leasing changes.
-        table = self.services.tables.decision
-        query = select(table.c.decision_id).where(table.c.lease_owner == self.owner, table.c.lease_until.is_not(None))
+    def _held(self) -> list[int]:
         with reading(self.services.engine) as connection:
-            return sorted(connection.execute(query).scalars())
+            return decision_leases(self.services.tables).held(connection, self.owner)
 
 
 def release_dead_decisions(services: Services) -> list[str]:
     """Free the decisions of owners whose process is gone; return those owners."""
-    table = services.tables.decision
-    held = (table.c.state == DecisionState.PENDING, table.c.lease_until.is_not(None))
-    with reading(services.engine) as connection:
-        found = connection.execute(select(table.c.decision_id, table.c.lease_owner).where(*held)).tuples().all()
-    dead = {owner for _, owner in found if is_dead(owner)}
-    if dead:
-        keys = sorted(key for key, owner in found if owner in dead)
-        run_statement(
-            services.engine,
-            update(table).where(table.c.decision_id.in_(keys), table.c.lease_owner.in_(dead)).values(lease_until=None),
-        )
-    return sorted(dead)
+    pending = services.tables.decision.c.state == DecisionState.PENDING
+    return decision_leases(services.tables).put_back_dead(services.engine, [pending])

@@ -8,9 +8,10 @@ from sqlalchemy import and_, or_, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.owner import is_dead
-from douban_pipeline.douban.decisions.leases import free_decision
+from douban_pipeline.douban.decisions.leases import decision_leases
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState, TaskStage
+from douban_pipeline.douban.store.task_queue import task_leases
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY
 
 MOST_COUNTED = 100
@@ -33,8 +34,8 @@ def open_orders(services: Services) -> OpenOrders:
     pending = and_(
         decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
     )
-    free = select(decision.c.decision_id).where(pending, free_decision(services.tables, now)).limit(MOST_COUNTED)
-    held = select(decision.c.lease_owner).where(pending, decision.c.lease_until >= now)
+    free = select(decision.c.decision_id).where(pending, decision_leases(services.tables).free(now)).limit(MOST_COUNTED)
+    held = select(decision.c.lease_owner).where(pending, decision.c.lease_until > now)
     ordered = or_(
         and_(task.c.stage == TaskStage.SYNC, task.c.priority >= ORDERED_PRIORITY),
         and_(task.c.stage == TaskStage.INTRO, task.c.priority >= ORDERED_INTRO_PRIORITY),
@@ -44,7 +45,7 @@ def open_orders(services: Services) -> OpenOrders:
         .where(
             task.c.status.in_(OPEN),
             task.c.run_after <= now,
-            or_(task.c.lease_until.is_(None), task.c.lease_until < now),
+            task_leases(services.tables).free(now),
             ordered,
         )
         .limit(MOST_COUNTED)
