@@ -6,12 +6,13 @@ A claim only prevents duplicate work: two decisions about one video are resolved
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, select, update
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import chunks, insert_missing, reading, run_statement, run_transaction
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 
@@ -30,6 +31,8 @@ class Claims:
         self._engine = services.engine
         self._tables: OwnTables = services.tables
         self._clock: Clock = services.clock
+        claim = self._tables.claim
+        self._leases = Leases(claim.c.vod_id, claim.c.holder, claim.c.until)
 
     def take(self, holder: str, reviewer: str, wanted: Sequence[int], most: int) -> list[int]:
         """Claim the first ``most`` of ``wanted`` that nobody else holds; return those that are now held, in order."""
@@ -37,41 +40,32 @@ class Claims:
 
         def work(connection: Connection) -> list[int]:
             now = self._clock.now()
-            connection.execute(delete(claim).where(claim.c.until < now))
+            connection.execute(delete(claim).where(claim.c.until <= now))
             taken = {row.vod_id: row.holder for row in connection.execute(select(claim.c.vod_id, claim.c.holder))}
             free = [vod_id for vod_id in dict.fromkeys(wanted) if taken.get(vod_id, holder) == holder][:most]
-            new = [vod_id for vod_id in free if vod_id not in taken]
-            rows = [{"vod_id": vod_id, "holder": holder, "reviewer": reviewer, "until": now + LEASE} for vod_id in new]
-            if rows:
-                # Of two concurrent claims only one inserts the row; the other does not hold it.
-                insert_missing(connection, claim, rows, key="vod_id")
-            held = self._held(connection, holder, free)
-            return [vod_id for vod_id in free if vod_id in held]
+            return self._lease(connection, holder, reviewer, free, now)
 
         return run_transaction(self._engine, work)
 
     def renew(self, holder: str, reviewer: str, vod_ids: Collection[int]) -> None:
-        """Renew the claims on ``vod_ids``, except those that somebody else holds.
+        """Renew the claims on ``vod_ids``, or restore those that expired, except those that somebody else holds.
 
         Other claims of ``holder`` are left to expire: their cards may be on the way to the page.
         """
-        claim = self._tables.claim
+        run_transaction(
+            self._engine,
+            lambda connection: self._lease(connection, holder, reviewer, [*vod_ids], self._clock.now()),
+        )
 
-        def work(connection: Connection) -> None:
-            until = self._clock.now() + LEASE
-            wanted = sorted(vod_ids)
-            for chunk in chunks(wanted):
-                named = (claim.c.holder == holder, claim.c.vod_id.in_(chunk))
-                connection.execute(update(claim).where(*named).values(until=until))
-            # An expired claim that nobody else took is restored.
-            gone = set(wanted) - self._held(connection, holder, wanted)
-            rows = [
-                {"vod_id": vod_id, "holder": holder, "reviewer": reviewer, "until": until} for vod_id in sorted(gone)
-            ]
-            if rows:
-                insert_missing(connection, claim, rows, key="vod_id")
-
-        run_transaction(self._engine, work)
+    def _lease(
+        self, connection: Connection, holder: str, reviewer: str, vod_ids: Sequence[int], now: datetime
+    ) -> list[int]:
+        """Lease the free ones of ``vod_ids``, of which most have no row yet; return them."""
+        new = [{"vod_id": vod_id, "holder": "", "until": now} for vod_id in sorted(vod_ids)]
+        insert_missing(connection, self._tables.claim, new, key="vod_id")
+        given = {"reviewer": reviewer}
+        rows = self._leases.take(connection, holder, vod_ids, now=now, until=now + LEASE, values=given)
+        return [row.vod_id for row in rows]
 
     def hand_over(self, former: str, holder: str) -> None:
         """Transfer all claims of ``former`` to ``holder``: a reloaded page keeps its cards."""
@@ -88,14 +82,6 @@ class Claims:
         """Return the videos that others have claimed, with the reviewer of each."""
         claim = self._tables.claim
         query = select(claim.c.vod_id, claim.c.reviewer)
-        query = query.where(claim.c.holder != holder, claim.c.until >= self._clock.now())
+        query = query.where(claim.c.holder != holder, claim.c.until > self._clock.now())
         with reading(self._engine) as connection:
             return {row.vod_id: row.reviewer for row in connection.execute(query)}
-
-    def _held(self, connection: Connection, holder: str, vod_ids: Sequence[int]) -> set[int]:
-        claim = self._tables.claim
-        held: set[int] = set()
-        for chunk in chunks(vod_ids):
-            query = select(claim.c.vod_id).where(claim.c.holder == holder, claim.c.vod_id.in_(chunk))
-            held.update(connection.execute(query).scalars())
-        return held
