@@ -149,7 +149,7 @@ def update_source_stats(
     else:
         values |= {"backoff_until": 0, "last_error": None, "error_kind": ""}
         values |= _after_success(conn, {**stats, **values}, moment, tz, rng, floor, planner)
-    values |= {"lease_token": "", "lease_until": 0}
+    values |= store.LEASES.freed
     store.write_stats(conn, source_id, values)
     return _with_hit_rate({**stats, **values})
 

@@ -182,7 +182,7 @@ def test_checks_find_what_was_planted(at: Stage, instance: dg.DagsterInstance) -
         connection.execute(insert(entry), [{**row, "guid_hash": "1"}, {**row, "guid_hash": "2"}])
         connection.execute(insert(poll), [polls] * 250)
         late = {"next_due_at": START - DAY, "fail_count": 4, "error_kind": "other failure", "last_error": "?"}
-        connection.execute(update(stats).values(**late, lease_until=START + HOUR // 2))
+        connection.execute(update(stats).values(**late, lease_token="x", lease_until=START + HOUR // 2))
         gap = Gap(START, 4, GapReason.LIMIT).to_json()
         connection.execute(update(source).values(gap=gap))
     limited = at.services.settings.model_copy(update={"requests_per_minute": 100})

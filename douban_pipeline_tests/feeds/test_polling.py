@@ -191,7 +191,7 @@ def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(tmp_path: Path) 
         report = at.poll()
         assert report.outcomes == {PollOutcome.DEFERRED.value: 1}
         row = at.stats(other)
-        assert (row["check_count"], row["fail_count"], row["lease_until"]) == (0, 0, 0)
+        assert (row["check_count"], row["fail_count"], row["lease_token"]) == (0, 0, "")
         assert row["next_due_at"] > at.clock.at
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Executable,
     Integer,
@@ -27,11 +28,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from douban_pipeline.core.database import chunks
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.feeds.store.tables import NEVER_DUE, entry, source, stats
 
 DAY = 86_400
 _BATCH = 500
 
+LEASES = Leases(stats.c.source_id, stats.c.lease_token, stats.c.lease_until)
+"""Leases of sources; the owner is a token, unique to each claim."""
 
 _one = stats.c.source_id == bindparam("of")
 # Built once: every poll uses them, and building a statement costs more than sending it.
@@ -155,18 +159,26 @@ def add_stats(connection: Connection, rows: Sequence[tuple[str, str, int]], now:
         connection.execute(insert(stats), new)
 
 
+_LONGEST_DUE = (stats.c.next_due_at, stats.c.source_id)
+
+
+def _due(now: int) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that a source is due and not in back-off."""
+    return (stats.c.next_due_at <= now, stats.c.backoff_until <= now)
+
+
 def due_rows(connection: Connection, now: int, source_type: str | None, limit: int) -> list[dict[str, Any]]:
     """Return due sources, longest due first: not in back-off, and not leased."""
-    where = [stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now]
+    where = [*_due(now), LEASES.free(now)]
     if source_type is not None:
         where.append(stats.c.source_type == source_type)
-    query = select(stats).where(*where).order_by(stats.c.next_due_at, stats.c.source_id).limit(limit)
+    query = select(stats).where(*where).order_by(*_LONGEST_DUE).limit(limit)
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
 def count_due(connection: Connection, now: int) -> tuple[int, int | None]:
     """Return the number of due sources, and since when the longest one is due."""
-    where = (stats.c.next_due_at <= now, stats.c.backoff_until <= now, stats.c.lease_until <= now)
+    where = (*_due(now), LEASES.free(now))
     row = connection.execute(select(func.count(), func.min(stats.c.next_due_at)).where(*where)).one()
     return int(row[0]), row[1]
 
@@ -187,8 +199,6 @@ def claim(
 ) -> list[str]:
     """Lease due sources to ``token`` and return their ids, longest due first.
 
-    Concurrent claims divide the rows: the second one's update waits and then finds the rows of the first one leased.
-
     Args:
         connection: A connection in a transaction.
         now: The current time.
@@ -197,32 +207,26 @@ def claim(
         limit: Maximum number.
         only: Sources to claim whether they are due or not; empty means all that are due.
     """
-    ids = list(only) if only else [row["source_id"] for row in due_rows(connection, now, None, limit)]
-    free = stats.c.lease_until <= now
-    for some in chunks(sorted(ids), _BATCH):
-        chosen = and_(stats.c.source_id.in_(some), free)
-        connection.execute(update(stats).where(chosen).values(lease_token=token, lease_until=now + lease_seconds))
-    mine = connection.execute(select(stats.c.source_id).where(stats.c.lease_token == token)).scalars().all()
-    order = {source_id: number for number, source_id in enumerate(ids)}
-    return sorted(mine, key=lambda each: order.get(each, len(order)))
+    until = now + lease_seconds
+    if only:
+        rows = LEASES.take(connection, token, only, now=now, until=until)
+    else:
+        rows = LEASES.claim(
+            connection, token, now=now, until=until, where=_due(now), order_by=_LONGEST_DUE, limit=limit
+        )
+    return [row.source_id for row in rows]
 
 
 def release(connection: Connection, source_ids: Sequence[str], token: str, due_at: int | None = None) -> None:
     """Release leases that still belong to ``token``; the sources are due as before, or at ``due_at``."""
-    values: dict[str, Any] = {"lease_token": "", "lease_until": 0}
-    if due_at is not None:
-        values["next_due_at"] = due_at
-    for some in chunks(list(source_ids), _BATCH):
-        where = (stats.c.source_id.in_(some), stats.c.lease_token == token)
-        connection.execute(update(stats).where(*where).values(**values))
+    LEASES.put_back(connection, token, source_ids, {} if due_at is None else {"next_due_at": due_at})
 
 
 def set_aside(connection: Connection, source_ids: Sequence[str], error: str, kind: str, due_at: int) -> None:
     """Note why sources that cannot be read are not polled until ``due_at``, as often as a person is told of."""
     values = {"last_error": error, "error_kind": kind, "fail_count": 3, "next_due_at": due_at}
     for some in chunks(list(source_ids), _BATCH):
-        free = {"lease_token": "", "lease_until": 0}
-        connection.execute(update(stats).where(stats.c.source_id.in_(some)).values(**values, **free))
+        connection.execute(update(stats).where(stats.c.source_id.in_(some)).values(**values, **LEASES.freed))
 
 
 def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
@@ -248,8 +252,7 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
         .values(
             next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
             backoff_until=case((stats.c.backoff_until > latest, 0), else_=func.coalesce(stats.c.backoff_until, 0)),
-            lease_token="",
-            lease_until=0,
+            **LEASES.freed,
             last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),
             last_article_at=func.coalesce(stats.c.last_article_at, 0),
             **{column.name: case((column > 0, column), else_=0) for column in counters},
