@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, or_, select, updat
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.digest.answers import AnalysisAnswer
+from douban_pipeline.digest.store import items
 from douban_pipeline.digest.store.tables import analysis_result, content_item, opportunity, slot_run
 from douban_pipeline.digest.types import AnalysedStatus, Finding
 
@@ -64,9 +65,8 @@ def store(connection: Connection, record: AnalysisRecord, now: datetime, *, repl
         "analyzed_status": AnalysedStatus.DONE.value,
         "analysis_error": "",
         "analysed_at": now,
-        "claim_owner": "",
-        "claim_until": None,
         "updated_at": now,
+        **items.LEASES.freed,
     }
     item = content_item.c.content_item_id == record.content_item_id
     connection.execute(update(content_item).where(item).values(**done))

@@ -6,15 +6,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.core.database import chunks
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.digest.articles import content_hash, url_hash
 from douban_pipeline.digest.store.tables import analysis_result, content_item
 from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, WaitingArticle
 
 _LONGEST_REASON = 300
+
+LEASES = Leases(content_item.c.content_item_id, content_item.c.claim_owner, content_item.c.claim_until)
+"""Claims of articles for their analysis."""
 
 
 def unknown(connection: Connection, articles: Sequence[FoundArticle]) -> list[FoundArticle]:
@@ -162,30 +166,22 @@ def claim_waiting(
     readable: ColumnElement[bool] = content_item.c.body_state.in_([BodyState.READY.value, BodyState.NONE.value])
     if until is not None:
         readable = and_(readable, content_item.c.published_at <= until)
-    free = or_(
-        content_item.c.analyzed_status == AnalysedStatus.WAITING.value,
-        and_(
-            content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value,
-            or_(content_item.c.claim_until < now, content_item.c.claim_owner == owner),
-        ),
-    )
     newest = [content_item.c.published_at.desc(), content_item.c.content_item_id.desc()]
-    again = content_item.c.analyzed_status == AnalysedStatus.FAILED.value
-    failed = select(content_item).where(again, readable).order_by(*newest).limit(min(most, most_failed))
-    rows = [*connection.execute(failed.with_for_update(skip_locked=True))]
-    left = most - len(rows)
-    if left > 0:
-        fresh = select(content_item).where(free, readable).order_by(*newest).limit(left)
-        rows += connection.execute(fresh.with_for_update(skip_locked=True))
-    ids = [row.content_item_id for row in rows]
-    for some in chunks(ids):
-        claimed = {
-            "analyzed_status": AnalysedStatus.UNDER_WAY.value,
-            "claim_owner": owner,
-            "claim_until": now + lease,
-            "updated_at": now,
-        }
-        connection.execute(update(content_item).where(content_item.c.content_item_id.in_(some)).values(**claimed))
+    status = content_item.c.analyzed_status
+    # What is under way is free, too, once its claim has ended.
+    fresh = status.in_([AnalysedStatus.WAITING.value, AnalysedStatus.UNDER_WAY.value])
+    rows: list[Row[Any]] = []
+    for which, limit in ((status == AnalysedStatus.FAILED.value, min(most, most_failed)), (fresh, most)):
+        rows += LEASES.claim(
+            connection,
+            owner,
+            now=now,
+            until=now + lease,
+            where=(which, readable, content_item.c.content_item_id.not_in([row.content_item_id for row in rows])),
+            order_by=newest,
+            limit=limit - len(rows),
+            values={"analyzed_status": AnalysedStatus.UNDER_WAY.value, "updated_at": now},
+        )
     return [*map(_waiting, rows)]
 
 
@@ -195,47 +191,32 @@ def note_failure(
     """Record that the analysis of an article failed; after ``most_attempts`` slots it is given up."""
     attempts = content_item.c.analysis_attempts + 1
     status = case((attempts >= most_attempts, AnalysedStatus.GIVEN_UP.value), else_=AnalysedStatus.FAILED.value)
-    # The status comes first: MySQL uses a column's new value in later assignments.
-    changed = (
-        update(content_item)
-        .where(content_item.c.content_item_id == content_item_id, content_item.c.claim_owner == owner)
-        .ordered_values(
-            (content_item.c.analyzed_status, status),
-            (content_item.c.analysis_attempts, attempts),
-            (content_item.c.analysis_error, error[:500]),
-            (content_item.c.claim_owner, ""),
-            (content_item.c.claim_until, None),
-            (content_item.c.updated_at, now),
-        )
-    )
-    connection.execute(changed)
+    # The status is the first of these columns: MySQL uses a column's new value in later assignments.
+    changed = {
+        "analyzed_status": status,
+        "analysis_attempts": attempts,
+        "analysis_error": error[:500],
+        "updated_at": now,
+    }
+    LEASES.finish(connection, content_item_id, owner, changed)
 
 
 def release(connection: Connection, ids: Collection[int], owner: str, now: datetime) -> None:
     """Release claimed articles that were not sent to the model; does not count as an attempt."""
-    under_way = content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value
-    for some in chunks([*ids]):
-        chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner, under_way)
-        status = case(
-            (content_item.c.analysis_attempts > 0, AnalysedStatus.FAILED.value), else_=AnalysedStatus.WAITING.value
-        )
-        values = {"analyzed_status": status, "claim_owner": "", "claim_until": None, "updated_at": now}
-        connection.execute(update(content_item).where(chosen).values(**values))
+    status = case(
+        (content_item.c.analysis_attempts > 0, AnalysedStatus.FAILED.value), else_=AnalysedStatus.WAITING.value
+    )
+    LEASES.put_back(connection, owner, ids, {"analyzed_status": status, "updated_at": now})
 
 
 def release_all(connection: Connection, owner: str, now: datetime) -> None:
     """Release all claims of a dead owner."""
-    query = select(content_item.c.content_item_id).where(
-        content_item.c.analyzed_status == AnalysedStatus.UNDER_WAY.value, content_item.c.claim_owner == owner
-    )
-    release(connection, connection.execute(query).scalars().all(), owner, now)
+    release(connection, LEASES.held(connection, owner), owner, now)
 
 
 def extend_claims(connection: Connection, ids: Collection[int], owner: str, until: datetime) -> None:
     """Extend claims."""
-    for some in chunks([*ids]):
-        chosen = and_(content_item.c.content_item_id.in_(some), content_item.c.claim_owner == owner)
-        connection.execute(update(content_item).where(chosen).values(claim_until=until))
+    LEASES.renew(connection, owner, ids, until)
 
 
 def chosen(connection: Connection, ids: Collection[int]) -> list[WaitingArticle]:
