@@ -1,7 +1,7 @@
 """The outbox, table ``notification_log``: one row per message and channel.
 
-A slot writes its rows in the transaction that ends the slot; senders claim them one by one. Every change of a claimed
-row is conditional on the claim's token, so that a sender considered dead cannot change the row any more.
+A slot writes its rows in the transaction that ends the slot; senders claim them one by one (`core.leases`). The owner
+of a claim is a token, unique to it, so that a sender considered dead cannot change the row any more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.owner import is_dead, owner_name
 from douban_pipeline.digest.push.rules import (
@@ -31,6 +32,7 @@ from douban_pipeline.digest.push.rules import (
 )
 from douban_pipeline.digest.store.tables import notification_log as log
 
+_LEASES = Leases(log.c.id, log.c.lease_owner, log.c.lease_until)
 _MOST_TITLE, _MOST_BODY, _MOST_URL, _MOST_ERROR = 300, 15_000, 500, 2000
 """Characters that fit the columns; MySQL's TEXT has 65,535 bytes, and a character takes up to four."""
 
@@ -153,33 +155,30 @@ def claim(connection: Connection, notification_id: int, run_id: str, now: dateti
     """Lease a message to this sender and count the attempt; return None if it is no longer due, or leased to
     another."""
     token = owner_name(f"{run_id[:40]}#{uuid.uuid4().hex[:12]}")
-    claimed = connection.execute(
-        update(log)
-        .where(log.c.id == notification_id, _due(now))
-        .values(
-            state=PushState.SENDING.value,
-            lease_owner=token,
-            lease_until=now + LEASE,
-            attempts=log.c.attempts + 1,
-            updated_at=now,
-        )
+    tried = {"state": PushState.SENDING.value, "attempts": log.c.attempts + 1, "updated_at": now}
+    rows = _LEASES.take(
+        connection, token, [notification_id], now=now, until=now + LEASE, where=(_due(now),), values=tried
     )
-    if claimed.rowcount != 1:
-        return None
-    row = connection.execute(select(log).where(log.c.id == notification_id)).one()
-    return Claim(_read(row), token)
+    return Claim(_read(rows[0]), token) if rows else None
 
 
 def renew(connection: Connection, held: Claim, sent: int, count: int, said: str, now: datetime) -> bool:
     """Store how many parts were accepted and extend the lease; return whether this sender still holds the message."""
     response = json.dumps({"sent": sent, "count": count, "said": said}, ensure_ascii=False)
-    values = {"response": response, "lease_until": now + LEASE, "updated_at": now}
-    return connection.execute(update(log).where(_held(held)).values(**values)).rowcount == 1
+    values = {"response": response, "updated_at": now}
+    return not _LEASES.renew(connection, held.token, [held.row.id], now + LEASE, values)
 
 
 def finish(connection: Connection, held: Claim, outcome: Outcome, now: datetime) -> bool:
     """Store how an attempt ended; return False, changing nothing, if this sender no longer holds the message."""
-    return connection.execute(update(log).where(_held(held)).values(**_ended(outcome, now))).rowcount == 1
+    values = {
+        "state": outcome.state.value,
+        "next_attempt_at": outcome.next_attempt_at,
+        "error": outcome.error[:_MOST_ERROR] or None,
+        "updated_at": now,
+        **({"sent_at": now} if outcome.state is PushState.SENT else {}),
+    }
+    return _LEASES.finish(connection, held.row.id, held.token, values)
 
 
 def release_abandoned(connection: Connection, now: datetime) -> list[Notification]:
@@ -222,23 +221,6 @@ def requeue(connection: Connection, ids: Sequence[int], now: datetime) -> list[i
         if connection.execute(update(log).where(where).values(**values)).rowcount:
             changed.append(notification_id)
     return changed
-
-
-def _held(held: Claim) -> ColumnElement[bool]:
-    mine = (log.c.id == held.row.id) & (log.c.lease_owner == held.token)
-    return mine & (log.c.state == PushState.SENDING.value)
-
-
-def _ended(outcome: Outcome, now: datetime) -> dict[str, Any]:
-    return {
-        "state": outcome.state.value,
-        "next_attempt_at": outcome.next_attempt_at,
-        "error": outcome.error[:_MOST_ERROR] or None,
-        "lease_owner": "",
-        "lease_until": None,
-        "updated_at": now,
-        **({"sent_at": now} if outcome.state is PushState.SENT else {}),
-    }
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
