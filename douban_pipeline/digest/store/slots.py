@@ -11,11 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.digest.store.tables import slot_run
 from douban_pipeline.digest.types import SlotRow, SlotStatus
 
 _LONGEST_ERROR = 4000
+_LEASES = Leases(slot_run.c.run_id, slot_run.c.lease_owner, slot_run.c.lease_until)
 
 
 class Claim(enum.StrEnum):
@@ -64,34 +66,41 @@ def claim(
     taken = {
         "status": SlotStatus.RUNNING.value,
         "pushes": pushes,
-        "lease_owner": owner,
-        "lease_until": now + lease,
         "dagster_run_id": dagster_run_id,
         "updated_at": now,
     }
     row = connection.execute(query).one_or_none()
     if row is None:
         first = {"run_date": run_date, "slot": slot, "scheduled_at": scheduled_at, "error": "", "counters": {}}
+        held = {"lease_owner": owner, "lease_until": now + lease}
         try:
             with connection.begin_nested():
-                inserted = connection.execute(insert(slot_run).values(**first, **taken, attempts=1, started_at=now))
+                inserted = connection.execute(
+                    insert(slot_run).values(**first, **held, **taken, attempts=1, started_at=now)
+                )
             assert inserted.inserted_primary_key is not None
             return ClaimedSlot(Claim.TAKEN, int(inserted.inserted_primary_key[0]), pushes)
         except IntegrityError:
             row = connection.execute(query).one()
     if row.status == SlotStatus.SUCCESS.value:
         return ClaimedSlot(Claim.DONE, row.run_id, row.pushes)
-    if row.status == SlotStatus.RUNNING.value:
-        if _run_of(row.lease_owner) == _run_of(owner):
-            kept = {"lease_owner": owner, "lease_until": now + lease, "updated_at": now}
-            connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**kept))
-            return ClaimedSlot(Claim.TAKEN, row.run_id, row.pushes)
-        if row.lease_until > now and not is_dead(row.lease_owner):
-            return ClaimedSlot(Claim.BUSY, row.run_id, row.pushes)
+    running = row.status == SlotStatus.RUNNING.value
+    # A step of the same run may be another process.
+    same_run = running and _run_of(row.lease_owner) == _run_of(owner)
     again = {"attempts": row.attempts + 1, "error": "", "stage": "", "finished_at": None}
-    connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**taken, **again))
-    died = row.lease_owner if row.status == SlotStatus.RUNNING.value else ""
-    return ClaimedSlot(Claim.TAKEN, row.run_id, pushes, died)
+    mine = _LEASES.take(
+        connection,
+        owner,
+        [row.run_id],
+        now=now,
+        until=now + lease,
+        values={"updated_at": now} if same_run else {**taken, **again},
+        instead_of=[row.lease_owner] if same_run or is_dead(row.lease_owner) else [],
+    )
+    if not mine:
+        return ClaimedSlot(Claim.BUSY, row.run_id, row.pushes)
+    died = row.lease_owner if running and not same_run else ""
+    return ClaimedSlot(Claim.TAKEN, row.run_id, mine[0].pushes, died)
 
 
 def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease: timedelta, **changes: Any) -> None:
@@ -100,13 +109,7 @@ def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease:
     Raises:
         SlotLost: It belongs to another run, or has ended.
     """
-    held = (
-        (slot_run.c.run_id == run_id)
-        & (slot_run.c.lease_owner == owner)
-        & (slot_run.c.status == SlotStatus.RUNNING.value)
-    )
-    values = {"lease_until": now + lease, "updated_at": now, **changes}
-    if not connection.execute(update(slot_run).where(held).values(**values)).rowcount:
+    if _LEASES.renew(connection, owner, [run_id], now + lease, {"updated_at": now, **changes}):
         raise SlotLost(f"slot run {run_id} is no longer this run's")
 
 
@@ -130,8 +133,8 @@ def finish(connection: Connection, run_id: int, owner: str, status: SlotStatus, 
     Raises:
         SlotLost: It belongs to another run.
     """
-    ended = {"status": status.value, "error": error[:_LONGEST_ERROR], "stage": "", "finished_at": now}
-    renew(connection, run_id, owner, now, timedelta(0), **ended)
+    if not _LEASES.finish(connection, run_id, owner, {**_ended(status, error, now), "stage": ""}):
+        raise SlotLost(f"slot run {run_id} is no longer this run's")
 
 
 def fail_abandoned(connection: Connection, run_date: date, slot: str, error: str, now: datetime) -> bool:
@@ -142,9 +145,11 @@ def fail_abandoned(connection: Connection, run_date: date, slot: str, error: str
         return False
     if row.lease_until > now and not is_dead(row.lease_owner):
         return False
-    ended = {"status": SlotStatus.FAILED.value, "error": error[:_LONGEST_ERROR], "finished_at": now, "updated_at": now}
-    connection.execute(update(slot_run).where(slot_run.c.run_id == row.run_id).values(**ended))
-    return True
+    return _LEASES.finish(connection, row.run_id, row.lease_owner, _ended(SlotStatus.FAILED, error, now))
+
+
+def _ended(status: SlotStatus, error: str, now: datetime) -> dict[str, Any]:
+    return {"status": status.value, "error": error[:_LONGEST_ERROR], "finished_at": now, "updated_at": now}
 
 
 def of_day(connection: Connection, run_date: date) -> list[SlotRow]:
