@@ -159,7 +159,7 @@ def _level(given: object) -> int:
     return min(int(first), BIGGEST_LEVEL) if first.isdecimal() and len(first) < 10 else 0
 
 
-LONGEST = 60
+_LONGEST_NAME = 60
 _RESERVED_HAN = ("管理", "站长", "官方", "版主", "客服", "系统消息", "小编", "工作人员", "审核员", "站务")
 _RESERVED_LATIN = ("admin", "administrator", "moderator", "official", "staff", "webmaster", "system", "root", "support")
 _LOOK_ALIKES = str.maketrans("0134578аеіорсухмтвнκοαρνιтⅼ|!@$", "oieastbaeiopcyxmtbhkoapvitliias")
@@ -171,7 +171,7 @@ def cleaned(name: str) -> str:
     """Return a name without control characters, marks of direction and invisible ones, and with single blanks."""
     plain = unicodedata.normalize("NFKC", name)
     seen = "".join(sign if not unicodedata.category(sign).startswith("C") else " " * sign.isspace() for sign in plain)
-    return " ".join(seen.split())[:LONGEST].strip()
+    return " ".join(seen.split())[:_LONGEST_NAME].strip()
 
 
 def is_reserved(name: str) -> bool:

@@ -87,7 +87,7 @@ def items_of(value: object, name: str) -> list[dict[str, Any]]:
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-VERSION = "v1"
+_HASH_VERSION = "v1"
 
 
 def canonical(raw: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ def canonical(raw: Mapping[str, Any]) -> str:
 
 def text_hash(text: str) -> str:
     """Return the hash of a canonical text."""
-    return f"{VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{_HASH_VERSION}:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def raw_hash(raw: Mapping[str, Any]) -> str:

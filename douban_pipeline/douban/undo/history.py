@@ -167,13 +167,13 @@ def _reverted_by(connection: Connection, table: Table, change_ids: Collection[in
     return found
 
 
-MOST = 60
+MOST_SHOWN = 60
 """Characters of a text that are shown."""
 
 EMPTY = "（空）"
 
 
-def shown(value: Any, zone: ZoneInfo, *, most: int = MOST) -> str:
+def shown(value: Any, zone: ZoneInfo, *, most: int = MOST_SHOWN) -> str:
     """Return a value in at most about ``most`` characters; a text that is cut says how long it is."""
     if value is None or value == "":
         return EMPTY
@@ -188,7 +188,12 @@ def shown(value: Any, zone: ZoneInfo, *, most: int = MOST) -> str:
 
 
 def described_changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], columns: Iterable[str], zone: ZoneInfo, *, most: int = MOST
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    columns: Iterable[str],
+    zone: ZoneInfo,
+    *,
+    most: int = MOST_SHOWN,
 ) -> list[str]:
     """Return ``column：before → after`` for each of ``columns``; where nothing changes, its value alone."""
     lines = []
