@@ -177,7 +177,7 @@ def test_two_workers_share_runs_and_limit_and_what_a_killed_one_held_is_done_by_
         assert status_of(instance, again) is dg.DagsterRunStatus.SUCCESS, two.workers.workers["second"].last_words()
         took = {name: len(two.workers.tasks_of(name)) for name in NAMES}
         asked = two.upstream.requests.describe()["douban"]
-    assert sum(took.values()) == SHARDS // PER_RUN + 1
+    assert sum(took.values()) > SHARDS // PER_RUN  # RabbitMQ delivers what the dead one held again
     assert min(took.values()) >= 1, took
     longest_hold_up = 1.0  # a call may be sent late, as many seconds as this before the next one's slot
     least = (asked["count"] - 1) * 60 / REQUESTS_PER_MINUTE - longest_hold_up
