@@ -107,3 +107,13 @@ def test_numbers_of_ids_are_leased_and_never_shared(sqlite_url):
         assert numbers == [0, 1, 0, 2]
         later = now + 2 * lease
         assert lease_node(place.engine, "service@other:4", later, lease) == 0
+
+
+def test_a_number_of_ids_stays_leased_as_long_as_before_where_the_clock_was_set_back(sqlite_url):
+    with stage(sqlite_url) as place:
+        now, lease = place.clock.now(), place.worker._lease
+        assert lease_node(place.engine, "service@other:1", now, lease) == 0
+        assert lease_node(place.engine, "service@other:1", now - 10 * lease, lease) == 0
+        # It has given out ids of the time before the clock was set back: nobody may repeat them.
+        assert lease_node(place.engine, "service@other:2", now, lease) == 1
+        assert lease_node(place.engine, "service@other:3", now + lease, lease) == 0

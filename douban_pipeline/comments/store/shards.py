@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, case, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.comments.ids import NODES
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import SHARDS
 from douban_pipeline.core.database import DatabaseError, insert_missing, run_transaction, upsert
+from douban_pipeline.core.leases import Leases
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.core.ui.language import said
 
+SHARD_LEASES = Leases(
+    tables.shard.c.shard, tables.shard.c.owner, tables.shard.c.lease_until, token=tables.shard.c.token
+)
+_NODE_LEASES = Leases(tables.node.c.node, tables.node.c.owner, tables.node.c.lease_until)
 _RACES = 20
 """Maximum number of attempts to take a new number while other processes take numbers."""
 
@@ -42,18 +47,20 @@ def claim_shards(engine: Engine, owner: str, now: datetime, lease: timedelta, *,
         if missing := [{"shard": number, "lease_until": long_ago} for number in range(SHARDS) if number not in present]:
             insert_missing(connection, tables.shard, missing, key="shard")
         rows = connection.execute(select(tables.shard).order_by(tables.shard.c.shard).with_for_update()).all()
-        mine = [row for row in rows if row.owner == owner]
-        held = {row.shard: row.token for row in mine[:most]}
-        if surplus := [row.shard for row in mine[most:]]:
-            connection.execute(update(tables.shard).where(tables.shard.c.shard.in_(surplus)), {"owner": ""})
-        for row in rows:
-            free = row.lease_until <= now or not row.owner or (row.owner != owner and is_dead(row.owner))
-            if row.owner != owner and free and len(held) < most:
-                held[row.shard] = row.token + 1
-        for number, token in held.items():
-            given = {"owner": owner, "token": token, "lease_until": now + lease}
-            connection.execute(update(tables.shard).where(tables.shard.c.shard == number), given)
-        return held
+        mine = [row.shard for row in rows if row.owner == owner]
+        SHARD_LEASES.put_back(connection, owner, mine[most:])
+        dead = [each for each in {row.owner for row in rows} if is_dead(each)]
+        mine_first = case((tables.shard.c.owner == owner, 0), else_=1)
+        taken = SHARD_LEASES.claim(
+            connection,
+            owner,
+            now=now,
+            until=now + lease,
+            order_by=(mine_first, tables.shard.c.shard),
+            limit=most,
+            instead_of=dead,
+        )
+        return {row.shard: row.token for row in taken}
 
     return run_transaction(engine, work)
 
@@ -62,7 +69,7 @@ def release_shards(engine: Engine, owner: str) -> None:
     """Release every shard that ``owner`` holds."""
 
     def work(connection: Connection) -> None:
-        connection.execute(update(tables.shard).where(tables.shard.c.owner == owner), {"owner": ""})
+        SHARD_LEASES.put_back(connection, owner, SHARD_LEASES.held(connection, owner))
 
     run_transaction(engine, work)
 
@@ -73,8 +80,7 @@ def lock_shard(connection: Connection, shard: int, token: int) -> None:
     Raises:
         LostShardError: The shard has another token.
     """
-    query = select(tables.shard.c.token).where(tables.shard.c.shard == shard).with_for_update()
-    if connection.execute(query).scalar() != token:
+    if not SHARD_LEASES.holds(connection, shard, token):
         raise LostShardError(f"shard {shard} is another worker's")
 
 
@@ -91,11 +97,12 @@ def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> i
     def work(connection: Connection) -> int:
         rows = connection.execute(select(tables.node).order_by(tables.node.c.node).with_for_update()).all()
         present = {row.node: row for row in rows}
-        for row in sorted(rows, key=lambda row: row.owner != owner):
-            if row.lease_until <= now or row.owner == owner:
-                given = {"owner": owner, "lease_until": now + lease}
-                connection.execute(update(tables.node).where(tables.node.c.node == row.node), given)
-                return int(row.node)
+        # Where the clock was set back, a renewal does not shorten the lease: ids of the time before it are in use.
+        until = max([now + lease, *(row.lease_until for row in rows if row.owner == owner)])
+        mine_first = case((tables.node.c.owner == owner, 0), else_=1)
+        order = (mine_first, tables.node.c.node)
+        if taken := _NODE_LEASES.claim(connection, owner, now=now, until=until, order_by=order, limit=1):
+            return int(taken[0].node)
         number = next((number for number in range(NODES) if number not in present), None)
         if number is None:
             raise DatabaseError(
