@@ -288,9 +288,21 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
     Raises:
         DBAPIError: The last attempt was rolled back too, or a statement failed for another reason.
     """
-    for attempt in stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
-        with attempt, engine.begin() as connection:
+    lost: list[DBAPIError] = []
+    try:
+        with engine.begin() as connection:
             return work(connection)
+    except DBAPIError as error:
+        if not _lost_to_another(error):
+            raise
+        lost.append(error)
+    # Only now, because the bookkeeping of retries costs as much as a short statement. It begins with the error so far.
+    for attempt in stamina.retry_context(on=_lost_to_another, attempts=6, timeout=60, wait_initial=0.02, wait_max=1.0):
+        with attempt:
+            if lost:
+                raise lost.pop()
+            with engine.begin() as connection:
+                return work(connection)
     raise AssertionError("the last attempt returns or raises")
 
 
