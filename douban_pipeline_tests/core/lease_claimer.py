@@ -6,7 +6,7 @@ import os
 import signal
 from datetime import datetime, timedelta
 
-from sqlalchemy import Column, Integer, MetaData, String, Table, text
+from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, text
 
 from douban_pipeline.core.column_types import UtcDateTime
 from douban_pipeline.core.database import open_engine, run_transaction
@@ -59,13 +59,12 @@ def claim_and_die(url: str, now: datetime, seconds: int, limit: int, committed: 
     """Claim rows and be killed, before or after the transaction is committed."""
     engine = open_engine(url)
 
-    def work(connection: object) -> None:
+    def work(connection: Connection) -> None:
         NULLABLE.claim(
-            connection,  # type: ignore[arg-type]
+            connection,
             owner_name("killed"),
             now=now,
             until=now + timedelta(seconds=seconds),
-            where=(),
             order_by=(WORK.c.number,),
             limit=limit,
         )
