@@ -1,9 +1,6 @@
-"""What Dagster loads, in every process anew: the code server, and each run."""
+"""What Dagster loads of the core system, in every process anew: the code server, and each run."""
 
-from douban_pipeline.core.garbage_collection import without_garbage_collection
+from douban_pipeline.locations import location_of
 
-with without_garbage_collection():  # a fifth of the time
-    from douban_pipeline.douban.definitions import build_defs
-
-    defs = build_defs()
-    """The code location."""
+defs = location_of(__name__)
+"""The code location."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from redis import Redis
@@ -28,8 +27,9 @@ from douban_pipeline.comments.store.shards import lease_node
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.core.other_databases import OtherDatabases
+from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.core.platform import Platform
 
 if TYPE_CHECKING:
     from douban_pipeline.comments.caching.binlog import BinlogReader
@@ -68,20 +68,23 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class CommentsServices:
+class CommentsServices(Platform):
     """The comment system as one process uses it; see `open_services`."""
 
     settings: CommentsSettings
-    engine: Engine
-    clock: Clock
     owner: str
     lists: RedisLists | None
     """None where no Redis is configured."""
-    numbers: Numbers = field(init=False)
-    _opened: ExitStack = field(init=False, default_factory=ExitStack)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", Numbers(self.engine, self.clock, self.owner))
+    @property
+    def tree(self) -> MigrationTree:
+        """The migrations of the system's tables."""
+        return TREE
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The ids of new comments."""
+        return Numbers(self.engine, self.clock, self.owner)
 
     @cached_property
     def heat_lists(self) -> HeatLists | None:
@@ -93,13 +96,6 @@ class CommentsServices:
         lists = HeatLists(client, self.settings.redis_prefix)
         self._opened.callback(lists.close)
         return lists
-
-    @cached_property
-    def others(self) -> OtherDatabases:
-        """Databases of other systems' tables and of the CMS; closed together with these services."""
-        others = OtherDatabases(self.engine, self.settings.tables_url)
-        self._opened.callback(others.close)
-        return others
 
     def wake_workers(self) -> None:
         """Notify workers that events wait; without Redis, workers find them by polling."""
@@ -176,22 +172,8 @@ class CommentsServices:
             heat=TouchedHeat(self.engine, settings.heat_weights),
         )
 
-    def ready(self) -> Self:
-        """Return self if the database schema has this release's version; a file in HOME is migrated automatically.
 
-        Raises:
-            DatabaseError: The tables are missing or of another version; the message says what to run.
-        """
-        TREE.ensure(self.engine, whose="the comments'", system="comments")
-        return self
-
-    def close(self) -> None:
-        """Close what was opened."""
-        self._opened.close()
-        self.engine.dispose()
-
-
-def open_services(settings: CommentsSettings, role: str, clock: Clock | None = None) -> CommentsServices:
+def open_services(settings: CommentsSettings, role: str = "terminal", clock: Clock | None = None) -> CommentsServices:
     """Return the services for ``settings``; connections are opened on first use.
 
     Args:
@@ -207,4 +189,4 @@ def open_services(settings: CommentsSettings, role: str, clock: Clock | None = N
         lists = open_lists(
             url, clock, prefix=settings.redis_prefix, seconds=settings.list_seconds, most=settings.list_size
         )
-    return CommentsServices(settings, engine, clock, owner_name(role), lists)
+    return CommentsServices(engine, clock, settings, owner_name(role), lists)

@@ -14,6 +14,8 @@ ENV_ENCODING = "utf-8-sig"
 """UTF-8, with the mark at its beginning that editors on Windows write, or without."""
 
 BASE_PREFIX = "DOUBAN_PIPELINE_"
+SYSTEMS: tuple[str, ...] = ("douban", "feeds", "digest", "tmdb", "comments")
+"""All systems, the base first: each is a package of this name with its `System` in ``system.py``."""
 
 
 def environment() -> dict[str, str]:

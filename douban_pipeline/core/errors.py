@@ -104,6 +104,10 @@ class GateUnreadable(SourceError):
     healthy = None
 
 
+class OperatingError(Exception):
+    """An operator's command failed; the message gives the reason and the remedy."""
+
+
 class ProblemsError(Exception):
     """A person's request cannot be applied; ``problems`` holds one sentence for each reason."""
 

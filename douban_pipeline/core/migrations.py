@@ -43,6 +43,10 @@ class MigrationTree:
         misplaced: What to do if tables with its names hold rows but no version is stored.
         attributes: Values that migrations read from Alembic's config.
         schema: The PostgreSQL schema that holds the tables and the version; None means the connection's own.
+        system: The system's name, as on the command line.
+        option: The option that chooses the system on the command line.
+        next_job: The job to launch once the tables are created.
+        makes_file: Whether a new SQLite file gets the tables without a command.
     """
 
     folder: Path
@@ -52,6 +56,10 @@ class MigrationTree:
     misplaced: str
     attributes: tuple[tuple[str, Any], ...] = ()
     schema: str | None = None
+    system: str = ""
+    option: str = ""
+    next_job: str = ""
+    makes_file: bool = True
 
     def config(self) -> Config:
         """Return Alembic's configuration."""
@@ -136,13 +144,8 @@ class MigrationTree:
         with reading(engine) as connection:
             return self._current(connection)
 
-    def ensure(self, engine: Engine, *, whose: str, system: str) -> None:
-        """Check that the tables are of this release; tables of a new SQLite file are created.
-
-        Args:
-            engine: Their database.
-            whose: The system's name in the genitive, for the message.
-            system: The system's name on the command line.
+    def ensure(self, engine: Engine) -> None:
+        """Check that the tables are of this release; see ``makes_file``.
 
         Raises:
             DatabaseError: They are missing or of another version; the message says what to run.
@@ -150,18 +153,21 @@ class MigrationTree:
         found = self.current(engine)
         if found == self.head:
             return
-        if found is None and engine.dialect.name == "sqlite":
+        if found is None and self.makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
+        url = engine.url.render_as_string(hide_password=True)
         if found is None:
-            what = said(f"{system} 的表还不存在", f"{whose} tables do not exist yet")
+            what = said(f"{url} 里还没有 {self.system} 的表", f"the tables of {self.system} in {url} do not exist yet")
         else:
             what = said(
-                f"{system} 的表是版本 {found}，此发行版需要 {self.head}",
-                f"{whose} tables are at version {found}, this release needs {self.head}",
+                f"{url} 里 {self.system} 的表是版本 {found}，此发行版需要 {self.head}",
+                f"the tables of {self.system} in {url} are at version {found}, this release needs {self.head}",
             )
-        command = f"`douban-pipeline setup --system {system}`"
-        raise DatabaseError(said(f"{what}：请运行 {command}", f"{what}: run {command}"))
+        command = f"`douban-pipeline {'setup' if found is None else 'upgrade'}{self.option}`"
+        job = self.next_job if found is None else ""
+        then = said(f"，再启动作业 {job}", f", then launch the job {job}") if job else ""
+        raise DatabaseError(said(f"{what}：请运行 {command}{then}", f"{what}: run {command}{then}"))
 
     @cached_property
     def head(self) -> str:

@@ -17,13 +17,12 @@ class OtherDatabases:
     """Engines of other systems' databases, opened when first needed and closed together.
 
     Args:
-        own: The system's own engine.
-        own_url: Its URL: a table at this URL is read with ``own``.
+        own: The system's own engine, with which tables in its database are read.
         seconds: Time limit of a statement; see `core.database.open_engine`.
     """
 
-    def __init__(self, own: Engine, own_url: str, *, seconds: float = LONGEST_STATEMENT) -> None:
-        self._own, self._own_url, self._seconds = own, own_url, seconds
+    def __init__(self, own: Engine, *, seconds: float = LONGEST_STATEMENT) -> None:
+        self._own, self._seconds = own, seconds
         self._engines: dict[str, Engine] = {}
         self._opened = ExitStack()
 
@@ -37,7 +36,7 @@ class OtherDatabases:
         Raises:
             DatabaseError: The URL cannot be used.
         """
-        if url == self._own_url:
+        if parse_url(url, setting=setting) == self._own.url:
             return self._own
         if url not in self._engines:
             engine = open_engine(url, setting=setting, seconds=self._seconds)
@@ -56,7 +55,7 @@ class OtherDatabases:
         """
         place = parse_url(url, setting=setting)
         absent = place.get_backend_name() == "sqlite" and not Path(place.database or "").is_file()
-        if absent and url != self._own_url:
+        if absent and place != self._own.url:
             return None
         engine = self.engine(url, setting=setting)
         with reading(engine) as connection:

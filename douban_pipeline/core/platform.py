@@ -1,6 +1,7 @@
 """What every system needs in one process: database, clock, settings and clients of its outside sources.
 
-Does not depend on Dagster or on any system. Systems extend `Platform`.
+Does not depend on Dagster or on any system. A system's services extend `Platform`, or `SourcePlatform` if it has
+outside sources.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.settings_base import SystemSettings
 
 _MARGIN = timedelta(seconds=30)
@@ -39,7 +42,7 @@ class SourceLimits:
 
 @dataclass(frozen=True)
 class Platform(ABC):
-    """The services that every system needs; each system's `Services` extends it.
+    """The services that every system needs.
 
     Attributes:
         engine: The system's database.
@@ -50,6 +53,46 @@ class Platform(ABC):
     engine: Engine
     clock: Clock
     settings: SystemSettings
+
+    @property
+    @abstractmethod
+    def tree(self) -> MigrationTree:
+        """The migrations of the system's own tables."""
+
+    @property
+    def shown_url(self) -> str:
+        """URL of the system's database, without the password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    @cached_property
+    def others(self) -> OtherDatabases:
+        """Databases of other systems' tables and of the CMS; closed together with these services."""
+        others = OtherDatabases(self.engine)
+        self._opened.callback(others.close)
+        return others
+
+    @cached_property
+    def _opened(self) -> ExitStack:
+        return ExitStack()
+
+    def ready(self) -> Self:
+        """Return self if the database is set up for this release; a new file in HOME is set up automatically.
+
+        Raises:
+            DatabaseError: The tables are missing or of another version; the message says what to run.
+        """
+        self.tree.ensure(self.engine)
+        return self
+
+    def close(self) -> None:
+        """Close what was opened and the connections to the database; safe to repeat."""
+        self._opened.close()
+        self.engine.dispose()
+
+
+@dataclass(frozen=True)
+class SourcePlatform(Platform):
+    """The services of a system that asks outside sources: their pacing, and the archive of their answers."""
 
     @property
     @abstractmethod
@@ -104,23 +147,6 @@ class Platform(ABC):
         """
         fetcher = Fetcher(source, self.gate, self.archive, self.clock, timeout=seconds, deadline=seconds, **options)
         return self._opened.enter_context(fetcher)
-
-    @cached_property
-    def _opened(self) -> ExitStack:
-        return ExitStack()
-
-    def ready(self) -> Self:
-        """Return self if the database is set up for this release; a system with tables of its own checks them here.
-
-        Raises:
-            DatabaseError: Its tables are missing or of another version; the message says what to run.
-        """
-        return self
-
-    def close(self) -> None:
-        """Close the HTTP clients and the connections to the database; safe to repeat."""
-        self._opened.close()
-        self.engine.dispose()
 
 
 def configure_gate(gate: Gate, source: str, limits: SourceLimits) -> None:

@@ -20,17 +20,11 @@ from dotenv import dotenv_values
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from douban_pipeline.core import environment
 from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_ENCODING
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
 from douban_pipeline.core.ui.language import said
-
-SYSTEMS = ("feeds", "digest", "tmdb", "comments")
-"""Systems other than Douban's."""
-SYSTEM_PREFIXES = tuple(f"{BASE_PREFIX}{system.upper()}_" for system in (*SYSTEMS, "serve"))
-"""Their prefixes and the HTTP service's. Douban's own prefix is the base; variables with one of these are not its
-own."""
-
 
 DEFAULT_OWNER = "team:site"
 """Owner of what Dagster shows, unless the settings name another."""
@@ -111,7 +105,7 @@ class SystemSettings(BaseSettings):
     @classmethod
     def _unknown_variables(cls) -> list[str]:
         known = [cls.variable(name) for name in cls.model_fields]
-        others = tuple(prefix for prefix in SYSTEM_PREFIXES if prefix != cls._prefix())
+        others = tuple(prefix for prefix in own_prefixes() if prefix != cls._prefix())
         problems = []
         for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding=ENV_ENCODING)}):
             if given.upper().startswith(others):
@@ -158,6 +152,12 @@ class SystemSettings(BaseSettings):
         limits = [text.format(bounds[each]) for each, text in words.items() if each in bounds]
         kind = said("整数" if whole else "数", "a whole number" if whole else "a number")
         return said("，".join([kind, *limits]), " ".join([kind, *limits]))
+
+
+def own_prefixes() -> tuple[str, ...]:
+    """Return the prefixes of the systems' and the HTTP service's own variables; those of the base system are others."""
+    _, *others = environment.SYSTEMS
+    return tuple(f"{BASE_PREFIX}{name.upper()}_" for name in (*others, "serve"))
 
 
 def nearest(given: str, known: Collection[str]) -> str | None:

@@ -21,8 +21,8 @@ def add_commands(app: typer.Typer) -> None:
 
 def demo(systems: _Systems = "") -> None:
     """Run each system through Dagster on bundled samples and embedded servers, and print the results."""
+    from douban_pipeline.core.console import console
     from douban_pipeline.demo import commands
-    from douban_pipeline.ops.console import console
 
     commands.run_once(systems, console)
 
@@ -33,8 +33,8 @@ def dev(
     service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
 ) -> None:
     """Run Dagster, the service and the comment worker on the demo library, until Ctrl-C."""
+    from douban_pipeline.core.console import console
     from douban_pipeline.demo import commands
-    from douban_pipeline.ops.console import console
 
     commands.open_all(systems, port, service_port, console)
 

@@ -161,8 +161,8 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
     from douban_pipeline.comments.embedded import embedded_redis
     from douban_pipeline.comments.services import open_services
     from douban_pipeline.comments.settings import CommentsSettings
+    from douban_pipeline.core.mounts import Mount
     from douban_pipeline.serve.app import create_app
-    from douban_pipeline.serve.mounts import Mount
     from douban_pipeline.serve.settings import ServeSettings
 
     shutil.rmtree(folder, ignore_errors=True)

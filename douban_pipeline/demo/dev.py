@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.system import every_system
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.children import Children
@@ -45,8 +46,6 @@ from douban_pipeline.douban.settings import load_settings
 
 DEMO_SPREAD = timedelta(minutes=30)
 _ADMIN = "COMMENTS_ADMIN_TOKEN"
-_SYSTEM_OF = {"douban_pipeline": "douban"}
-"""Systems of the code locations that have another name than their system."""
 _LOCATIONS = """{workspaceOrError{... on Workspace{locationEntries{name loadStatus
 locationOrLoadError{... on PythonError{message}}}}}}"""
 
@@ -105,15 +104,14 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
 
 def write_workspace(project: Path, home: Path, systems: Collection[str]) -> Path:
     """Write a workspace with the code locations of systems into the demo's folder; return its path."""
-    workspace = yaml.safe_load((project / "workspace.yaml").read_text(encoding="utf-8"))
-    chosen = []
-    for entry in workspace["load_from"]:
-        module = entry["python_module"]
-        if _SYSTEM_OF.get(module["location_name"], module["location_name"]) in systems:
-            folder = (project / module["working_directory"]).resolve()
-            chosen.append({"python_module": module | {"working_directory": str(folder)}})
+    modules = [
+        {"module_name": system.location, "location_name": system.location_name, "working_directory": str(project)}
+        for system in every_system()
+        if system.name in systems
+    ]
     path = home / "workspace.yaml"
-    path.write_text(yaml.safe_dump({"load_from": chosen}, sort_keys=False), encoding="utf-8")
+    chosen = {"load_from": [{"python_module": module} for module in modules]}
+    path.write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")
     return path
 
 
@@ -170,7 +168,7 @@ def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, s
         console.print(f"tmdb       {said('略过：', 'left out: ')}{install}")
         return {}
     from douban_pipeline.demo.tmdb import FOLDER, tmdb_servers
-    from douban_pipeline.tmdb.running import open_services as open_tmdb
+    from douban_pipeline.tmdb.services import open_services as open_tmdb
 
     settings = stack.enter_context(tmdb_servers(home / FOLDER))
     services = open_tmdb(settings)

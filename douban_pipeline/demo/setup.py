@@ -6,12 +6,12 @@ import shutil
 import sysconfig
 from contextlib import suppress
 from datetime import datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import update
 
+from douban_pipeline.core.system import every_system
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import SampleVideo, cms_columns, load_videos
@@ -104,9 +104,9 @@ def prepare_home(home: Path, project: Path) -> None:
 def pool_limits() -> dict[str, int]:
     """Return the limits of the pools of all installed systems."""
     limits: dict[str, int] = {}
-    for module in ("douban.jobs", "feeds.resources", "digest.resources", "tmdb.resources", "comments.resources"):
+    for system in every_system():
         with suppress(ModuleNotFoundError):
-            limits |= import_module(f"douban_pipeline.{module}").POOL_LIMITS
+            limits |= system.pool_limits()
     return limits
 
 

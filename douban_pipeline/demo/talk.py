@@ -28,11 +28,11 @@ from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
 from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
 OBJECT_ID, TITLE = 14, "银翼杀手2049"

@@ -24,7 +24,7 @@ from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask
-from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import Change

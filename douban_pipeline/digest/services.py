@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 from sqlalchemy import Table
 
@@ -20,8 +19,8 @@ from douban_pipeline.core.llm import LanguageModel, ObjectForm
 from douban_pipeline.core.messages.channels import read_channels
 from douban_pipeline.core.messages.robots import alert_channel
 from douban_pipeline.core.messages.types import Channel
-from douban_pipeline.core.other_databases import OtherDatabases
-from douban_pipeline.core.platform import Platform, SourceLimits
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import SourceLimits, SourcePlatform
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.werss import RULES as WERSS_RULES
@@ -40,12 +39,17 @@ MODEL = "digest_model"
 
 
 @dataclass(frozen=True)
-class DigestServices(Platform):
+class DigestServices(SourcePlatform):
     """The platform plus the digest's sources, for one process; see `open_services`."""
 
     settings: DigestSettings
     location: str = LOCATION
     """Repository and code location of the run, for links into Dagster's UI."""
+
+    @property
+    def tree(self) -> MigrationTree:
+        """The migrations of the system's tables."""
+        return TREE
 
     @property
     def archive_table(self) -> Table:
@@ -182,22 +186,6 @@ class DigestServices(Platform):
             RubricError: A file of the operator cannot be used.
         """
         return read_rubric(self.rubric_folder)
-
-    @cached_property
-    def others(self) -> OtherDatabases:
-        """Where other systems keep their tables; closed together with these services."""
-        others = OtherDatabases(self.engine, self.settings.tables_url)
-        self._opened.callback(others.close)
-        return others
-
-    def ready(self) -> Self:
-        """Return self if the database is set up for this release; a file in HOME is set up automatically.
-
-        Raises:
-            DatabaseError: The tables are missing or of another version; the message says what to run.
-        """
-        TREE.ensure(self.engine, whose="the digest's", system="digest")
-        return self
 
 
 def open_services(settings: DigestSettings, clock: Clock | None = None, location: str = LOCATION) -> DigestServices:

@@ -12,7 +12,7 @@ def call_threads(most: int, name: str) -> Iterator[ThreadPoolExecutor]:
     """Yield a pool of threads, and wait at the end until all calls have returned.
 
     If the run is interrupted (Ctrl-C, or Dagster ends it), calls that have not begun are cancelled and the others are
-    left to themselves: a process that ends in an orderly way still waits for them, see `ops.interrupting`.
+    left to themselves: a process that ends in an orderly way still waits for them, see `core.interrupts`.
     """
     pool = ThreadPoolExecutor(most, thread_name_prefix=name)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table
@@ -14,15 +14,14 @@ from douban_pipeline.cms.maccms import Category, Cms, inspect_cms
 from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.database import DatabaseError, open_engine, reading
+from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.llm import LanguageModel
 from douban_pipeline.core.llm import headers as llm_headers
-from douban_pipeline.core.other_databases import OtherDatabases
+from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
 from douban_pipeline.douban.known_subjects.known_search import (
@@ -53,13 +52,18 @@ _LLM_TOKENS = 1200
 
 
 @dataclass(frozen=True)
-class Services(Platform):
+class Services(SourcePlatform):
     """The platform with the CMS, our tables and our sources, for one process; see `open_services`."""
 
     settings: Settings
     tables: OwnTables
     location: str = LOCATION
     """Repository and code location of the run, for links into Dagster's UI."""
+
+    @property
+    def tree(self) -> MigrationTree:
+        """The migrations of our tables."""
+        return migrations.tree_of(self.settings.table_prefix)
 
     @cached_property
     def cms(self) -> Cms:
@@ -151,13 +155,6 @@ class Services(Platform):
         return open_known_subjects(loaded_index(home), archived_index(home)) if self.settings.known_subjects else None
 
     @cached_property
-    def other_databases(self) -> OtherDatabases:
-        """The databases with other systems' tables; closed together with these services."""
-        others = OtherDatabases(self.engine, self.settings.library_url)
-        self._opened.callback(others.close)
-        return others
-
-    @cached_property
     def tmdb_titles(self) -> TmdbTitles | None:
         """TMDB's titles of the library's videos; None if the settings disable them."""
         if not self.settings.evidence_from_tmdb:
@@ -220,33 +217,6 @@ class Services(Platform):
             rules=RULES,
             headers={"Authorization": f"Bearer {key}"} if key else None,
         )
-
-    def ready(self) -> Self:
-        """Return self if the database is set up for this release.
-
-        Raises:
-            DatabaseError: Our tables are missing or have another version; the message says what to run.
-        """
-        prefix = self.settings.table_prefix
-        found, wanted = migrations.current(self.engine, prefix), migrations.head(prefix)
-        if found != wanted:
-            url = self.settings.shown_library_url
-            if found is None:
-                raise DatabaseError(
-                    said(
-                        f"{url} 里还没有我们的表：请运行 `douban-pipeline setup`，再启动作业 initialise_library",
-                        f"our tables in {url} do not exist yet: run `douban-pipeline setup`, then launch the job "
-                        "initialise_library",
-                    )
-                )
-            raise DatabaseError(
-                said(
-                    f"{url} 里我们的表是版本 {found}，此发行版需要 {wanted}：请运行 `douban-pipeline upgrade`",
-                    f"our tables in {url} are at version {found}, this release needs {wanted}: "
-                    "run `douban-pipeline upgrade`",
-                )
-            )
-        return self
 
     def queue(self, run_id: str) -> TaskQueue:
         """Return the task queue for run ``run_id``."""

@@ -6,7 +6,8 @@ import dataclasses
 import math
 from typing import Any, Literal
 
-from douban_pipeline.core.settings_base import OWNERS, SYSTEMS, http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core import environment
+from douban_pipeline.core.settings_base import OWNERS, http_address, refuse_unknown, split_list, split_pairs
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
@@ -90,8 +91,8 @@ ALLOWED = {
         "letters, digits and underscores, at most 20; the CMS's is usually mac_",
     ),
     "systems": said(
-        f"以逗号分隔的名字，可用 douban, {', '.join(SYSTEMS)}",
-        f"names separated by commas, of douban, {', '.join(SYSTEMS)}",
+        f"以逗号分隔的名字，可用 {', '.join(environment.SYSTEMS)}",
+        f"names separated by commas, of {', '.join(environment.SYSTEMS)}",
     ),
     "language": said("zh 或 en", "zh or en"),
     "owner": OWNERS,
@@ -160,7 +161,7 @@ ALLOWED = {
 def systems(value: Any) -> tuple[str, ...]:
     """Return the names of systems in ``value``, each once."""
     names = tuple(dict.fromkeys(split_list(value)))
-    refuse_unknown("system", names, ("douban", *SYSTEMS))
+    refuse_unknown("system", names, environment.SYSTEMS)
     if not names:
         raise ValueError(said("没有写系统的名字", "no system is named"))
     return names

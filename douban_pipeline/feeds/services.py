@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Self
 
 from sqlalchemy import Table
 
@@ -16,7 +15,8 @@ from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.platform import Platform, SourceLimits, configure_gate
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.werss import RULES as WERSS_RULES
@@ -43,7 +43,7 @@ LOCATION = "__repository__@feeds"
 
 
 @dataclass(frozen=True)
-class FeedsServices(Platform):
+class FeedsServices(SourcePlatform):
     """The platform plus clients of sources, for one process; see `open_services`."""
 
     settings: FeedsSettings
@@ -51,6 +51,11 @@ class FeedsServices(Platform):
     """Repository and code location of the run, for links into Dagster's UI."""
     _configured: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @property
+    def tree(self) -> MigrationTree:
+        """The migrations of the system's tables."""
+        return TREE
 
     @property
     def archive_table(self) -> Table:
@@ -144,15 +149,6 @@ class FeedsServices(Platform):
         login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
         sessions = FileSessions(settings.home, settings.werss_url, settings.werss_username)
         return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, sessions)
-
-    def ready(self) -> Self:
-        """Return self if the database is set up for this release; a file in HOME is set up automatically.
-
-        Raises:
-            DatabaseError: The tables are missing or of another version; the message says what to run.
-        """
-        TREE.ensure(self.engine, whose="the feeds'", system="feeds")
-        return self
 
 
 def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:

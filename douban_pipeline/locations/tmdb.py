@@ -1,9 +1,6 @@
 """What Dagster loads of the TMDB system, in every process anew."""
 
-from douban_pipeline.core.garbage_collection import without_garbage_collection
+from douban_pipeline.locations import location_of
 
-with without_garbage_collection():
-    from douban_pipeline.tmdb.definitions import build_defs
-
-    defs = build_defs()
-    """The code location."""
+defs = location_of(__name__)
+"""The code location."""

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.check_results import CheckResult, State, print_results
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
-from douban_pipeline.core.database import DatabaseError, reading
-from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.console import plain
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.grants import missing_table_grants
 from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.core.system import System, chosen, every_system
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.douban.intros import second_reading
-from douban_pipeline.douban.services import Services, open_services
-from douban_pipeline.douban.settings import Settings, load_settings, variable
-from douban_pipeline.douban.store import migrations
-from douban_pipeline.douban.upkeep.expiring import TERM, overdue
-from douban_pipeline.ops.console import plain
-from douban_pipeline.ops.grants import missing_grants, missing_table_grants
-from douban_pipeline.ops.results import CheckResult, State, print_results
-from douban_pipeline.ops.source_checks import asked_results, reached_results
-from douban_pipeline.ops.systems import registry
-from douban_pipeline.ops.systems.registry import System
 
-LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
-"""Free space, in 10⁶ bytes, under which HOME is low, and under which it counts as full."""
 _NAMED = 4
 
 
@@ -40,8 +29,9 @@ def _mend() -> str:
     return said("在环境变量或 .env 中改正", "correct the variable, in the environment or in .env")
 
 
-def _run_upgrade() -> str:
-    return said("运行 `douban-pipeline upgrade`", "run `douban-pipeline upgrade`")
+def _look(services: Platform) -> str:
+    setting = getattr(services.settings, "database_setting", services.settings.variable("database_url"))
+    return said(f"检查 {setting}，以及服务器是否在运行", f"check {setting} and that the server runs")
 
 
 def _keep_clocks() -> str:
@@ -88,115 +78,83 @@ def worst_states(found: Iterable[tuple[str, CheckResult]]) -> dict[str, State]:
 def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> Iterator[tuple[str, CheckResult]]:
     """Yield each result with the name of its system; those of Dagster belong to no system."""
     try:
-        with_douban, others = registry.chosen(names)
-    except SettingsError:  # Douban's, which are explained below
-        with_douban, others = True, ()
-    if with_douban:
-        yield from ((registry.DOUBAN, result) for result in _douban_results(sources=sources))
-    for system in others:
-        yield from ((system.name, result) for result in system_results(system))
+        systems = chosen(names)
+    except SettingsError as error:
+        base = next(system for system in every_system() if system.is_base)
+        systems = []
+        yield from ((base.name, result) for result in opening_results(error))
+    for system in systems:
+        yield from ((system.name, result) for result in system_results(system, sources=sources))
     if dagster:
         # Dagster and our code location take longer to load than everything else, so a monitor may omit them.
         from douban_pipeline.ops.dagster_checks import dagster_results
 
-        found = dagster_results(SystemClock().now(), with_douban=with_douban, others=others)
-        yield from (("dagster", result) for result in found)
+        yield from (("dagster", result) for result in dagster_results(SystemClock().now(), systems))
 
 
-def _douban_results(*, sources: bool) -> Iterator[CheckResult]:
-    opened = open_checked()
-    if isinstance(opened, list):
-        yield from opened
-        return
-    dry = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
-    mode = dry if opened.settings.dry_run else said("正式运行", "live")
-    yield CheckResult("settings", "ok", mode)
-    results = list(database_results(opened))
-    yield from results
-    ready = all(result.state != "fail" for result in results if result.name in ("database", "tables"))
-    yield from asked_results(opened) if sources and ready else reached_results(opened)
-    yield from intro_results(opened.settings)
-    opened.close()
-
-
-def intro_results(settings: Settings) -> Iterator[CheckResult]:
-    """Say what share of inventions the checks of intros let through, where intros are written."""
-    if not settings.ai_intros:
-        return
-    unseen = second_reading.INVENTIONS
-    if not settings.intro_second_reading:
-        through = said(
-            f"没有复核：{unseen} 篇各含一处编造的简介中，仅靠事实守卫有 {second_reading.THROUGH_GUARD} 篇会写入",
-            f"no second reading: of {unseen} intros with one invention each the fact guard alone lets "
-            f"{second_reading.THROUGH_GUARD} be written",
-        )
-        name = variable("intro_second_reading")
-        yield CheckResult("intros", "warn", through, said(f"设置 {name}=true", f"set {name}=true"))
-        return
-    nearest, random = second_reading.THROUGH_READING["nearest"], second_reading.THROUGH_READING["random"]
-    through = said(
-        f"简介仍可能含有编造：{unseen} 篇各含一处编造的简介中，复核的模型从不说“没有依据”时，"
-        f"随意引原文会写入 {random} 篇，引最相近的原文会写入 {nearest} 篇；请抽查写入的简介",
-        f"intros may still hold inventions: of {unseen} with one each, {random} are written if the reading model never "
-        f"objects and quotes at random, {nearest} if it never objects and quotes what is most alike; look at samples",
-    )
-    yield CheckResult("intros", "ok", through)
-
-
-def system_results(system: System) -> Iterator[CheckResult]:
-    """Check the settings, the database and other needs of a system other than Douban's; its name precedes each result.
+def system_results(system: System, *, sources: bool) -> Iterator[CheckResult]:
+    """Check the settings, the database and other needs of a system; its name precedes each result but the base's.
 
     The first failure of the database skips the remaining checks of it.
     """
-    for result in _questions(system):
-        yield replace(result, name=f"{system.name}.{result.name}")
+    for result in _questions(system, sources=sources):
+        yield result if system.is_base else replace(result, name=f"{system.name}.{result.name}")
 
 
-def _questions(system: System) -> Iterator[CheckResult]:
-    option = f" --system {system.name}"
+def _questions(system: System, *, sources: bool) -> Iterator[CheckResult]:
     try:
-        with registry.installed(system) as there:
-            yield CheckResult("settings", "ok", said(f"表在 {there.shown_url}", f"tables in {there.shown_url}"))
-            engine, tree = there.engine, there.tree
-            own = tree.metadata.sorted_tables
-            questions: list[tuple[str, Callable[[], CheckResult], str]] = [
-                (
-                    "tables",
-                    lambda: tables_result(engine, tree, option),
-                    said("检查地址，以及服务器是否在运行", "check the address and that the server runs"),
-                ),
-                (
-                    "grants",
-                    lambda: grants_result(engine, lambda: missing_table_grants(engine, own), option),
-                    _run_grants(option),
-                ),
-                ("clock", lambda: clock_result(engine, SystemClock()), _keep_clocks()),
-            ]
-            for name, question, advice in questions:
-                result = look(name, question, advice)
+        with system.opened() as services:
+            operations = system.operations()
+            yield CheckResult("settings", "ok", operations.mode(services))
+            found = []
+            for result in _database_results(system, services):
+                found.append(result)
                 yield result
-                if result.state == "fail":
-                    return
-            yield from system.checks(there.settings, engine)
-    except SettingsError as error:
-        yield from settings_results(error)
-    except DatabaseError as error:
-        yield CheckResult("database", "fail", error.problem, error.remedy or _mend())
+            failed = {result.name for result in found if result.state == "fail"}
+            if not failed:
+                try:
+                    yield from operations.checks(services)
+                except SQLAlchemyError as error:
+                    yield CheckResult("database", "fail", str(getattr(error, "orig", None) or error), _look(services))
+            yield from operations.outside_checks(services, ask=sources, usable=failed <= {"grants"})
+    except (SettingsError, DatabaseError) as error:
+        yield from opening_results(error)
 
 
-def settings_results(error: SettingsError) -> list[CheckResult]:
-    """Return one result for each mistake in the settings."""
-    return [CheckResult("settings", "fail", problem, _mend()) for problem in error.problems]
+def opening_results(error: SettingsError | DatabaseError) -> list[CheckResult]:
+    """Return the results for an error with which a system's services could not be opened."""
+    if isinstance(error, SettingsError):
+        return [CheckResult("settings", "fail", problem, _mend()) for problem in error.problems]
+    return [CheckResult("database", "fail", error.problem, error.remedy or _mend())]
 
 
-def open_checked() -> Services | list[CheckResult]:
-    """Return the services according to the settings, or one result for each mistake in the settings."""
+def _database_results(system: System, services: Platform) -> Iterator[CheckResult]:
+    """Check a system's database up to the first failure."""
+    place, engine = place_result(system, services), services.engine
+    if place is not None:
+        yield place
+        if place.state == "fail":
+            return
+    questions: list[tuple[str, Callable[[], CheckResult], str]] = [
+        ("tables", lambda: tables_result(engine, services.tree), _look(services)),
+        ("grants", lambda: _grants_result(system, services), _run_grants(system.option)),
+        ("clock", lambda: clock_result(engine, SystemClock()), _keep_clocks()),
+    ]
+    for name, question, advice in questions:
+        result = look(name, question, advice)
+        yield result
+        if result.state == "fail":
+            return
+
+
+def place_result(system: System, services: Platform) -> CheckResult | None:
+    """Check that the database is the one that the system works on; None where it works on none but its own tables."""
     try:
-        return open_services(load_settings())
-    except SettingsError as error:
-        return settings_results(error)
+        return system.operations().place(services)
     except DatabaseError as error:
-        return [CheckResult("database", "fail", error.problem, error.remedy or _mend())]
+        return CheckResult("database", "fail", error.problem, error.remedy or _look(services))
+    except (SQLAlchemyError, OSError) as error:
+        return CheckResult("database", "fail", str(getattr(error, "orig", None) or error), _look(services))
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
@@ -205,62 +163,17 @@ def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckRe
         return question()
     except DatabaseError as error:
         return CheckResult(name, "fail", error.problem, error.remedy or remedy)
-    except (SQLAlchemyError, SourceError, OSError) as error:
+    except (SQLAlchemyError, OSError) as error:
         # SQLAlchemy's own text continues with the statement and a link.
         return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
 
 
-def database_results(services: Services) -> Iterator[CheckResult]:
-    """Check the CMS's database and HOME. The first failure of the database skips the remaining checks of it."""
-    database = cms_result(services)
-    yield database
-    questions: list[tuple[str, Callable[[], CheckResult], str]] = [
-        ("tables", lambda: _version(services), _run_upgrade()),
-        ("profile", lambda: profile_result(services), _run_upgrade()),
-        ("grants", lambda: _grants(services), _run_grants()),
-        ("clock", lambda: clock_result(services.engine, services.clock), _keep_clocks()),
-    ]
-    if services.settings.evidence_from_tmdb:
-        questions.append(("tmdb_facts", lambda: tmdb_facts_result(services), _run_upgrade()))
-    for name, question, remedy in questions if database.state != "fail" else ():
-        result = look(name, question, remedy)
-        yield result
-        if result.state == "fail":
-            break
-    writable = said("让 DOUBAN_PIPELINE_HOME 可写", "make DOUBAN_PIPELINE_HOME a writable folder")
-    yield look("home", lambda: _home(services.settings.home), writable)
-
-
-def cms_result(services: Services) -> CheckResult:
-    """Check that the CMS's database answers and contains the CMS's tables."""
-    remedy = said(
-        "检查 DOUBAN_PIPELINE_DATABASE_URL，以及服务器是否在运行",
-        "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
-    )
-    return look("database", lambda: _cms(services), remedy)
-
-
-def _cms(services: Services) -> CheckResult:
-    cms = services.cms
-    url, count = services.settings.shown_library_url, len(services.categories)
-    message = said(
-        f"{url}：{cms.vod.name} 和 {cms.type.name}，{count} 个分类",
-        f"{url}: {cms.vod.name} and {cms.type.name}, {count} categories",
-    )
-    return CheckResult("database", "ok", message)
-
-
-def _version(services: Services) -> CheckResult:
-    return tables_result(services.engine, migrations.tree_of(services.settings.table_prefix))
-
-
-def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> CheckResult:
+def tables_result(engine: Engine, tree: MigrationTree) -> CheckResult:
     """Check that a system's tables exist and are of this release.
 
     Args:
         engine: Their database.
         tree: Their migrations.
-        option: Option that the commands in the remedies need for the system, such as `` --system feeds``.
 
     Raises:
         DatabaseError: They are of a newer release.
@@ -271,7 +184,7 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
     if found == tree.head:
         return CheckResult("tables", "ok", said(f"自有的表为版本 {found}", f"our tables are at version {found}"))
     if found is None:
-        command = f"`douban-pipeline setup{option}`"
+        command = f"`douban-pipeline setup{tree.option}`"
         missing = said("自有的表不存在", "our tables do not exist")
         return CheckResult("tables", "fail", missing, said(f"运行 {command}", f"run {command}"))
     tree.known(found)
@@ -279,78 +192,24 @@ def tables_result(engine: Engine, tree: MigrationTree, option: str = "") -> Chec
         f"自有的表为版本 {found}，本版本需要 {tree.head}",
         f"our tables are at version {found}, this release needs {tree.head}",
     )
-    command = f"`douban-pipeline upgrade{option}`"
+    command = f"`douban-pipeline upgrade{tree.option}`"
     remedy = said(f"停止 Dagster，再运行 {command}", f"stop Dagster and run {command}")
     return CheckResult("tables", "fail", message, remedy)
 
 
-def tmdb_facts_result(services: Services) -> CheckResult:
-    """Look for columns with facts of TMDB that are older than its terms allow."""
-    with reading(services.engine) as connection:
-        found = overdue(services, connection)
-    days = TERM.days
-    if not found:
-        kept = said(f"没有一列 TMDB 资料超过 {days} 天", f"no column of TMDB's is older than {days} days")
-        return CheckResult("tmdb_facts", "ok", kept)
-    places = said(
-        "、".join(f"{each.column} {each.rows} 行" for each in found),
-        ", ".join(f"{each.rows} rows of {each.column}" for each in found),
-    )
-    return CheckResult(
-        "tmdb_facts",
-        "warn",
-        said(
-            f"超过 {days} 天，TMDB 的条款不允许：{places}",
-            f"older than {days} days, which TMDB's terms do not allow: {places}",
-        ),
-        said("在 Dagster 里启动作业 prune_history", "launch the job prune_history in Dagster"),
-    )
-
-
-def profile_result(services: Services) -> CheckResult:
-    """Report the profile of matching, and whether the first verdicts used another default."""
-    name, own = services.settings.match_profile, variable("match_profile")
-    if "match_profile" in services.settings.model_fields_set:
-        set_by = said(f"按 {own} 使用评分方案 {name}", f"matches are scored by the profile {name}, as {own} says")
-        return CheckResult("profile", "ok", set_by)
-    message = said(
-        f"使用默认的评分方案 {name}：没有设置 {own}",
-        f"matches are scored by the profile {name}, the default: {own} is not set",
-    )
-    verdict = services.tables.verdict
-    with reading(services.engine) as connection:
-        first = connection.execute(select(verdict.c.profile).order_by(verdict.c.verdict_id).limit(1)).scalar()
-    if first in (None, name):
-        return CheckResult("profile", "ok", message)
-    message += said(
-        f"；此片库之前按当时的默认方案 {first} 判定",
-        f"; this library was judged by {first} before, which was the default then",
-    )
-    remedy = said(
-        f"设 {own}={first} 沿用以前的，或设 {own}={name} 表示已选定；rescore_library 显示会有哪些变化",
-        f"set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes",
-    )
-    return CheckResult("profile", "warn", message, remedy)
-
-
-def _grants(services: Services) -> CheckResult:
-    return grants_result(
-        services.engine, lambda: missing_grants(services.engine, services.settings, services.tables, services.cms)
-    )
-
-
-def grants_result(engine: Engine, missing_rights: Callable[[], list[str]], option: str = "") -> CheckResult:
-    """Report the privileges that the account lacks; ``option`` as in `tables_result`."""
+def _grants_result(system: System, services: Platform) -> CheckResult:
+    engine = services.engine
     if engine.dialect.name == "sqlite":
         return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite has no accounts"))
-    missing = missing_rights()
+    own = missing_table_grants(engine, services.tree.metadata.sorted_tables)
+    missing = [*system.operations().missing_rights(services), *own]
     if not missing:
         return CheckResult("grants", "ok", said("此账号的权限足够", "this account has the rights it needs"))
     left = len(missing) - _NAMED
     more = said(f" 等，另有 {left} 项", f" and {left} more") if left > 0 else ""
     named = f"{', '.join(missing[:_NAMED])}{more}"
     return CheckResult(
-        "grants", "fail", said(f"此账号缺少 {named}", f"this account lacks {named}"), _run_grants(option)
+        "grants", "fail", said(f"此账号缺少 {named}", f"this account lacks {named}"), _run_grants(system.option)
     )
 
 
@@ -366,30 +225,3 @@ def clock_result(engine: Engine, clock: Clock) -> CheckResult:
         return CheckResult("clock", "warn", message, _keep_clocks())
     agrees = said("数据库的时钟与本机一致", "the database's clock agrees with this machine's")
     return CheckResult("clock", "ok", agrees)
-
-
-def _home(home: Path) -> CheckResult:
-    folder = home.absolute()
-    if not folder.is_dir():
-        return CheckResult(
-            "home",
-            "fail",
-            said(f"{folder} 不是文件夹", f"{folder} is not a folder"),
-            said(
-                "建立它，或把 DOUBAN_PIPELINE_HOME 设为已有的文件夹",
-                "create it, or set DOUBAN_PIPELINE_HOME to a folder",
-            ),
-        )
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return CheckResult(
-            "home",
-            "fail",
-            said(f"{folder} 不可写", f"{folder} is not writable"),
-            said("把它交给运行本程序的用户", "make the user that runs the pipeline its owner"),
-        )
-    free = shutil.disk_usage(folder).free / 1e6
-    state: State = "fail" if free < FULL_DISK_MB else "warn" if free < LOW_DISK_MB else "ok"
-    room = said("请腾出空间：报告、备份和日志写在这里", "free some space: reports, backups and logs are written there")
-    left = f"{free / 1000:,.1f} GB"
-    message = said(f"{folder}：剩余 {left}", f"{folder}: {left} free")
-    return CheckResult("home", state, message, "" if state == "ok" else room)

@@ -221,9 +221,9 @@ def serve(
 def _evaluate(options: EvaluationOptions) -> None:
     """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
     from douban_pipeline.core.clock import SystemClock
+    from douban_pipeline.core.console import console
     from douban_pipeline.douban.quality import command
     from douban_pipeline.douban.settings import load_settings
-    from douban_pipeline.ops.console import console
 
     try:
         within_limits = command.run(options, load_settings(), console, SystemClock())
@@ -253,7 +253,7 @@ def main() -> None:
         line = _line_for(error)
         if line is None:
             raise
-        from douban_pipeline.ops.console import console
+        from douban_pipeline.core.console import console
 
         console.print(line, highlight=False, soft_wrap=True)
         sys.exit(2)
@@ -269,7 +269,7 @@ def _line_for(error: Exception) -> str | None:
         ("douban_pipeline.core.database", "DatabaseError"),
         ("douban_pipeline.douban.quality.command", "EvaluationError"),
         ("douban_pipeline.douban.quality.labelled_rows", "FormatError"),
-        ("douban_pipeline.ops.client_programs", "OperatingError"),
+        ("douban_pipeline.core.errors", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):
         return f"[red]{said('错误：', 'error:')}[/red] {escape(str(error))}"

@@ -6,9 +6,9 @@ import signal
 import threading
 
 from douban_pipeline.comments.settings import load_settings
+from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.ops.console import console
 
 
 def work(*, once: bool) -> None:

@@ -10,15 +10,15 @@ from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
+import typer
 import yaml
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.address_checks import reached
+from douban_pipeline.core.check_results import CheckResult, print_results
+from douban_pipeline.core.system import System
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage
-from douban_pipeline.douban.jobs import POOL_LIMITS
-from douban_pipeline.ops.results import CheckResult
-from douban_pipeline.ops.source_checks import reached
-from douban_pipeline.ops.systems.registry import System
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a live daemon sends one every 30 s."""
@@ -26,11 +26,9 @@ _MOST_SHOWN = 300
 _SERVER = ("USERNAME", "HOST", "PORT", "DB")
 
 
-def dagster_results(now: datetime, *, with_douban: bool, others: Iterable[System]) -> Iterator[CheckResult]:
+def dagster_results(now: datetime, systems: Iterable[System]) -> Iterator[CheckResult]:
     """Check the instance in ``DAGSTER_HOME`` and its limits for the systems' pools; nothing is changed."""
-    wanted = dict(POOL_LIMITS) if with_douban else {}
-    for system in others:
-        wanted |= system.pool_limits()
+    wanted = {pool: limit for system in systems for pool, limit in system.pool_limits().items()}
     problems = list(home_results())
     yield from problems
     if any(result.state == "fail" for result in problems):
@@ -42,6 +40,23 @@ def dagster_results(now: datetime, *, with_douban: bool, others: Iterable[System
         yield unopened(error)
         return
     yield from results
+
+
+@contextmanager
+def opened_instance() -> Iterator[dg.DagsterInstance]:
+    """Yield the instance in ``DAGSTER_HOME``.
+
+    Raises:
+        typer.Exit: It cannot be opened; the reason was printed.
+    """
+    try:
+        with retries_unlogged():
+            instance = dg.DagsterInstance.get()
+    except Exception as error:
+        print_results([unopened(error)])
+        raise typer.Exit(2) from error
+    with instance:
+        yield instance
 
 
 @contextmanager

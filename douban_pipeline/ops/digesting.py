@@ -11,8 +11,10 @@ from datetime import date, timedelta
 from rich.markup import escape
 from rich.table import Table
 
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
+from douban_pipeline.core.interrupts import ends_at_once
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
@@ -22,8 +24,6 @@ from douban_pipeline.digest.settings import load_settings
 from douban_pipeline.digest.slots import SKEW, SlotKey
 from douban_pipeline.digest.store import items, slots
 from douban_pipeline.digest.types import AnalysedStatus, BodyState
-from douban_pipeline.ops.console import console, plain
-from douban_pipeline.ops.interrupting import ends_at_once
 
 _MOST_SHOWN = 20
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from rich.table import Table
 
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
@@ -25,7 +26,6 @@ from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
 from douban_pipeline.feeds.types import Source
-from douban_pipeline.ops.console import console, plain
 
 _LAST_POLLS = 10
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.table import Table
 
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.known_subjects.archived import index_archived
@@ -23,7 +24,6 @@ from douban_pipeline.douban.known_subjects.name_index import IndexContents, buil
 from douban_pipeline.douban.known_subjects.subject_files import FileReport, NamedSubject, SubjectFileError, subjects_in
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.ops.console import console, plain
 
 _EVERY = 50_000
 

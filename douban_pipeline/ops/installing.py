@@ -3,8 +3,12 @@
 Every command handles the named systems, by default those in ``DOUBAN_PIPELINE_SYSTEMS``.
 """
 
+from __future__ import annotations
+
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 import typer
 from pydantic import SecretStr
@@ -12,17 +16,15 @@ from rich.table import Column, Table
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from douban_pipeline.core.check_results import CheckResult, print_results
+from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.grants import MYSQL, table_grants
+from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.core.system import System, chosen
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.douban.services import open_services
-from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.douban.store import migrations
-from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.ops.checking import cms_result, open_checked, profile_result, settings_results
-from douban_pipeline.ops.console import console, plain
-from douban_pipeline.ops.grants import grant_statements
-from douban_pipeline.ops.results import CheckResult, print_results
-from douban_pipeline.ops.systems import operating, registry
+from douban_pipeline.ops.checking import opening_results, place_result
 from douban_pipeline.serve.settings import load_settings as load_service
 
 _SECRETS = re.compile(
@@ -38,63 +40,46 @@ def set_up(names: Sequence[str] | None) -> None:
         typer.Exit: Status 2 if there are problems, which were printed, one per line.
     """
     try:
-        with_douban, others = registry.chosen(names)
+        systems = chosen(names)
     except SettingsError as error:
-        _stop_at(settings_results(error))
+        _stop_at(opening_results(error))
         raise
-    if with_douban:
-        _set_up_douban()
-    for system in others:
-        operating.set_up(system)
+    for system in systems:
+        with ExitStack() as stack:
+            try:
+                services = stack.enter_context(system.opened())
+            except (SettingsError, DatabaseError) as error:
+                _stop_at(opening_results(error))
+                raise
+            _set_up(system, services)
 
 
-def _set_up_douban() -> None:
-    # Imported here: Dagster is slow to load, and no other command of this module needs it.
-    from dagster import DagsterInstance
+def _set_up(system: System, services: Platform) -> None:
+    place = place_result(system, services)
+    found = [] if place is None else [place]
+    if system.is_base or "DAGSTER_HOME" in os.environ:
+        # Imported here: Dagster is slow to load, and no other command of this module needs it.
+        from douban_pipeline.dagster_kit.runs import set_pool_limits
+        from douban_pipeline.ops.dagster_checks import home_results, opened_instance
 
-    from douban_pipeline.dagster_kit.runs import set_pool_limits
-    from douban_pipeline.douban.jobs import POOL_LIMITS
-    from douban_pipeline.ops.dagster_checks import home_results, retries_unlogged, unopened
-
-    opened = open_checked()
-    found = opened if isinstance(opened, list) else [cms_result(opened)]
-    _stop_at([*found, *home_results()])
-    assert not isinstance(opened, list)
-    services = opened
-    try:
-        with retries_unlogged():
-            instance = DagsterInstance.get()
-    except Exception as error:
-        _stop_at([unopened(error)])
-        raise
-    with instance:
-        cms = services.cms
-        place, categories = services.settings.shown_library_url, len(services.categories)
-        console.print(f"CMS        {place}{said(f'，{categories} 个分类', f', {categories} categories')}")
-        with_bin = said("回收站：有", "recycle bin: yes")
-        without = said("回收站：无（2026 年以前的版本）", "recycle bin: no (release before 2026)")
-        console.print(f"           {with_bin if cms.has_recycle_bin else without}")
-        before, after = migrations.upgrade(services.engine, services.settings.table_prefix)
-        console.print(_tables_line(before, after))
-        set_pool_limits(instance, POOL_LIMITS)
+        _stop_at([*found, *home_results()])
+        with opened_instance() as instance:
+            _upgrade(system, services)
+            limits = system.pool_limits()
+            set_pool_limits(instance, limits)
+        shown = ", ".join(f"{pool} {limit}" for pool, limit in limits.items())
+        plain(f"{system.name:<10} {said('并发池', 'pools')} {shown}")
+    else:
+        _stop_at(found)
+        _upgrade(system, services)
         console.print(
-            f"{said('并发池', 'pools')}      {', '.join(f'{pool} {limit}' for pool, limit in POOL_LIMITS.items())}"
+            said(
+                "没有设置 DAGSTER_HOME：Dagster 并发池的上限保持不变",
+                "DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are",
+            )
         )
-    practice = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
-    mode = f"[yellow]{practice}[/yellow]" if services.settings.dry_run else said("正式", "live")
-    console.print(f"{said('模式', 'mode')}       {mode}")
-    print_results([profile_result(services)])
-    console.print(
-        said(
-            "下一步：启动作业 initialise_library，再启动 Dagster（见 docs/operate.zh-CN.md 的小步开始）。",
-            "Next: launch the job initialise_library, then start Dagster (docs/operate.md, “Start small”).",
-        )
-    )
-    services.close()
-
-
-def _tables_line(before: str | None, after: str) -> str:
-    return said(f"自有的表   版本 {before or '无'} → {after}", f"our tables version {before or 'none'} → {after}")
+    for line in system.operations().introduction(services):
+        plain(line)
 
 
 def _stop_at(results: list[CheckResult]) -> None:
@@ -107,47 +92,49 @@ def _stop_at(results: list[CheckResult]) -> None:
 
 def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
     """Upgrade our tables to this release, or print the SQL."""
-    with_douban, others = registry.chosen(names)
-    if with_douban:
-        _upgrade_douban(dry_run=dry_run)
-    for system in others:
-        operating.upgrade(system, dry_run=dry_run)
+    for system in chosen(names):
+        with system.opened() as services:
+            if dry_run:
+                plan = services.tree.plan(services.engine)
+                plain(f"-- {system.name}: {_version_line(services.shown_url, plan.before, plan.after)}")
+                plain(plan.sql or said("-- 无事可做", "-- nothing to do"))
+            else:
+                _upgrade(system, services)
 
 
-def _upgrade_douban(*, dry_run: bool) -> None:
-    services = open_services(load_settings())
-    prefix = services.settings.table_prefix
-    if dry_run:
-        plan = migrations.plan(services.engine, prefix)
-        place = services.settings.shown_library_url
-        plain(f"-- {place}: {_tables_line(plan.before, plan.after)}")
-        plain(plan.sql or said("-- 没有要做的", "-- nothing to do"))
-    else:
-        before, after = migrations.upgrade(services.engine, prefix)
-        console.print(_tables_line(before, after))
-        print_results([profile_result(services)])
-    services.close()
+def _upgrade(system: System, services: Platform) -> None:
+    before, after = services.tree.upgrade(services.engine)
+    plain(f"{system.name:<10} {_version_line(services.shown_url, before, after)}")
+    print_results(system.operations().after_upgrade(services))
+
+
+def _version_line(url: str, before: str | None, after: str) -> str:
+    return said(
+        f"{url} 中的表：版本 {before or '无'} → {after}", f"tables in {url}: version {before or 'none'} → {after}"
+    )
 
 
 def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
     """Print the least privileges that an account needs, as SQL for the database's administrator."""
-    with_douban, others = registry.chosen(names)
-    if with_douban:
-        settings = load_settings()
-        if not settings.database_url.get_secret_value():
-            raise typer.BadParameter(
-                said(
-                    "没有设置 DOUBAN_PIPELINE_DATABASE_URL：无法确定为哪个数据库授权",
-                    "DOUBAN_PIPELINE_DATABASE_URL is not set: it names the database to grant rights in",
-                )
-            )
-        database = make_url(settings.library_url).database or ""
-        tables = own_tables(settings.table_prefix)
-        for statement in grant_statements(settings, tables, database=database, user=user, host=host):
-            plain(statement)
-    for system in others:
-        for line in operating.grants(system, user, host):
-            plain(line)
+    for system in chosen(names):
+        with system.opened() as services:
+            for line in _grants(system, services, user, host):
+                plain(line)
+
+
+def _grants(system: System, services: Platform, user: str, host: str) -> Iterator[str]:
+    """Yield the grants for a system's tables as SQL; a comment where there is nothing to grant."""
+    yield from system.operations().grants(services, user, host)
+    url, tree = services.engine.url, services.tree
+    backend = url.get_backend_name()
+    if backend in MYSQL:
+        names = (*sorted(tree.metadata.tables), tree.version_table)
+        yield from table_grants(names, database=url.database or "", user=user, host=host)
+    else:
+        owned = said("账号拥有此数据库", "its account owns the database")
+        what = owned if backend == "postgresql" else said("文件没有账号", "a file has no accounts")
+        needless = said("不需要授权", "needs no grants of ours")
+        yield f"-- {system.name}: {services.shown_url} {needless}: {what}"
 
 
 def show_settings(names: Sequence[str] | None) -> None:
@@ -155,7 +142,6 @@ def show_settings(names: Sequence[str] | None) -> None:
 
     In a terminal the output is a table; otherwise one line per setting, with tabs between its three parts.
     """
-    with_douban, others = registry.chosen(names)
     # A truncated variable cannot be copied.
     table = Table(
         Column(said("变量", "variable"), no_wrap=True),
@@ -163,11 +149,7 @@ def show_settings(names: Sequence[str] | None) -> None:
         Column(said("含义", "meaning"), overflow="fold"),
     )
     shown: set[str] = set()
-    for settings in (
-        *([load_settings()] if with_douban else []),
-        *(system.settings.load() for system in others),
-        load_service(),
-    ):
+    for settings in (*(system.settings().load() for system in chosen(names)), load_service()):
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:  # some are shared

@@ -14,6 +14,7 @@ from typing import IO
 import typer
 
 from douban_pipeline.core.clock import moment_in
+from douban_pipeline.core.console import console
 from douban_pipeline.core.replaced_files import replaced
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.lists.list_page import cell_text, holds
@@ -23,7 +24,6 @@ from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import load_settings
-from douban_pipeline.ops.console import console
 
 _WIDEST = 48
 

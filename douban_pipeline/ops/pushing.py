@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from rich.markup import escape
 from rich.table import Table
 
+from douban_pipeline.core.console import console
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.interrupts import ends_at_once
 from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
@@ -17,8 +19,6 @@ from douban_pipeline.digest.push.outbox import Notification, select_notification
 from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import PREFIX, load_settings
-from douban_pipeline.ops.console import console
-from douban_pipeline.ops.interrupting import ends_at_once
 
 _ALL = "all"
 

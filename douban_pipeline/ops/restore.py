@@ -1,80 +1,110 @@
-"""Restores our tables from a backup, and reports the loss: the log no longer contains later writes."""
+"""Restores a system's tables from a backup."""
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-from collections.abc import Iterator
+import base64
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, Engine, func, select
+from alembic import command
+from sqlalchemy import Connection, Integer, MetaData, Table, delete, func, insert, select
+from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.schema import DropTable
 
-from douban_pipeline.core.database import LOCK_WAIT_SECONDS, reading
-from douban_pipeline.core.owner import is_dead
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.errors import OperatingError
+from douban_pipeline.core.grants import MYSQL
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import Platform
+from douban_pipeline.core.system import System
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.douban.store import migrations
-from douban_pipeline.douban.store.states import ChangeState, TaskStatus
-from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.ops.backup import BackupHeader, back_up, newest_write, present_tables, sql_pieces, verify_backup
-from douban_pipeline.ops.client_programs import (
-    CLIENT,
-    OperatingError,
-    options_file,
-    program,
-    require_server,
-)
+from douban_pipeline.ops.backup import back_up, prefix_of, present_tables
+from douban_pipeline.ops.backup_file import BackupHeader, holds_sql, lines_of, verify_backup
 
-_SHOWN = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class PresentTables:
-    """Our tables in the database before a restore.
-
-    Attributes:
-        rows: Number of rows of our existing tables, by name.
-        version: Version of these tables; ``None`` if none is recorded.
-        newest_write: When the newest change in their log was prepared.
-        lost_changes: Applied changes in their log that were prepared after the backup's newest one: the restored log
-            will not contain them.
-        lost_videos: Number of videos with such changes.
-        owners: Runs that hold task leases now and may be alive.
-    """
-
-    rows: dict[str, int]
-    version: str | None
-    newest_write: datetime | None
-    lost_changes: int
-    lost_videos: int
-    owners: tuple[str, ...]
+_ROWS, _BYTES = 500, 8 << 20
+"""Most rows of one statement, and the length of their lines above which it is sent earlier."""
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "bytes": base64.b64decode,
+    "moment": datetime.fromisoformat,
+    "day": date.fromisoformat,
+    "number": Decimal,
+    "uuid": UUID,
+}
+"""Parsers of the values that JSON lacks, by their name in a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """A restore as it would be performed now; ``refusals`` contains the reasons against it."""
+    """A restore as it would be performed now.
 
-    path: Path
+    Attributes:
+        header: The header of the backup.
+        version: Version of the present tables; None without one.
+        rows: Number of rows of the present tables, by name.
+        losses: Lines on what is recorded now and not in the backup.
+        refusals: Reasons against the restore.
+    """
+
     header: BackupHeader
-    tables: PresentTables
+    version: str | None
+    rows: dict[str, int]
+    losses: tuple[str, ...]
     refusals: tuple[str, ...]
 
 
-def plan_restore(
-    engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime, *, replace: bool
-) -> RestorePlan:
-    """Read a backup completely, check the database, and return what a restore would do; nothing is changed.
+def plan_restore(system: System, services: Platform, path: Path, *, replace: bool) -> RestorePlan:
+    """Read a backup completely, check the system's tables, and return what a restore would do; nothing is changed.
 
     Raises:
         OperatingError: The file is not a complete backup of ours.
     """
-    require_server(engine.url)
-    header = verify_backup(path)
-    with reading(engine) as connection:
-        present = _look_at_tables(connection, tables, prefix, header, now)
-    refusals = []
+    header, tree, operations = verify_backup(path), services.tree, system.operations()
+    with reading(services.engine) as connection:
+        present = present_tables(connection, tree)
+        rows = {
+            table.name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+            for table in present
+        }
+        losses = tuple(operations.losses(connection, services, header.newest_write))
+    owners = _owners(system, services) if present else []
+    refusals = _file_refusals(header, tree, path, services.engine.dialect.name)
+    if owners:
+        named = ", ".join(owners[:3])
+        refusals.append(
+            said(
+                f"有运行正在进行（{named}）：请停止 Dagster 的守护进程，等它们结束再试",
+                f"runs are under way ({named}): stop Dagster's daemon, wait until they have ended, and try again",
+            )
+        )
+    held = {name: count for name, count in rows.items() if count}
+    if held and not replace:
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
+        refusals.append(
+            said(
+                f"我们的表里有数据（{shown} …）：加 --replace 用备份取代",
+                f"our tables hold rows ({shown} …): add --replace to replace them with the backup",
+            )
+        )
+    return RestorePlan(header, tree.current(services.engine), rows, losses, tuple(refusals))
+
+
+def _owners(system: System, services: Platform) -> list[str]:
+    """Return who holds leases; nobody holds any in tables of an earlier release that had none."""
+    try:
+        with reading(services.engine) as connection:
+            return list(system.operations().leased_by(connection, services))
+    except (OperationalError, ProgrammingError):
+        return []
+
+
+def _file_refusals(header: BackupHeader, tree: MigrationTree, path: Path, dialect: str) -> list[str]:
+    refusals, prefix = [], prefix_of(tree)
     if header.prefix != prefix:
         refusals.append(
             said(
@@ -89,83 +119,67 @@ def plan_restore(
                 "the backup names no version of its tables: it was made after an interrupted restore",
             )
         )
-    elif header.version not in migrations.versions(prefix):
+    elif header.version not in tree.versions:
         refusals.append(
             said(
-                f"备份是版本 {header.version}，此发行版最新只到 {migrations.head(prefix)}："
-                f"请安装发行版 {header.release} 或更新的",
-                f"the backup is of version {header.version}, the newest of this release is {migrations.head(prefix)}: "
+                f"备份是版本 {header.version}，此发行版最新只到 {tree.head}：请安装发行版 {header.release} 或更新的",
+                f"the backup is of version {header.version}, the newest of this release is {tree.head}: "
                 f"install release {header.release} or a later one",
             )
         )
-    if present.owners:
-        refusals.append(
-            said(
-                f"有运行正在进行（{', '.join(present.owners[:3])}）：请停止 Dagster 的守护进程，等它们结束再试",
-                f"runs are under way ({', '.join(present.owners[:3])}): stop Dagster's daemon, wait until they have "
-                "ended, and try again",
-            )
-        )
-    held = {name: count for name, count in present.rows.items() if count}
-    if held and not replace:
-        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
-        refusals.append(
-            said(
-                f"我们的表里有数据（{shown} …）：加 --replace 用备份取代",
-                f"our tables hold rows ({shown} …): add --replace to replace them with the backup",
-            )
-        )
-    return RestorePlan(path, header, present, tuple(refusals))
+    if dialect not in MYSQL and holds_sql(path):
+        refusals.append(said("备份是 MariaDB 和 MySQL 的 SQL", "the backup is SQL, which is for MariaDB and MySQL"))
+    return refusals
 
 
 def restore(
-    engine: Engine,
-    tables: OwnTables,
-    prefix: str,
-    path: Path,
-    now: datetime,
-    *,
-    replace: bool = False,
-    keep_in: Path | None = None,
+    system: System, services: Platform, path: Path, now: datetime, *, replace: bool, keep_in: Path | None
 ) -> RestorePlan:
-    """Replace our tables by the backup in ``path``.
+    """Replace a system's tables by the backup in ``path``.
 
-    The version is restored last: after an interruption there is no version, every command and run refuses to use the
-    tables, and the restore can be repeated.
+    All rows are replaced in one transaction. Tables of another version are first made anew, and a file of SQL makes
+    them itself: if that is interrupted, they have no version, every command and run refuses to use them, and the
+    restore can be repeated.
 
     Args:
-        keep_in: File for a backup of our current tables, if they are not empty; ``None`` keeps nothing.
+        system: The system.
+        services: Its services.
+        path: A backup of it.
+        now: The current time.
+        replace: Whether rows may be replaced.
+        keep_in: File for a backup of the current rows, if there are any.
 
     Raises:
-        OperatingError: The restore is refused, or it failed.
+        OperatingError: The restore is refused, the current rows cannot be backed up, or it failed.
     """
-    require_server(engine.url)
-    with engine.connect() as connection, migrations.alone(connection, prefix):
-        connection.commit()  # the lock belongs to the session; an open transaction would block DROP TABLE
-        plan = plan_restore(engine, tables, prefix, path, now, replace=replace)
+    with services.engine.begin() as connection, services.tree.alone(connection):
+        plan = plan_restore(system, services, path, replace=replace)
         if plan.refusals:
             raise OperatingError(said("没有恢复：", "not restored: ") + said("；", "; ").join(plan.refusals))
-        if keep_in is not None and any(plan.tables.rows.values()):
-            _keep(engine, tables, prefix, keep_in, now)
-        with options_file(engine.url) as options:
-            command = [program(CLIENT), f"--defaults-file={options}", "--batch", str(engine.url.database)]
-            _feed(command, _statements(engine, tables, prefix, plan))
-        restored = migrations.current(engine, prefix)
-        if restored != plan.header.version:
-            noted = plan.header.version
-            raise OperatingError(
-                said(
-                    f"恢复后的表注明版本 {restored}，备份注明 {noted}",
-                    f"restored tables note version {restored}, the backup {noted}",
-                )
+        if keep_in is not None and any(plan.rows.values()):
+            _keep(system, services, keep_in, now)
+        if holds_sql(path):
+            _run_sql(connection, services.tree, path)
+        else:
+            if plan.version != plan.header.version:
+                _make_anew(connection, services.tree, plan.header.version)
+            _replace_rows(connection, services.tree, path)
+    restored = services.tree.current(services.engine)
+    if restored != plan.header.version:
+        noted = plan.header.version
+        raise OperatingError(
+            said(
+                f"恢复后的表注明版本 {restored}，备份注明 {noted}",
+                f"restored tables note version {restored}, the backup {noted}",
             )
+        )
     return plan
 
 
-def _keep(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datetime) -> None:
+def _keep(system: System, services: Platform, path: Path, now: datetime) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        back_up(engine, tables, prefix, path, now)
+        back_up(system, services, path, now)
     except OperatingError as error:
         raise OperatingError(
             said(
@@ -175,69 +189,99 @@ def _keep(engine: Engine, tables: OwnTables, prefix: str, path: Path, now: datet
         ) from error
 
 
-def _look_at_tables(
-    connection: Connection, tables: OwnTables, prefix: str, header: BackupHeader, now: datetime
-) -> PresentTables:
-    present = present_tables(connection, tables)
-    rows = {
-        name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
-        for name, table in present.items()
-    }
-    lost_changes = lost_videos = 0
-    log, task = tables.log, tables.task
-    if log.name in present:
-        done = log.c.state.in_([ChangeState.APPLIED, ChangeState.REVERTED, ChangeState.PREPARED])
-        query = select(func.count(), func.count(log.c.vod_id.distinct())).where(done)
-        if header.newest_write is not None:
-            query = query.where(log.c.prepared_at > header.newest_write)
-        lost_changes, lost_videos = connection.execute(query).one()
-    owners: list[str] = []
-    if task.name in present:
-        leased = select(task.c.lease_owner.distinct()).where(
-            task.c.status == TaskStatus.RUNNING, task.c.lease_owner.is_not(None), task.c.lease_until > now
-        )
-        owners = [owner for owner in connection.execute(leased).scalars() if not is_dead(owner)]
-    return PresentTables(
-        rows,
-        migrations.current(connection.engine, prefix),
-        newest_write(connection, tables),
-        lost_changes,
-        lost_videos,
-        tuple(sorted(owners)),
-    )
+def _drop_all(connection: Connection, tree: MigrationTree) -> None:
+    # The version first: MySQL commits each DROP, and without a version nothing uses what is left of the tables.
+    connection.execute(DropTable(Table(tree.version_table, MetaData(tree.schema)), if_exists=True))
+    for table in reversed(present_tables(connection, tree)):
+        connection.execute(DropTable(table))
 
 
-def _statements(engine: Engine, tables: OwnTables, prefix: str, plan: RestorePlan) -> Iterator[bytes]:
-    version = engine.dialect.identifier_preparer.quote(migrations.version_table(prefix))
-    yield f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS};\nDROP TABLE IF EXISTS {version};\n".encode()
-    for table in tables.metadata.sorted_tables:
-        if table.name in plan.tables.rows:
-            yield f"{DropTable(table).compile(dialect=engine.dialect)};\n".encode()
-    yield from sql_pieces(plan.path)
+def _make_anew(connection: Connection, tree: MigrationTree, version: str) -> None:
+    config = tree.config()
+    tree.ensure_schema(connection)
+    _drop_all(connection, tree)
+    config.attributes["connection"] = connection
+    command.upgrade(config, version)
 
 
-def _feed(command: list[str], statements: Iterator[bytes]) -> None:
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output)  # noqa: S603 (no shell)
-        assert process.stdin is not None
-        try:
-            for piece in statements:
-                process.stdin.write(piece)
-            process.stdin.close()
-            status = process.wait()
-        except BrokenPipeError:  # the process has ended; its output says why
-            status = process.wait() or 1
-        finally:
-            process.kill()
-            process.wait()
-        if status:
-            output.seek(0)
-            message = output.read(_SHOWN).decode(errors="replace").strip()
-            raise OperatingError(
-                said(
-                    f"{Path(command[0]).name} 失败（{status}）：{message}。我们的表现在不完整，不会有任何程序使用它们："
-                    "请排除原因，再加 --replace 恢复一次",
-                    f"{Path(command[0]).name} failed ({status}): {message}. Our tables are incomplete now, and nothing "
-                    "runs on them: fix the cause and restore again with --replace",
-                )
+def _replace_rows(connection: Connection, tree: MigrationTree, path: Path) -> None:
+    tables = {table.name: table for table in present_tables(connection, tree)}
+    for table in reversed(tables.values()):
+        connection.execute(delete(table))
+    _read_back(connection, tables, path)
+    if connection.dialect.name == "postgresql":
+        for table in tables.values():
+            _count_on(connection, table)
+
+
+def _read_back(connection: Connection, tables: dict[str, Table], path: Path) -> None:
+    table: Table | None = None
+    names: list[str] = []
+    rows: list[dict[str, Any]] = []
+    length = 0
+
+    def store() -> None:
+        if table is not None and rows:
+            connection.execute(insert(table), rows)
+        rows.clear()
+
+    for line in lines_of(path):
+        given = json.loads(line)
+        if _begins_table(given):
+            store()
+            table, names = tables[given[1]], given[2]
+        else:
+            rows.append(dict(zip(names, map(_unpacked, given), strict=True)))
+            length += len(line)
+        if len(rows) == _ROWS or length > _BYTES:
+            store()
+            length = 0
+    store()
+
+
+def _begins_table(line: list[Any]) -> bool:
+    """Return whether a line is a table's. A row's first value may be "table" too, but no value of a row is a list."""
+    return line[:1] == ["table"] and isinstance(line[-1], list)
+
+
+def _count_on(connection: Connection, table: Table) -> None:
+    """Set the sequences of a table to continue after the restored rows."""
+    for column in table.primary_key.columns:
+        if isinstance(column.type, Integer) and column.server_default is not None:
+            highest = select(func.max(column)).scalar_subquery()
+            sequence = func.pg_get_serial_sequence(table.fullname, column.name)
+            connection.execute(select(func.setval(sequence, func.coalesce(highest, 1))))
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    [(kind, given)] = value.items()
+    return _PARSERS[kind](given)
+
+
+def _run_sql(connection: Connection, tree: MigrationTree, path: Path) -> None:
+    """Run a backup that MariaDB's or MySQL's own program wrote for an earlier release.
+
+    A statement ends with a line; a line break within a text is written as an escape. The tables' version comes last.
+    """
+    _drop_all(connection, tree)
+    driver: Any = connection.connection
+    statement: list[bytes] = []
+    try:
+        with driver.cursor() as cursor:
+            for line in lines_of(path):
+                if not statement and (line.startswith(b"--") or not line.strip()):
+                    continue
+                statement.append(line)
+                if line.rstrip().endswith(b";"):
+                    cursor.execute(b"".join(statement).decode())
+                    statement.clear()
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise OperatingError(
+            said(
+                f"恢复失败：{error}。我们的表现在不完整，不会有任何程序使用它们：请排除原因，再加 --replace 恢复一次",
+                f"the restore failed: {error}. Our tables are incomplete now, and nothing runs on them: "
+                "fix the cause and restore again with --replace",
             )
+        ) from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.ops.console import console
 from douban_pipeline.serve.settings import PREFIX, load_settings
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from rich.table import Table
 
+from douban_pipeline.core.check_results import print_results
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
-from douban_pipeline.ops.console import console, plain
-from douban_pipeline.ops.results import CheckResult, print_results
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.cleaning import id_of
 from douban_pipeline.tmdb.enrichment.opening import check_service, open_spool
@@ -73,12 +73,11 @@ def check(*, graph: bool, as_json: bool) -> bool:
     if graph:
         with open_graph(settings) as target:
             found += check_graph(target)
-    results = [CheckResult(each.name, each.state, each.message, each.remedy) for each in found]
     if as_json:
-        plain(json.dumps([result.to_json() for result in results], ensure_ascii=False, indent=1))
+        plain(json.dumps([result.to_json() for result in found], ensure_ascii=False, indent=1))
     else:
-        print_results(results)
-    return all(result.state != "fail" for result in results)
+        print_results(found)
+    return all(result.state != "fail" for result in found)
 
 
 def load_files(files: Sequence[Path], *, as_json: bool) -> bool:

@@ -10,11 +10,11 @@ from uuid import UUID
 from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
-from douban_pipeline.ops.console import console, plain
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool, service_store
 from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State

@@ -20,10 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.counters import Counters, CountersUnavailableError
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.serve.forwarding import BodyLimit, Forwarding
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 
 COOKIE = "douban_pipeline"

@@ -14,11 +14,12 @@ from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.mounts import Mount
+from douban_pipeline.core.system import every_system
 from douban_pipeline.douban.settings import load_settings as load_library_settings
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.connections import TimedConfig
-from douban_pipeline.serve.mounts import MOUNTS, Mount
 from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
 
 _BACKLOG = 128
@@ -48,7 +49,9 @@ def application() -> FastAPI:
 
 
 def _mounts(guard: GuessGuard) -> list[Mount]:
-    return [found for mount in MOUNTS if (found := mount(guard)) is not None]
+    """Return what the systems have to serve; those that take any name come last."""
+    found = [mount for system in every_system() if system.mounts is not None for mount in system.mounts()(guard)]
+    return sorted(found, key=lambda mount: mount.last)
 
 
 def configure(app: FastAPI | str, **options: Any) -> TimedConfig:

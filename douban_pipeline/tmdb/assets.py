@@ -14,7 +14,7 @@ from douban_pipeline.tmdb import figures
 from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.refreshing import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import links, outbox
 from douban_pipeline.tmdb.syncing import DOWN, GraphUnavailableError, SyncReport, drain
 

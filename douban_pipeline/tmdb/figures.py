@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from douban_pipeline.core.ui.plots import day_bars
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import due, outbox
 
 _DAYS = 30

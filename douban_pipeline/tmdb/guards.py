@@ -12,7 +12,7 @@ from neo4j.exceptions import DriverError, Neo4jError
 from sqlalchemy import Connection, text
 
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import expiring, outbox
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.statements import TABLES

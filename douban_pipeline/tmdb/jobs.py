@@ -20,7 +20,7 @@ from douban_pipeline.tmdb.enrichment.opening import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.linking import LinkDecision, decide
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
 from douban_pipeline.tmdb.syncing import rebuild_graph

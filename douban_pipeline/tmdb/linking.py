@@ -22,7 +22,7 @@ from douban_pipeline.matching.queries import suggest_queries
 from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.refreshing import ENDS, MOST_FAILED
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import links
 from douban_pipeline.tmdb.store.links import Match
 from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of

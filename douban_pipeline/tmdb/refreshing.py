@@ -17,7 +17,7 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, NotFound, SourceError, SourceUnpaid, SourceWall
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.clients.errors import KeyRefused
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import due, expiring
 from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored

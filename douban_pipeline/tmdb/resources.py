@@ -7,7 +7,7 @@ import dagster as dg
 from douban_pipeline.dagster_kit.launchpad import location_of, person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
-from douban_pipeline.tmdb.running import LOCATION, TmdbServices, open_services
+from douban_pipeline.tmdb.services import LOCATION, TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 
 SYSTEM = "tmdb"

@@ -8,7 +8,7 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor, pause_after_failures
 from douban_pipeline.tmdb.jobs import graph_job
 from douban_pipeline.tmdb.resources import tags_of
-from douban_pipeline.tmdb.running import open_services
+from douban_pipeline.tmdb.services import open_services
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 

@@ -1,27 +1,39 @@
-"""Opens the configured store, graph and client of TMDB, or embedded servers in HOME."""
+"""The services of the TMDB system, created from the settings: store, graph and client, or embedded servers in HOME.
+
+Does not depend on Dagster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from sqlalchemy import Table
+from sqlalchemy import Engine, Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.platform import Platform, SourceLimits
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import SourceLimits, SourcePlatform
 from douban_pipeline.tmdb.clients.api import EXPORTS, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
+from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.tables import gate, snapshot
 
 if TYPE_CHECKING:
     from douban_pipeline.tmdb.graph.target import GraphTarget
     from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+
+LOCATION = "__repository__@tmdb"
+"""Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
+_EXPORT_BYTES = 256 * 1024 * 1024
+_EXPORT_SECONDS = 600.0
+_KEPT_OPEN = 10
+"""Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
 
 
 @contextmanager
@@ -66,17 +78,22 @@ def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
         yield target
 
 
-_EXPORT_BYTES = 256 * 1024 * 1024
-_EXPORT_SECONDS = 600.0
-_KEPT_OPEN = 10
-"""Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
-
-
 @dataclass(frozen=True)
-class TmdbPlatform(Platform):
-    """Pacing and archive of TMDB's answers, in the store's database: one rate for all processes."""
+class TmdbServices(SourcePlatform):
+    """The platform plus the store, for one process; see `open_services`.
+
+    Pacing and archive of TMDB's answers are in the store's database: one rate for all processes.
+    """
 
     settings: TmdbSettings
+    store: PostgresTmdbStore
+    location: str = LOCATION
+    """Repository and code location of the run, for links into Dagster's UI."""
+
+    @property
+    def tree(self) -> MigrationTree:
+        """The migrations of the schema."""
+        return TREE
 
     @property
     def archive_table(self) -> Table:
@@ -101,6 +118,91 @@ class TmdbPlatform(Platform):
             EXPORTS: SourceLimits(10, 2),
         }
 
+    def now(self) -> datetime:
+        """Return the current time."""
+        return self.clock.now()
+
+    def days_ago(self, days: float) -> datetime:
+        """Return the time ``days`` days ago."""
+        return self.now() - timedelta(days=days)
+
+    @property
+    def cannot_ask(self) -> str:
+        """Why TMDB cannot be used, as text; empty if it can."""
+        try:
+            api_headers(self.settings)
+        except ProblemsError as error:
+            return "; ".join(error.problems)
+        return ""
+
+    @contextmanager
+    def client(self) -> Iterator[TmdbClient]:
+        """Yield the client of TMDB; see `open_client`."""
+        with open_client(self.settings, self.store, self.clock) as client:
+            yield client
+
+    @contextmanager
+    def graph(self) -> Iterator[GraphTarget]:
+        """Yield the graph with its constraints; see `open_graph`."""
+        with open_graph(self.settings) as target:
+            target.set_up()
+            yield target
+
+    def ready(self) -> Self:
+        """Return self if the schema is of this release; an embedded one in HOME is upgraded.
+
+        Raises:
+            DatabaseError: It is missing or of another version; the message says what to run.
+        """
+        if not self.settings.database_url.get_secret_value():
+            self.store.upgrade()
+        self.store.ready()
+        return self
+
+    @property
+    def library(self) -> Engine:
+        """The CMS's database, for reading.
+
+        Raises:
+            ProblemsError: None is configured.
+            DatabaseError: The URL cannot be used.
+        """
+        url = self.settings.library_url.get_secret_value()
+        if not url:
+            raise ProblemsError(["没有设置 DOUBAN_PIPELINE_DATABASE_URL：不知道影片在哪里"])
+        return self.others.engine(url, setting="DOUBAN_PIPELINE_DATABASE_URL")
+
+    def close(self) -> None:
+        """Close all connections, then stop an embedded server; safe to repeat."""
+        self.engine.dispose()
+        super().close()
+
+
+def open_services(settings: TmdbSettings, clock: Clock | None = None, location: str = LOCATION) -> TmdbServices:
+    """Return the services for ``settings``; if no server is configured, PostgreSQL runs in HOME until they are closed.
+
+    Args:
+        settings: The settings.
+        clock: The system's clock by default.
+        location: Repository and code location of the run, for links into Dagster's UI.
+
+    Raises:
+        DatabaseError: No server is configured, and none can be started.
+    """
+    with ExitStack() as opened:
+        store = opened.enter_context(open_store(settings))
+        services = _platform(settings, store, clock, location)
+        services._opened.push(opened.pop_all())
+    return services
+
+
+def _platform(
+    settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None, location: str = LOCATION
+) -> TmdbServices:
+    return TmdbServices(
+        engine=store.engine(), clock=clock or SystemClock(), settings=settings, store=store, location=location
+    )
+
 
 @contextmanager
 def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None) -> Iterator[TmdbClient]:
@@ -111,7 +213,7 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
         DatabaseError: The schema is not at this release's version.
     """
     headers = api_headers(settings)
-    platform = TmdbPlatform(engine=store.ready().engine(), clock=clock or SystemClock(), settings=settings)
+    platform = _platform(settings, store.ready(), clock)
     seconds = settings.request_timeout_seconds
     try:
         yield TmdbClient(
@@ -129,7 +231,7 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
 
 def prune_archive(settings: TmdbSettings, store: PostgresTmdbStore, before: datetime) -> int:
     """Delete archived answers that were last seen before a moment; return how many."""
-    platform = TmdbPlatform(engine=store.engine(), clock=SystemClock(), settings=settings)
+    platform = _platform(settings, store)
     try:
         return platform.archive.prune(before)
     finally:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Literal
 
 from neo4j.exceptions import DriverError, Neo4jError
 from psycopg import Error
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.ui.language import said
@@ -27,17 +26,7 @@ OLDEST_POSTGRES = 13
 _WAITING = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Finding about one aspect: its state as text, and the remedy if there is a problem."""
-
-    name: str
-    state: Literal["ok", "warn", "fail"]
-    message: str
-    remedy: str = ""
-
-
-def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Iterator[Finding]:
+def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Iterator[CheckResult]:
     """Check PostgreSQL, the schema, its rights, the age of answers and the outbox."""
     try:
         with store.transaction() as connection:
@@ -50,16 +39,16 @@ def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) 
             database, may_create, there = row
     except (Error, DatabaseError) as error:
         remedy = said(f"启动它，或改正 {PREFIX}DATABASE_URL", f"start it, or mend {PREFIX}DATABASE_URL")
-        yield Finding("postgres", "fail", said(f"没有应答：{error}", f"does not answer: {error}"), remedy)
+        yield CheckResult("postgres", "fail", said(f"没有应答：{error}", f"does not answer: {error}"), remedy)
         return
     if version < OLDEST_POSTGRES:
         remedy = said(
             f"需要 {OLDEST_POSTGRES} 或更新的版本（gen_random_uuid）",
             f"{OLDEST_POSTGRES} or newer is needed (for gen_random_uuid)",
         )
-        yield Finding("postgres", "fail", said(f"版本 {version}", f"version {version}"), remedy)
+        yield CheckResult("postgres", "fail", said(f"版本 {version}", f"version {version}"), remedy)
         return
-    yield Finding(
+    yield CheckResult(
         "postgres", "ok", said(f"版本 {version}，数据库 {database}", f"version {version}, database {database}")
     )
     if not there and not may_create:
@@ -68,22 +57,22 @@ def check_store(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) 
             f"have its owner run CREATE SCHEMA tmdb AUTHORIZATION …, or GRANT CREATE ON DATABASE {database}",
         )
         missing = said("不存在，而此账号不能建立它", "there is none, and this account may not create it")
-        yield Finding("schema", "fail", missing, owner)
+        yield CheckResult("schema", "fail", missing, owner)
         return
     try:
         store.ready()
     except (DatabaseError, SQLAlchemyError) as error:
         remedy = said("运行 `douban-pipeline tmdb setup`", "run `douban-pipeline tmdb setup`")
-        yield Finding("schema", "fail", str(error), remedy)
+        yield CheckResult("schema", "fail", str(error), remedy)
         return
-    yield Finding("schema", "ok", said(f"版本 {TREE.head}", f"at version {TREE.head}"))
+    yield CheckResult("schema", "ok", said(f"版本 {TREE.head}", f"at version {TREE.head}"))
     yield _strangers(store)
     yield _rows(store)
     yield _age(store, settings, clock)
     yield _outbox(store, clock)
 
 
-def _strangers(store: PostgresTmdbStore) -> Finding:
+def _strangers(store: PostgresTmdbStore) -> CheckResult:
     own = {table.name for table in metadata.sorted_tables} | {TREE.version_table}
     with store.transaction() as connection:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'tmdb'").fetchall()
@@ -91,12 +80,12 @@ def _strangers(store: PostgresTmdbStore) -> Finding:
         remedy = said("关系属于图：请放到别处", "relations belong in the graph: keep them elsewhere")
         named = ", ".join(strangers)
         message = said(f"模式中有不属于我们的表：{named}", f"tables that are not ours in the schema: {named}")
-        return Finding("tables", "warn", message, remedy)
+        return CheckResult("tables", "warn", message, remedy)
     own_only = said("只有自有的表；关系只在图中", "only our own; relations are in the graph alone")
-    return Finding("tables", "ok", own_only)
+    return CheckResult("tables", "ok", own_only)
 
 
-def _rows(store: PostgresTmdbStore) -> Finding:
+def _rows(store: PostgresTmdbStore) -> CheckResult:
     counts = store.row_counts()
     shown = [
         said(
@@ -105,14 +94,14 @@ def _rows(store: PostgresTmdbStore) -> Finding:
         )
         for entity, found in counts.items()
     ]
-    return Finding("rows", "ok", said("；", ", ").join(shown))
+    return CheckResult("rows", "ok", said("；", ", ").join(shown))
 
 
-def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Finding:
+def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> CheckResult:
     days = settings.raw_days
     found = store.run(partial(expiring.counts, before=clock.now() - timedelta(days=days)))
     if not found:
-        return Finding(
+        return CheckResult(
             "age", "ok", said(f"没有一列 TMDB 资料超过 {days} 天", f"no column of TMDB's is older than {days} days")
         )
     places = said(
@@ -127,10 +116,10 @@ def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> Find
         "重新获取，或运行 `douban-pipeline tmdb prune --no-dry-run`，再运行 `tmdb sync`",
         "fetch them again, or run `douban-pipeline tmdb prune --no-dry-run`, then `tmdb sync`",
     )
-    return Finding("age", "warn", message, remedy)
+    return CheckResult("age", "warn", message, remedy)
 
 
-def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:
+def _outbox(store: PostgresTmdbStore, clock: Clock) -> CheckResult:
     counts = store.run(outbox.counts)
     waiting, failing, put_aside = counts.waiting, counts.failing, counts.dead
     shown = said(
@@ -143,22 +132,22 @@ def _outbox(store: PostgresTmdbStore, clock: Clock) -> Finding:
         remedy = said(
             "排除原因后运行 `douban-pipeline tmdb requeue`", "fix the cause, then run `douban-pipeline tmdb requeue`"
         )
-        return Finding("outbox", "warn", f"{shown}{said('；', '; ')}{reason}", remedy)
+        return CheckResult("outbox", "warn", f"{shown}{said('；', '; ')}{reason}", remedy)
     if counts.oldest is not None and clock.now() - counts.oldest > _WAITING:
         since = f"{counts.oldest:%F %H:%M}"
         late = said(f"{shown}，最早的始于 {since}", f"{shown}, the oldest since {since}")
-        return Finding("outbox", "warn", late, said("运行 `tmdb sync`", "run `tmdb sync`"))
-    return Finding("outbox", "ok", shown)
+        return CheckResult("outbox", "warn", late, said("运行 `tmdb sync`", "run `tmdb sync`"))
+    return CheckResult("outbox", "ok", shown)
 
 
-def check_graph(target: GraphTarget) -> Iterator[Finding]:
+def check_graph(target: GraphTarget) -> Iterator[CheckResult]:
     """Check the graph database."""
     try:
         server, counts = target.server(), target.counts()
     except (DriverError, Neo4jError) as error:
         message = said(f"{target.uri} 没有应答：{error}", f"{target.uri} does not answer: {error}")
         remedy = said(f"启动它，或改正 {PREFIX}GRAPH_URI", f"start it, or mend {PREFIX}GRAPH_URI")
-        yield Finding("graph", "fail", message, remedy)
+        yield CheckResult("graph", "fail", message, remedy)
         return
     shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    yield Finding("graph", "ok", f"{server}: {shown or said('空', 'empty')}")
+    yield CheckResult("graph", "ok", f"{server}: {shown or said('空', 'empty')}")

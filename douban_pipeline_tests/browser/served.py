@@ -14,6 +14,7 @@ import uvicorn
 from playwright.sync_api import Page, expect
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.review.recording.record import DecisionError, record
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.dagster_api import (
@@ -28,7 +29,6 @@ from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.undo.revert_request import RevertRequest, selection_of, waiting_decisions, withdraw
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.douban.review.shelves import Case
 from douban_pipeline_tests.harness.fixtures.library import Library

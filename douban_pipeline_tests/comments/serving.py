@@ -26,8 +26,8 @@ from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 

@@ -58,7 +58,7 @@ def test_a_library_that_does_not_answer_is_one_warning_and_the_pass_goes_on(tmp_
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         url = f"mysql+pymysql://nobody:geheim@127.0.0.1:{silent.getsockname()[1]}/cms"
         services = open_services(given_settings(tmp_path, library_url=url, database_url=own), "test", FakeClock(NOW))
-        vars(services)["others"] = OtherDatabases(services.engine, own, seconds=0.2)
+        vars(services)["others"] = OtherDatabases(services.engine, seconds=0.2)
         TREE.upgrade(services.engine)
         planted(services)
         result = run(services, instance, "score_comments")

@@ -35,7 +35,7 @@ def other_url(any_database_url) -> Iterator[str]:
 def others(tmp_path) -> Iterator[OtherDatabases]:
     url = f"sqlite:///{tmp_path / 'own.sqlite'}"
     own = open_engine(url)
-    opened = OtherDatabases(own, url, seconds=0.3)
+    opened = OtherDatabases(own, seconds=0.3)
     yield opened
     opened.close()
     own.dispose()
@@ -65,7 +65,7 @@ def test_the_own_database_is_not_opened_again(tmp_path):
     url = f"sqlite:///{tmp_path / 'own.sqlite'}"
     own = open_engine(url)
     made.create(own)
-    opened = OtherDatabases(own, url)
+    opened = OtherDatabases(own)
     assert opened.engine_with(there, url, setting=SETTING) is own
     opened.close()
     assert own.pool.checkedin() == 1, "it belongs to somebody else"

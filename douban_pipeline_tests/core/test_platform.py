@@ -8,16 +8,22 @@ import pytest
 from sqlalchemy import Table
 
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.core.platform import Platform, SourceLimits
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.platform import SourceLimits, SourcePlatform
 from douban_pipeline.core.settings_base import SystemSettings
+from douban_pipeline.douban.store.migrations import tree_of
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 TABLES = own_tables("mac_")
 
 
-class Site(Platform):
+class Site(SourcePlatform):
     """A system with two sources."""
+
+    @property
+    def tree(self) -> MigrationTree:
+        return tree_of("mac_")
 
     @property
     def archive_table(self) -> Table:

@@ -259,7 +259,7 @@ def test_feeds_that_do_not_answer_are_named_and_the_rest_of_the_slot_goes_on(tmp
             feeds_url=f"mysql+pymysql://nobody:geheim@127.0.0.1:{silent.getsockname()[1]}/feeds",
         ) as at,
     ):
-        others = OtherDatabases(at.services.engine, at.services.settings.tables_url, seconds=0.2)
+        others = OtherDatabases(at.services.engine, seconds=0.2)
         vars(at.services)["others"] = others
         at.publish(1, 70)
         ended = at.run("07:00")

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.core.system import every_system
 from douban_pipeline.core.ui.language import Language, one_language
-from douban_pipeline.douban.settings import Settings, variable
-from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline.serve.settings import ServeSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -53,8 +52,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 def documented_settings() -> list[tuple[str, Any]]:
     """Return the settings of all systems by variable, each where it belongs."""
-    found = {variable(name): field for name, field in Settings.model_fields.items()}
-    for settings in (system_named(name).settings for name in MODULES):
+    found: dict[str, Any] = {}
+    for settings in (system.settings() for system in every_system()):
         for name, field in settings.model_fields.items():  # some are Douban's and theirs alike
             found.setdefault(settings.variable(name), field)
     found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
+import subprocess
+import threading
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,15 +17,17 @@ from alembic import command
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.errors import OperatingError
+from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.ops import backup as backups
-from douban_pipeline.ops.backup import BackupHeader, backup_stream, verify_backup
-from douban_pipeline.ops.client_programs import OperatingError
+from douban_pipeline.ops.backup_file import PARTIAL, BackupHeader, backup_stream, file_in, verify_backup
 from douban_pipeline.ops.restore import plan_restore, restore
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.client_programs import client_program
 from douban_pipeline_tests.harness.fixtures.full_disk import largest_file
 from douban_pipeline_tests.harness.fixtures.library import (
     Library,
@@ -35,6 +38,7 @@ from douban_pipeline_tests.harness.fixtures.library import (
 )
 
 pytestmark = pytest.mark.mariadb
+DOUBAN = system_named("douban")
 PASSWORD = "p'\"\\ #;=%40 x"
 """A password that has to be quoted wherever it could go wrong."""
 
@@ -88,17 +92,17 @@ def environment(library: Library, home: Path) -> dict[str, str]:
 
 
 def saved(library: Library, path: Path) -> Path:
-    backups.back_up(library.engine, library.tables, library.prefix, path, library.clock.now())
+    backups.back_up(DOUBAN, library.services, path, library.clock.now())
     return path
 
 
 def restore_copy(library: Library, path: Path, **options) -> None:
-    restore(library.engine, library.tables, library.prefix, path, library.clock.now(), **options)
+    restore(DOUBAN, library.services, path, library.clock.now(), **{"keep_in": None, **options})
 
 
 def test_what_was_saved_comes_back_to_the_byte_and_what_was_replaced_is_kept(library, tmp_path, call):
     settings = environment(library, tmp_path)
-    path = tmp_path / "ours.sql.gz"
+    path = tmp_path / "ours.jsonl.gz"
     before, cms = checksums(library), library.all_bytes()
     saving = call("backup", str(path), **settings)
     assert saving.status == 0, saving.said
@@ -126,81 +130,65 @@ def test_what_was_saved_comes_back_to_the_byte_and_what_was_replaced_is_kept(lib
     assert checksums(library) == after
 
 
-def test_the_password_is_on_no_command_line(library, tmp_path, monkeypatch):
-    """Not in what the server's programs are called with, nor in their environment."""
-    dump, spied = backups.program(backups.DUMP), tmp_path / "bin" / "mariadb-dump"
-    spied.parent.mkdir()
-    spied.write_text(
-        f'#!/bin/sh\n{{ env; printf "%s\\n" "$@"; }} > {tmp_path}/seen\nexec {dump} "$@"\n', encoding="utf-8"
-    )
-    spied.chmod(0o755)
-    monkeypatch.setenv("PATH", str(spied.parent), prepend=":")
-    saved(library, tmp_path / "ours.sql.gz")
-    seen = (tmp_path / "seen").read_text(encoding="utf-8")
-    assert "--defaults-file=" in seen
-    assert PASSWORD not in seen
+def save_in_a_process(url: str, path: Path, begun: Path) -> None:
+    def hang(_value: object) -> object:
+        begun.touch()
+        threading.Event().wait()
+        return None
 
-
-def save_in_a_process(url: str, path: Path, programs: str) -> None:
-    os.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
+    backups._packed = hang
     with Library(url, clock=SystemClock()) as library:
         saved(library, path)
 
 
 def test_a_backup_that_is_killed_leaves_the_one_before(library, tmp_path):
-    path = saved(library, tmp_path / "ours.sql.gz")
-    before = path.read_bytes()
-    slow = tmp_path / "bin" / "mariadb-dump"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\necho 'half of it'; exec sleep 60\n", encoding="utf-8")
-    slow.chmod(0o755)
-    process = processes().Process(target=save_in_a_process, args=(library.url, path, str(slow.parent)))
+    path = saved(library, tmp_path / "ours.jsonl.gz")
+    before, begun = path.read_bytes(), tmp_path / "begun"
+    process = processes().Process(target=save_in_a_process, args=(library.url, path, begun))
     process.start()
-    partial = tmp_path / f"ours.sql.gz{backups.PARTIAL}"
-    while not partial.exists():
+    while not begun.exists():
         assert process.is_alive()
     process.kill()
     process.join()
     assert path.read_bytes() == before
     assert verify_backup(saved(library, path)).prefix == "mac_"
-    assert not partial.exists()
+    assert not (tmp_path / f"ours.jsonl.gz{PARTIAL}").exists()
 
 
 def test_a_full_disk_is_reported_and_leaves_the_backup_before(library, tmp_path):
-    path = saved(library, tmp_path / "ours.sql.gz")
+    path = saved(library, tmp_path / "ours.jsonl.gz")
     before = path.read_bytes()
     refused = pytest.raises(OperatingError, match="cannot be written: File too large; what was there before is kept")
     with largest_file(1000), refused:
         saved(library, path)
     assert path.read_bytes() == before
-    assert [item.name for item in tmp_path.iterdir()] == ["ours.sql.gz"]
+    assert [item.name for item in tmp_path.iterdir()] == ["ours.jsonl.gz"]
 
 
 def test_only_the_newest_backups_of_a_folder_are_kept(library, tmp_path, call):
-    (tmp_path / "other.sql.gz").touch()
+    (tmp_path / "other.jsonl.gz").touch()
     for day in range(1, 5):
-        backups.file_in(tmp_path, "mac_", datetime(2026, 1, day, tzinfo=UTC)).touch()
+        file_in(tmp_path, "mac_", datetime(2026, 1, day, tzinfo=UTC)).touch()
     result = call("backup", str(tmp_path), "--keep", "2", **environment(library, tmp_path))
     assert result.status == 0, result.said
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 3
-    assert {"other.sql.gz", "douban_pipeline-mac_20260104T000000Z.sql.gz"} < set(names)
+    assert {"other.jsonl.gz", "douban_pipeline-mac_20260104T000000Z.jsonl.gz"} < set(names)
 
 
 def reported(library: Library, path: Path, **options) -> str:
-    now = library.clock.now()
-    plan = plan_restore(library.engine, library.tables, library.prefix, path, now, **{"replace": True, **options})
+    plan = plan_restore(DOUBAN, library.services, path, **{"replace": True, **options})
     return "; ".join(plan.refusals)
 
 
 def test_what_must_not_be_restored_is_refused(library, tmp_path):
-    path = saved(library, tmp_path / "ours.sql.gz")
+    path = saved(library, tmp_path / "ours.jsonl.gz")
     assert reported(library, path) == ""
     assert "add --replace" in reported(library, path, replace=False)
 
     def changed(old: str, new: str) -> Path:
         sql = gzip.decompress(path.read_bytes()).replace(old.encode(), new.encode(), 1)
-        other = tmp_path / "other.sql.gz"
+        other = tmp_path / "other.jsonl.gz"
         other.write_bytes(gzip.compress(sql))
         return other
 
@@ -229,7 +217,7 @@ def test_what_must_not_be_restored_is_refused(library, tmp_path):
     ],
 )
 def test_a_wrong_or_damaged_file_is_refused(library, tmp_path, spoil, said):
-    path = saved(library, tmp_path / "ours.sql.gz")
+    path = saved(library, tmp_path / "ours.jsonl.gz")
     path.write_bytes(spoil(path.read_bytes()))
     before = checksums(library)
     with pytest.raises(OperatingError, match=said):
@@ -237,19 +225,57 @@ def test_a_wrong_or_damaged_file_is_refused(library, tmp_path, spoil, said):
     assert checksums(library) == before
 
 
-def test_a_restore_that_is_cut_off_leaves_nothing_that_would_be_worked_on(library, tmp_path):
-    path = saved(library, tmp_path / "ours.sql.gz")
+@pytest.fixture
+def sql_file(library, tmp_path) -> Path:
+    """A backup as earlier releases wrote it, by the server's own program."""
+    path, names = tmp_path / "earlier.sql.gz", sorted(table.name for table in library.tables.metadata.sorted_tables)
+    options = ["--single-transaction", "--quick", "--hex-blob", "--no-tablespaces", "--skip-add-locks"]
+    options += ["--skip-triggers", "--skip-tz-utc", str(library.engine.url.database)]
+    with client_program(library.engine.url, "mariadb-dump", "mysqldump") as dump:
+        done = subprocess.run([*dump, *options, *names, "mac_douban_version"], capture_output=True, check=True)
+    newest = datetime(2026, 1, 1, tzinfo=UTC)
+    header = BackupHeader("mac_", migrations.head("mac_"), "0.1.0", library.clock.now(), newest)
+    with path.open("wb") as target, backup_stream(target, header) as packed:
+        packed.write(done.stdout)
+    return path
+
+
+def test_the_sql_of_an_earlier_release_comes_back_to_the_byte(library, sql_file, tmp_path, call):
+    before = checksums(library)
+    write(library, 2, "2002")
+    done = call("restore", str(sql_file), "--replace", "--no-dry-run", **environment(library, tmp_path))
+    assert done.status == 0, done.said
+    assert checksums(library) == before
+    assert library.services.ready() is library.services
+    [kept] = (tmp_path / "backups").iterdir()
+    restore_copy(library, kept, replace=True)
+    assert library.query(sa.select(library.tables.log.c.vod_id)) == [{"vod_id": 1}, {"vod_id": 2}]
+
+
+def test_a_restore_of_sql_that_is_cut_off_leaves_nothing_that_would_be_worked_on(library, sql_file, tmp_path):
     before = checksums(library)
     broken = tmp_path / "broken.sql.gz"
-    sql = gzip.decompress(path.read_bytes()).replace(b"CREATE TABLE `mac_douban_task`", b"CREATE TROUBLE", 1)
+    sql = gzip.decompress(sql_file.read_bytes()).replace(b"CREATE TABLE `mac_douban_task`", b"CREATE TROUBLE", 1)
     broken.write_bytes(gzip.compress(sql))
     with pytest.raises(OperatingError, match="Our tables are incomplete now"):
         restore_copy(library, broken, replace=True)
     with pytest.raises(DatabaseError, match="do not exist yet"):
         library.services.ready()
-    restore_copy(library, path, replace=True)
+    restore_copy(library, sql_file, replace=True)
     assert checksums(library) == before
     assert library.services.ready() is library.services
+
+
+def test_a_restore_that_is_cut_off_leaves_what_was_there(library, tmp_path):
+    path = saved(library, tmp_path / "ours.jsonl.gz")
+    write(library, 2, "2002")
+    before = checksums(library)
+    broken = tmp_path / "broken.jsonl.gz"
+    head, last = gzip.decompress(path.read_bytes()).rsplit(b"[", 1)
+    broken.write_bytes(gzip.compress(head + b"[0," + last))
+    with pytest.raises(ValueError, match="zip"):
+        restore_copy(library, broken, replace=True)
+    assert checksums(library) == before
 
 
 def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
@@ -270,15 +296,19 @@ def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
         engine.dispose()
 
 
-def test_the_demo_s_library_is_reported_to_be_a_file(sqlite_url, call, tmp_path):
-    build_library(sqlite_url, [video(1)]).engine.dispose()
-    copy = tmp_path / "x.sql.gz"
-    with (
-        copy.open("wb") as target,
-        backup_stream(target, BackupHeader("mac_", "0010", "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)),
-    ):
-        pass
-    for words in (["backup", str(tmp_path / "y.sql.gz")], ["restore", str(copy)]):
-        result = call(*words, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url)
-        assert result.status == 2
-        assert "for MariaDB and MySQL" in result.said
+def test_the_demo_s_library_is_saved_and_restored_too_but_not_from_sql(sqlite_url, call, tmp_path):
+    given = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    with build_library(sqlite_url, [video(1)], clock=SystemClock()) as library:
+        write(library, 1, "2001")
+        before = checksums(library)
+        assert call("backup", str(tmp_path / "x.jsonl.gz"), **given).status == 0
+        write(library, 1, "2002")
+        done = call("restore", str(tmp_path / "x.jsonl.gz"), "--replace", "--no-dry-run", **given)
+        assert done.status == 0, done.said
+        assert checksums(library) == before
+    sql = tmp_path / "x.sql.gz"
+    header = BackupHeader("mac_", migrations.head("mac_"), "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)
+    with sql.open("wb") as target, backup_stream(target, header) as packed:
+        packed.write(b"SELECT 1;\n")
+    refused = call("restore", str(sql), "--replace", **given)
+    assert (refused.status, "is for MariaDB and MySQL" in refused.said) == (1, True)

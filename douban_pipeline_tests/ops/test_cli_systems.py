@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 
 import pytest
 import sqlalchemy as sa
@@ -14,16 +15,18 @@ from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.shards import beat
 from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.core.settings_base import SYSTEMS
+from douban_pipeline.core.environment import SYSTEMS
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.system import Part, every_system, system_named
 from douban_pipeline.douban.store import migrations as douban_migrations
-from douban_pipeline.ops.systems.registry import MODULES, system_named
 from douban_pipeline_tests.harness.fixtures.calling import (
     Called,
     caller,  # noqa: F401 (a fixture)
     url_setting,
 )
 
-NAMES = tuple(MODULES)
+NAMES = tuple(name for name in SYSTEMS if name != "douban")
+"""The systems that need no CMS; the core system's commands have tests of their own."""
 
 
 def findings(reported: Called) -> dict[str, dict[str, str]]:
@@ -65,9 +68,14 @@ def test_events_that_nobody_applies_are_a_warning(waits, workers, state, tmp_pat
     assert ("no worker runs" in found["comments.worker"]["remedy"]) == (waits and not workers)
 
 
-def test_every_system_is_one_that_the_setting_may_name():
-    assert set(NAMES) <= set(SYSTEMS)
-    assert [system_named(name).name for name in NAMES] == list(NAMES)
+def test_every_system_is_found_by_its_name_and_has_all_its_parts():
+    """Each part is where its system says, which no import shows; a system's place and its location's agree."""
+    assert [system.name for system in every_system()] == list(SYSTEMS)
+    assert [system.name for system in every_system() if system.is_base] == [SYSTEMS[0]]
+    for system in every_system():
+        parts = [value for value in vars(system).values() if isinstance(value, Part)]
+        assert all(part() is not None for part in parts)
+        assert import_module(system.location).defs
 
 
 NEEDS = {
@@ -83,6 +91,11 @@ NEEDS = {
 
 ON_POSTGRES_ALONE = {"tmdb"}
 """Systems whose tables no other database can hold."""
+
+
+def tree_of(name: str) -> MigrationTree:
+    """Return the migrations of a system's tables."""
+    return import_module(f"douban_pipeline.{name}.store.migrations").TREE
 
 
 @pytest.fixture(
@@ -119,7 +132,7 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(placed, tmp_path, call):
     assert {found["state"] for found in well.values()} == {"ok"}
     assert {f"{name}.{what}" for what in ("settings", "tables", "grants", "clock")} <= set(well)
 
-    tree = system_named(name).tree
+    tree = tree_of(name)
     engine = open_engine(database_url)
     with engine.begin() as connection:
         table = ".".join(filter(None, (tree.schema, tree.version_table)))
@@ -151,7 +164,7 @@ def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
         well = call(*asked, **given)
         assert well.status == 0, well.said
         with owner.begin() as connection:
-            first = system_named(name).tree.metadata.sorted_tables[0].name
+            first = tree_of(name).metadata.sorted_tables[0].name
             connection.exec_driver_sql(f"REVOKE ALL ON {first} FROM %s@'%%'", (user,))
             connection.exec_driver_sql(f"GRANT SELECT ON {first} TO %s@'%%'", (user,))
         assert f"this account lacks INSERT ON {first}, UPDATE ON {first}" in call(*asked, **given).said

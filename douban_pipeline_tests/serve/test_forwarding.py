@@ -10,9 +10,9 @@ import httpx
 import pytest
 from fastapi import APIRouter, Request
 
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.serve.processes import TOKEN, visitor

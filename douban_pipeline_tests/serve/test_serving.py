@@ -25,6 +25,7 @@ from sqlalchemy import MetaData
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.platform_tables import counter_table
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.digest.api import digest_router, messages_router
@@ -32,7 +33,6 @@ from douban_pipeline.digest.pages.content import DayEntry
 from douban_pipeline.digest.pages.files import write_pages
 from douban_pipeline.douban.api import reports_router
 from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
-from douban_pipeline.serve.mounts import Mount
 from douban_pipeline.serve.server import configure
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.digest.pages.samples import DAY, day

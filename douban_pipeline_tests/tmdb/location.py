@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.tmdb.definitions import build_defs
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
 

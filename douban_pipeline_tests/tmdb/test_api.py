@@ -25,9 +25,9 @@ from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.mounts import tmdb_mount
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline.tmdb.api import MOST_BYTES, RateLimit
+from douban_pipeline.tmdb.mounts import mounts
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
@@ -48,8 +48,7 @@ def running(home: Path, tmdb: TmdbServer, *, url: str = "", token: str = "", **s
         for name, value in given.items():
             patch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
         guard = GuessGuard(Counters(SystemClock()))
-        mount = tmdb_mount(guard)
-        assert mount is not None
+        [mount] = mounts(guard)
         app = create_app(ServeSettings(_env_file=None, token=token), [mount], guard=guard)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", access_log=False))
     listener = socket.create_server(("127.0.0.1", 0))
@@ -184,7 +183,7 @@ def test_the_limit_begins_anew_after_a_minute():
 
 def test_no_key_no_paths(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("DOUBAN_PIPELINE_TMDB_API_KEY", raising=False)
-    assert tmdb_mount(GuessGuard(Counters(FakeClock()))) is None
+    assert list(mounts(GuessGuard(Counters(FakeClock())))) == []
 
 
 def test_a_service_that_is_stopped_drains_its_queue_to_the_disk(tmp_path: Path, tmdb: TmdbServer):

@@ -17,7 +17,7 @@ from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.locations import add_run, location_origin

@@ -12,7 +12,7 @@ from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.matching import Kind, Video, judge
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline.tmdb.linking import link_videos
-from douban_pipeline.tmdb.running import open_services
+from douban_pipeline.tmdb.services import open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.subjects import key_of_subject, subjects_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -42,7 +42,7 @@ def test_a_library_that_does_not_answer_ends_the_run_and_is_named(store_url: str
         given = {"home": tmp_path, "database_url": store_url, "library_url": url, "api_key": "a-key"}
         services = open_services(TmdbSettings(_env_file=None, **{**given, "api_url": "http://127.0.0.1:9"}))
         assert isinstance(services.others, OtherDatabases)
-        vars(services)["others"] = OtherDatabases(services.engine, store_url, seconds=0.2)
+        vars(services)["others"] = OtherDatabases(services.engine, seconds=0.2)
         with services.client() as client:
             report = link_videos(services, client, most=10)
         services.close()

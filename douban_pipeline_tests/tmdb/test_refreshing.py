@@ -14,7 +14,7 @@ from douban_pipeline.tmdb import linking
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.refreshing import refresh, store_translations
-from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.entities import Answer
 from douban_pipeline.tmdb.types import EntityKey

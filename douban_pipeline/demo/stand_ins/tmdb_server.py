@@ -17,12 +17,12 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
 from douban_pipeline.demo.sample import DATA
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
-from douban_pipeline.ops.console import console
 from douban_pipeline.tmdb.loading import read_lines
 
 BUNDLED = DATA / "tmdb.jsonl"

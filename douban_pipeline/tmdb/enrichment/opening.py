@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.gate_memory import MemoryGate
@@ -26,7 +27,6 @@ from douban_pipeline.tmdb.services import api_headers
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.troubleshooting import Finding
 
 CALLS = 64
 """Concurrent questions, and requests to TMDB."""
@@ -134,7 +134,7 @@ def open_service(
         yield service
 
 
-def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
+def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[CheckResult]:
     """Check TMDB's API key, the switch for writing, and this machine's spool."""
     try:
         api_headers(settings)
@@ -142,13 +142,13 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
         without = said(
             "没有它就不回答提问，也不获取资料", "questions are not answered, and nothing is fetched, without one"
         )
-        yield Finding("key", "warn", str(error), without)
+        yield CheckResult("key", "warn", str(error), without)
     else:
         there = said(
             "有 TMDB API 的密钥；TMDB 是否接受要到第一次请求才知道",
             "there is one for TMDB's API; whether TMDB accepts it is seen at the first request",
         )
-        yield Finding("key", "ok", there)
+        yield CheckResult("key", "ok", there)
     behind = settings.enrichment_async_write_enable
     when = (
         said("在回答之后", "behind the answers")
@@ -160,11 +160,11 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
         "of who is incognito, and without user_id or session_id, nothing is written",
     )
     if settings.database_url.get_secret_value():
-        yield Finding("questions", "ok", said(f"{when}写入；{who}", f"written {when}; {who}"))
+        yield CheckResult("questions", "ok", said(f"{when}写入；{who}", f"written {when}; {who}"))
     else:
         none = said("`douban-pipeline serve` 不写入提问", "`douban-pipeline serve` writes none")
         remedy = said(f"在 {PREFIX}DATABASE_URL 中给出服务器", f"name a server in {PREFIX}DATABASE_URL")
-        yield Finding("questions", "warn", none, remedy)
+        yield CheckResult("questions", "warn", none, remedy)
     try:
         waiting, rejected = spool.counts()
     except SpoolError as error:
@@ -172,7 +172,7 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
             "腾出空间，或移走此文件：等待写入的都在其中",
             "free some space, or move the file away: what waits in it is in that file",
         )
-        yield Finding("spool", "fail", str(error), remedy)
+        yield CheckResult("spool", "fail", str(error), remedy)
         return
     shown = said(
         f"{waiting} 个提问等待写入 PostgreSQL，{rejected} 个被它拒绝而搁置",
@@ -183,6 +183,6 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[Finding]:
             "运行 `douban-pipeline tmdb replay-spool`，或由服务处理",
             "run `douban-pipeline tmdb replay-spool`, or let the service do it",
         )
-        yield Finding("spool", "warn", shown, remedy)
+        yield CheckResult("spool", "warn", shown, remedy)
     else:
-        yield Finding("spool", "warn" if rejected else "ok", shown)
+        yield CheckResult("spool", "warn" if rejected else "ok", shown)

@@ -104,5 +104,5 @@ def test_the_comments_database_is_opened_once_and_closed_with_the_services(libra
     assert hot_comments(services) == hot_comments(services) == hot_comments(services, [OTHER]) == {OTHER: 5_000}
     [engine] = opened
     assert engine.pool.checkedin() == 1
-    services.other_databases.close()
+    services.others.close()
     assert engine.pool.checkedin() == 0

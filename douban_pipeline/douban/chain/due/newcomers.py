@@ -114,7 +114,7 @@ class Newcomers:
         Without the system feeds nothing is asked: MariaDB refuses an account that was given the tables of one system
         alone even to look whether the other's exist.
         """
-        settings, others = self._services.settings, self._services.other_databases
+        settings, others = self._services.settings, self._services.others
         if not settings.newcomers or "feeds" not in settings.systems:
             return None
         return others.engine_with(newcomer, settings.feeds_tables_url, setting=variable("feeds_url"))

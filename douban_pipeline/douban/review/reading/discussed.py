@@ -44,7 +44,7 @@ def hot_comments(services: Services, vod_ids: Collection[int] | None = None) -> 
         return {}
     url, name = settings.comments_tables_url, variable("comments_url")
     try:
-        engine = services.other_databases.engine_with(section, url, setting=name)
+        engine = services.others.engine_with(section, url, setting=name)
         if engine is None:
             return {}
         hot = (section.c.type == _VIDEO, section.c.active_at >= services.clock.now() - HOT_FOR)

@@ -28,6 +28,9 @@ def tree_of(prefix: str) -> MigrationTree:
         owns=lambda name: name.startswith(f"{prefix}douban_"),
         misplaced="restore that table, or set DOUBAN_PIPELINE_TABLE_PREFIX to the prefix of the CMS's tables",
         attributes=(("prefix", prefix),),
+        system="douban",
+        next_job="initialise_library",
+        makes_file=False,
     )
 
 

@@ -13,5 +13,7 @@ TREE = MigrationTree(
     metadata=metadata,
     owns=lambda name: name in metadata.tables,
     misplaced="restore that table, or set DOUBAN_PIPELINE_FEEDS_DATABASE_URL to where the feeds' tables are",
+    system="feeds",
+    option=" --system feeds",
 )
 """The migrations; `MigrationTree.upgrade` creates the tables or brings them up to date."""

@@ -16,5 +16,7 @@ TREE = MigrationTree(
     owns=_OWN.__contains__,
     misplaced="something else made it; move it, or name another database in DOUBAN_PIPELINE_TMDB_DATABASE_URL",
     schema=SCHEMA,
+    system="tmdb",
+    option=" --system tmdb",
 )
 """The migrations; `MigrationTree.upgrade` creates the schema and its tables or brings them up to date."""

@@ -22,7 +22,7 @@ from pydantic import SecretStr
 
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer, bundled
 from douban_pipeline.tmdb.embedded import embedded_graph
-from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port

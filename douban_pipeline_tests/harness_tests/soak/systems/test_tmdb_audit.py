@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.running import TmdbServices, open_services
+from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.syncing import drain

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import text
 
 from douban_pipeline.tmdb.guards import incomplete_answers
-from douban_pipeline.tmdb.running import TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.syncing import build_batch

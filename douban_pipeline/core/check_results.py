@@ -8,7 +8,7 @@ from typing import Literal
 
 from rich.markup import escape
 
-from douban_pipeline.ops.console import console
+from douban_pipeline.core.console import console
 
 State = Literal["ok", "warn", "fail"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from douban_pipeline.core.address_checks import reached, shown_address
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
@@ -18,45 +19,20 @@ from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.known_titles import FAMOUS, KnownTitles
 from douban_pipeline.douban.sources.search import HttpSearch
 from douban_pipeline.douban.sources.search_chain import search_from
-from douban_pipeline.ops.results import CheckResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-CONNECT_SECONDS = 5.0
-_PORTS = {"http": 80, "https": 443, "redis": 6379, "rediss": 6379, "amqp": 5672, "amqps": 5671}
 
 
 def reached_results(services: Services) -> Iterator[CheckResult]:
     """Check that something listens at the address of each source; no request is sent."""
     for source, (setting, url) in _addresses(services).items():
         if _proxied(url):
-            shown = _shown(url)
+            shown = shown_address(url)
             through = said(f"{shown} 经环境变量中的代理访问", f"{shown} is asked through the proxy of the environment")
             yield CheckResult(source, "ok", through)
         else:
             yield reached(source, setting, url)
-
-
-def reached(name: str, setting: str, url: str) -> CheckResult:
-    """Check that something listens at ``url``, the value of ``setting``; its password is not shown."""
-    parts = urlsplit(url)
-    shown = _shown(url)
-    remedy = said(f"检查 {setting}，以及它的服务器是否在运行", f"check {setting} and that its server runs")
-    try:
-        port = parts.port or _PORTS.get(parts.scheme, 0)
-        with socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS):
-            return CheckResult(name, "ok", said(f"{shown} 有应答", f"{shown} answers"))
-    except TimeoutError:
-        late = said(
-            f"{setting} = {shown} 在 {CONNECT_SECONDS:g} 秒内没有应答",
-            f"{setting} = {shown} does not answer in {CONNECT_SECONDS:g} s",
-        )
-        return CheckResult(name, "warn", late, remedy)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        unreached = said(f"{setting} = {shown} 无法连接（{why}）", f"{setting} = {shown} cannot be reached ({why})")
-        return CheckResult(name, "fail", unreached, remedy)
 
 
 def asked_results(services: Services) -> Iterator[CheckResult]:
@@ -68,21 +44,21 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
         if source == LLM:
             yield reached(source, setting, url)
             continue
-        shown = _shown(url)
+        shown = shown_address(url)
         remedy = said(
             f"检查 {setting}，在本机浏览器中打开 {shown}，并查看其服务器的日志",
             f"check {setting}, open {shown} in a browser on this machine, and read its server's log",
         )
         try:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
-            yield CheckResult(source, "ok", f"{_shown(url)}: {message}")
+            yield CheckResult(source, "ok", f"{shown_address(url)}: {message}")
         except GateClosed as error:
             closed = said(f"闸门已关闭：{error.reason}", f"its gate is closed: {error.reason}")
             yield CheckResult(
                 source, "warn", closed, said("见 source_gates，或用 set_gate", "see source_gates, or set_gate")
             )
         except SourceError as error:
-            yield CheckResult(source, "fail", f"{setting} = {_shown(url)}: {error.reason}", remedy)
+            yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {error.reason}", remedy)
 
 
 def _ask_douban(services: Services) -> str:
@@ -130,9 +106,3 @@ def _proxied(url: str) -> bool:
     return (parts.scheme in proxies or "all" in proxies) and not (
         is_loopback(url) or proxy_bypass(parts.hostname or "")
     )
-
-
-def _shown(url: str) -> str:
-    """Return an address without the parts that may be secret."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import typer
 
-from douban_pipeline.ops.console import console
+from douban_pipeline.core.console import console
 
 _STATUS = 130
 """Exit status of what SIGINT ended."""

@@ -1,0 +1,144 @@
+"""What the operators' commands ask of the comment system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from sqlalchemy import URL, Connection, Engine, make_url, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.comments.exporting import COLUMNS
+from douban_pipeline.comments.identity import USER_COLUMNS
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.settings import CommentsSettings
+from douban_pipeline.comments.store.events import oldest_pending
+from douban_pipeline.comments.store.shards import working
+from douban_pipeline.comments.store.tables import shard
+from douban_pipeline.comments.titling import library_tables
+from douban_pipeline.core.address_checks import reached
+from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.grants import MYSQL, grant, server_grant
+from douban_pipeline.core.operations import Operations
+from douban_pipeline.core.other_databases import OtherDatabases
+from douban_pipeline.core.system import installed_names
+from douban_pipeline.core.ui.language import said
+
+_BEAT = timedelta(seconds=10)
+"""Age from which a worker's heartbeat is ignored."""
+_LIBRARY_SECONDS = 10.0
+_LONGEST_WAIT = timedelta(minutes=1)
+
+
+class CommentsOperations(Operations):
+    """The comment system in the operators' commands."""
+
+    def checks(self, services: CommentsServices) -> Iterator[CheckResult]:
+        """Check that workers process waiting events, that Redis, if configured, answers, and that anybody may write."""
+        settings, engine = services.settings, services.engine
+        now = services.clock.now()
+        with reading(engine) as connection:
+            workers = working(connection, now - _BEAT)
+            since = oldest_pending(connection)
+        age = (now - since).total_seconds() if since is not None else 0.0
+        waits = said(f"最早的事件已等待 {age:.0f} 秒", f"the oldest event waits {age:.0f} s")
+        oldest = said("没有等待的", "nothing waits") if since is None else waits
+        message = said(f"{workers} 个工作进程，", f"{workers} at work, ") + oldest
+        if age > _LONGEST_WAIT.total_seconds():
+            command = "`douban-pipeline comment-worker`"
+            more = said(f"启动 {command}，或再加一个", f"start {command}, or one more of them")
+            none = said(f"没有工作进程：启动 {command}", f"no worker runs: start {command}")
+            remedy = more if workers else none
+            yield CheckResult("worker", "warn", message, remedy)
+        else:
+            yield CheckResult("worker", "ok", message)
+        url = settings.redis_url.get_secret_value()
+        if url and not url.startswith("unix:"):
+            yield reached("redis", settings.variable("redis_url"), url)
+        elif not url:
+            variable = settings.variable("redis_url")
+            none = said(f"{variable} 为空：由数据库应答", f"{variable} names none: the database answers")
+            yield CheckResult("redis", "ok", none)
+        ways = {
+            said("令牌", "tokens"): bool(settings.token_secret.get_secret_value()),
+            said("CMS 的登录", "the CMS's login"): settings.cms_login,
+            said("访客", "guests"): settings.guests,
+        }
+        known = ", ".join(name for name, there in ways.items() if there)
+        if known:
+            yield CheckResult(
+                "visitors", "ok", said(f"识别发言者的方式：{known}", f"visitors are identified by: {known}")
+            )
+        else:
+            variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
+            remedy = said(f"设置其中之一：{variables}", f"set one of {variables}")
+            yield CheckResult("visitors", "warn", said("没有人可以发言", "nobody may write"), remedy)
+        yield from _titles(settings, engine)
+
+    def grants(self, services: CommentsServices, user: str, host: str) -> Iterator[str]:
+        """Yield the privileges that the settings require: CMS comments and users, titles, the binary log."""
+        settings = services.settings
+        own, library = make_url(settings.tables_url), settings.library_url.get_secret_value()
+        prefix = settings.table_prefix
+        if own.get_backend_name() in MYSQL:
+            if settings.cms_login and library and _place(own) == _place(make_url(library)):
+                columns = ", ".join(USER_COLUMNS)
+                yield grant(f"SELECT ({columns})", own.database or "", f"{prefix}user", user=user, host=host)
+            if settings.follow == "binlog":
+                # MariaDB also accepts this older name of BINLOG MONITOR.
+                yield server_grant("REPLICATION SLAVE, REPLICATION CLIENT", user=user, host=host)
+        if library and make_url(library).get_backend_name() in MYSQL:
+            rights = ["SELECT"] if settings.import_batch or settings.export else []
+            rights += [f"UPDATE ({', '.join(COLUMNS)})"] if settings.export else []
+            database = make_url(library).database or ""
+            if rights:
+                yield grant(", ".join(rights), database, f"{prefix}comment", user=user, host=host)
+            if settings.titles_from_douban and "douban" in installed_names():
+                for table in library_tables(prefix):
+                    columns = ", ".join(column.name for column in table.c)
+                    yield grant(f"SELECT ({columns})", database, table.name, user=user, host=host)
+
+    def leased_by(self, connection: Connection, services: CommentsServices) -> list[str]:
+        """Return who holds leases now."""
+        held = (shard.c.lease_until > services.clock.now()) & (shard.c.owner != "")
+        return sorted(connection.execute(select(shard.c.owner.distinct()).where(held)).scalars())
+
+
+OPERATIONS = CommentsOperations()
+"""The comment system's."""
+
+
+def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
+    """Check that the library's tables can be read, where sections are configured to show Douban's titles."""
+    url, setting = settings.library_url.get_secret_value(), settings.variable("library_url")
+    if not settings.titles_from_douban or not url:
+        return
+    others = OtherDatabases(engine, seconds=_LIBRARY_SECONDS)
+    try:
+        for table in library_tables(settings.table_prefix):
+            found = others.engine_with(table, url, setting=setting)
+            if found is None:
+                none = said(f"{setting} 中没有表 {table.name}", f"there is no table {table.name} in {setting}")
+                yield CheckResult("titles", "ok", said(f"{none}：不取豆瓣片名", f"{none}: no titles from Douban"))
+                return
+            with reading(found) as connection:
+                connection.execute(select(table).limit(1))
+    except (DatabaseError, SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error).strip()[:300]
+        problem = said(f"无法读取影视库的表：{reason}", f"the library's tables cannot be read: {reason}")
+        command = "`douban-pipeline grants --system comments`"
+        switch = settings.variable("titles_from_douban")
+        remedy = said(
+            f"检查 {setting}，按 {command} 授权，或设置 {switch}=false",
+            f"look at {setting}, grant what {command} prints, or set {switch}=false",
+        )
+        yield CheckResult("titles", "warn", problem, remedy)
+    else:
+        yield CheckResult("titles", "ok", said("可读取影视库中的豆瓣片名", "the library's titles can be read"))
+    finally:
+        others.close()
+
+
+def _place(url: URL) -> tuple[str | None, int | None, str | None]:
+    return url.host, url.port or 3306, url.database

@@ -1,0 +1,33 @@
+"""What a system hands to the HTTP service: its routes, and what the service must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One part of a system in the service, which handles tokens, cookies and headers for all of them.
+
+    Attributes:
+        name: The part, as ``/healthz`` names it.
+        router: Its routes.
+        prefix: Their common prefix; empty for the root.
+        public: Prefixes of paths without login, because the system authenticates requests itself.
+        problem: Returns its problem, for ``/healthz``; None or an empty text for none.
+        close: Stops its background work when the service stops; None for nothing.
+        last: Whether its routes accept names of other parts, so that they are tried after those.
+    """
+
+    name: str
+    router: APIRouter
+    prefix: str = ""
+    public: Sequence[str] = ()
+    problem: Callable[[], str | None] | None = None
+    close: Callable[[], None] | None = None
+    last: bool = False

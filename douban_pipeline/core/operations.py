@@ -1,0 +1,77 @@
+"""What the operators' commands ask of a system beyond its settings and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.ui.language import said
+
+
+class Operations:
+    """The defaults suit a system that needs only its tables; a system overrides what it has to say.
+
+    ``services`` are always the system's own, as its `System.services` returns them.
+    """
+
+    def mode(self, services: Any) -> str:
+        """Return what the settings say, in a line."""
+        return said(f"表在 {services.shown_url}", f"tables in {services.shown_url}")
+
+    def place(self, _services: Any) -> CheckResult | None:
+        """Check that the database is the right one, before any other check of it; None for nothing to check."""
+        return None
+
+    def checks(self, _services: Any) -> Iterator[CheckResult]:
+        """Yield further checks of the database; called only if settings, tables, grants and clock are in order."""
+        return iter(())
+
+    def outside_checks(self, _services: Any, *, ask: bool, usable: bool) -> Iterator[CheckResult]:
+        """Yield checks of what is not in the database.
+
+        Args:
+            ask: Also send one request to each source.
+            usable: Whether the database and its tables are in order.
+        """
+        del ask, usable
+        return iter(())
+
+    def missing_rights(self, _services: Any) -> list[str]:
+        """Return the privileges beyond those on its own tables that the account lacks, such as ``SELECT ON t``."""
+        return []
+
+    def grants(self, _services: Any, _user: str, _host: str) -> Iterator[str]:
+        """Yield SQL for the privileges that an account needs beyond those on the system's own tables."""
+        return iter(())
+
+    def introduction(self, _services: Any) -> Iterator[str]:
+        """Yield lines that ``setup`` prints at its end."""
+        return iter(())
+
+    def after_upgrade(self, _services: Any) -> Iterator[CheckResult]:
+        """Yield checks whose results ``setup`` and ``upgrade`` print at their end."""
+        return iter(())
+
+    def leased_by(self, _connection: Connection, _services: Any) -> Iterable[str]:
+        """Return the current holders of leases; a restore is refused while there are any."""
+        return ()
+
+    def newest_write(self, _connection: Connection, _services: Any) -> datetime | None:
+        """Return when what the system writes outside its tables was written last; None for never."""
+        return None
+
+    def losses(self, _connection: Connection, _services: Any, _since: datetime | None) -> Iterator[str]:
+        """Yield lines on what the tables record after ``since``, which a restore of an earlier backup loses."""
+        return iter(())
+
+    def after_restore(self, _services: Any) -> Iterator[str]:
+        """Yield lines on what to do after a restore."""
+        return iter(())
+
+
+OPERATIONS = Operations()
+"""For a system that has nothing to add."""

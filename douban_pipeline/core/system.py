@@ -1,0 +1,145 @@
+"""One system as the rest of the house sees it, and the registry of all systems.
+
+Each system's package holds ``SYSTEM = System(…)`` in its ``system.py``. Importing it loads nothing else, so that the
+command line starts fast and Dagster is loaded only where it is used: a part is imported when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from douban_pipeline.core import environment
+
+if TYPE_CHECKING:
+    import typer
+
+    from douban_pipeline.core.guesses import GuessGuard
+    from douban_pipeline.core.mounts import Mount
+    from douban_pipeline.core.operations import Operations
+    from douban_pipeline.core.platform import Platform
+    from douban_pipeline.core.settings_base import SystemSettings
+
+ALL = "all"
+"""Name that stands for every system."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part(Generic[T]):
+    """A part of a system that is imported when it is called, by its place: ``package.module:name``."""
+
+    place: str
+
+    def __call__(self) -> T:
+        """Import the part and return it.
+
+        Raises:
+            ModuleNotFoundError: A library of the system's extra is not installed.
+        """
+        module, _, name = self.place.partition(":")
+        return cast(T, getattr(import_module(module), name))
+
+
+@dataclass(frozen=True)
+class System:
+    """One system.
+
+    Attributes:
+        name: As in ``DOUBAN_PIPELINE_SYSTEMS``, in the tag ``system`` of its runs, and of its package.
+        settings: Its settings class.
+        services: Function that returns its services for its settings; their ``tree`` are its migrations.
+        build_defs: Function that returns its Dagster definitions.
+        pool_limits: The limits of its Dagster pools.
+        operations: What the operators' commands need of it beyond its tables.
+        mounts: Function that returns its parts of the HTTP service; none by default.
+        commands: Its own commands; none by default.
+        location: The module that Dagster loads.
+        location_name: The name of its code location.
+        extra: The extra of pip with its libraries; empty for none.
+        is_base: Whether it is the system whose variables have the base prefix; commands address it without a name.
+    """
+
+    name: str
+    settings: Part[type[SystemSettings]]
+    services: Part[Callable[..., Platform]]
+    build_defs: Part[Callable[[], Any]]
+    pool_limits: Part[Mapping[str, int]]
+    operations: Part[Operations] = Part("douban_pipeline.core.operations:OPERATIONS")
+    mounts: Part[Callable[[GuessGuard], Iterator[Mount]]] | None = None
+    commands: Part[typer.Typer] | None = None
+    location: str = ""
+    location_name: str = ""
+    extra: str = ""
+    is_base: bool = False
+
+    @property
+    def option(self) -> str:
+        """The option that chooses the system on the command line, after a blank."""
+        return "" if self.is_base else f" --system {self.name}"
+
+    @contextmanager
+    def opened(self) -> Iterator[Platform]:
+        """Yield its services for the current settings; no connection is made until one is used.
+
+        Raises:
+            SettingsError: One of its settings is wrong.
+            DatabaseError: The URL of its tables cannot be used.
+        """
+        services = self.services()(self.settings().load())
+        try:
+            yield services
+        finally:
+            services.close()
+
+
+def system_named(name: str) -> System:
+    """Return a system by its name.
+
+    Raises:
+        ProblemsError: There is no such system.
+    """
+    if name not in environment.SYSTEMS:
+        from douban_pipeline.core.errors import ProblemsError
+        from douban_pipeline.core.ui.language import said
+
+        known = ", ".join(environment.SYSTEMS)
+        raise ProblemsError(
+            [said(f"没有系统 {name!r}；系统：{known}", f"there is no system {name!r}; systems: {known}")]
+        )
+    return Part[System](f"douban_pipeline.{name}.system:SYSTEM")()
+
+
+def every_system() -> Iterator[System]:
+    """Yield all systems, the base first."""
+    return map(system_named, environment.SYSTEMS)
+
+
+def chosen(given: Sequence[str] | None = None) -> list[System]:
+    """Return the systems with the given names.
+
+    Args:
+        given: Names; ``all`` is every system; without any, those in ``DOUBAN_PIPELINE_SYSTEMS``.
+
+    Raises:
+        ProblemsError: There is no such system.
+        SettingsError: A setting of the base system, which holds that variable, is wrong.
+    """
+    if given and ALL in given:
+        return list(every_system())
+    return [system_named(name) for name in dict.fromkeys(given or installed_names())]
+
+
+def installed_names() -> tuple[str, ...]:
+    """Return the names in ``DOUBAN_PIPELINE_SYSTEMS``.
+
+    Raises:
+        SettingsError: A setting of the base system, which holds that variable, is wrong.
+    """
+    base = next(system for system in every_system() if system.is_base)
+    settings = cast(Any, base.settings().load())
+    return cast(tuple[str, ...], settings.systems)

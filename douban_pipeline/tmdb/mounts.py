@@ -1,0 +1,33 @@
+"""The TMDB system's part of the HTTP service; its libraries are imported only where a key is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.mounts import Mount
+from douban_pipeline.tmdb.settings import load_settings
+
+
+def mounts(guard: GuessGuard) -> Iterator[Mount]:
+    """Yield questions about films, ``/tmdb/…`` and ``/metrics``, if a key of TMDB is set.
+
+    Raises:
+        ProblemsError: The libraries of the extra are not installed.
+    """
+    settings = load_settings()
+    if not (settings.api_key.get_secret_value() or settings.api_token.get_secret_value()):
+        return
+    try:
+        from douban_pipeline.tmdb.api import RateLimit, tmdb_router
+        from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
+    except ImportError as error:
+        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[tmdb]'"]) from error
+    with ExitStack() as stack:
+        store = service_store(settings)
+        service = stack.enter_context(open_service(settings, store))
+        limit = RateLimit(settings.questions_per_minute, guard.counters)
+        router = tmdb_router(service, store, service.spool, limit)
+        yield Mount("tmdb", router, problem=service.problem, close=stack.pop_all().close)

@@ -1,0 +1,83 @@
+"""A system that is added as CONTRIBUTING says has everything that the others have, without a line elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+import douban_pipeline
+from douban_pipeline.core import environment
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.system import system_named
+from douban_pipeline.demo.setup import pool_limits
+from douban_pipeline.ops.worker_hosts import locations
+from douban_pipeline.serve import server
+from douban_pipeline_tests.harness.fixtures.calling import (
+    Caller,
+    caller,  # noqa: F401 (a fixture)
+    url_setting,
+)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The toy's package beside the others, and its name in the list; it alone is installed."""
+    monkeypatch.setattr(
+        douban_pipeline, "__path__", [*douban_pipeline.__path__, str(Path(__file__).parent / "toy_system")]
+    )
+    monkeypatch.setattr(environment, "SYSTEMS", (*environment.SYSTEMS, "toy"))
+    monkeypatch.setenv("DOUBAN_PIPELINE_SYSTEMS", "toy")
+    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
+
+
+def test_its_tables_are_set_up_checked_granted_saved_and_restored(any_database_url, tmp_path, call: Caller):
+    given = {url_setting("toy"): any_database_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    given["DOUBAN_PIPELINE_SYSTEMS"] = "toy"
+    assert call("check", "--no-dagster", **given).status == 1
+    assert "version none → 0001" in call("setup", **given).said
+    engine = open_engine(any_database_url)
+    notes = sa.text("SELECT text FROM toy_note ORDER BY note_id")
+
+    def write(text: str) -> None:
+        with engine.begin() as connection:
+            connection.execute(sa.text("INSERT INTO toy_note (text) VALUES (:text)"), {"text": text})
+
+    write("第一")
+    checked = call("check", "--no-dagster", "--json", **given)
+    assert checked.status == 0, checked.said
+    [found] = [each for each in json.loads(checked.said)["findings"] if each["name"] == "toy.notes"]
+    assert found["told"] == "1 notes"
+    granted = call("grants", **given).said
+    assert "GRANT SELECT ON cms.mac_vod" in granted
+    assert ("`toy_note`" in granted) == (engine.dialect.name in ("mysql", "mariadb"))
+    assert url_setting("toy") in call("settings", **given).said
+    path = tmp_path / "ours.jsonl.gz"
+    assert call("backup", str(path), **given).status == 0
+    write("第二")
+    done = call("restore", str(path), "--replace", "--no-dry-run", **given)
+    assert done.status == 0, done.said
+    with engine.connect() as connection:
+        assert connection.execute(notes).scalars().all() == ["第一"]
+    write("第三")  # with a number of its own
+    engine.dispose()
+
+
+def test_its_pages_its_definitions_and_its_pools_are_there():
+    async def asked(path: str) -> Any:
+        transport = httpx.ASGITransport(server.application())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return (await client.get(path)).json()
+
+    assert asyncio.run(asked("/toy/")) == "hello"
+    assert asyncio.run(asked("/healthz"))["systems"]["toy"] == "ok"
+    assert locations() == ["douban_pipeline.toy.location"]
+    repository = import_module(system_named("toy").location).defs.get_repository_def()
+    assert [key.to_user_string() for key in repository.asset_graph.get_all_asset_keys()] == ["toy_notes"]
+    assert pool_limits()["toy_notes"] == 1

@@ -1,0 +1,1 @@
+"""Keeps notes: a system whose only purpose is to be added."""
