@@ -6,8 +6,10 @@ import pytest
 
 from douban_pipeline.core.ui.language import Language
 from douban_pipeline_tests.harness.reference import (
+    FIRST,
     PROJECT,
     REFERENCE_PAGES,
+    SECTIONS,
     documented_settings,
     reference_page,
     settings_page,
@@ -22,25 +24,34 @@ def test_the_page_of_jobs_is_current(language: Language, path: str):
     assert page == reference_page(language), "run `make reference`"
 
 
-def page_of(rows: list[tuple[str, str, str]]) -> str:
-    lines = [ROW.format(name=name, default=default, meaning=meaning) for name, default, meaning in rows]
-    half = len(lines) // 2
-    return "\n".join(["# Settings", "", *lines[:half], "", "## More", "", *lines[half:], "", "The end."]) + "\n"
+NAMES = [name for settings in documented_settings().values() for name, _ in settings]
 
 
-def test_settings_keep_their_section_and_a_new_one_follows_its_neighbour():
-    rows = [(name, "outdated", "outdated") for name, _ in documented_settings()]
-    third, fourth = rows[2], rows[3]
-    page = page_of([("DOUBAN_PIPELINE_FORGOTTEN", "1", "gone"), *(row for row in rows if row is not third)])
-    written = settings_page(page, "en")
+def page_of(rows: list[tuple[str, str, str]], language: Language) -> str:
+    """Return a page with all sections, and the rows in the first one."""
+    given = [ROW.format(name=name, default=default, meaning=meaning) for name, default, meaning in rows]
+    lines = ["# Settings", ""]
+    for heading in SECTIONS.values():
+        lines += [f"## {heading[language]}", "", "| variable | default | meaning |", "|--|--|--|", *given, ""]
+        given = []
+    return "\n".join([*lines, "The end."]) + "\n"
+
+
+def test_twenty_settings_come_first_and_each_other_one_where_it_is_read():
+    written = settings_page(page_of([("DOUBAN_PIPELINE_FORGOTTEN", "1", "gone")], "en"), "en")
     assert "FORGOTTEN" not in written
-    assert "outdated" not in written
-    assert written.index(f"`{third[0]}`") < written.index(f"`{fourth[0]}`") < written.index("## More")
+    first, shared = written.split("## Shared")
+    assert first.count("| `DOUBAN_PIPELINE_") == len(FIRST) == 20
+    assert "`DOUBAN_PIPELINE_WERSS_URL`" in shared.split("## Douban")[0], "two systems read it"
+    assert "`DOUBAN_PIPELINE_FEEDS_PROFILE`" in shared.split("## Feeds")[1].split("## Digest")[0]
     assert written.endswith("The end.\n")
     assert settings_page(written, "en") == written
+    assert len(NAMES) == len(set(NAMES))
 
 
-def test_a_setting_without_a_chinese_meaning_is_named():
-    [first, *rows] = [(name, "1", "含义") for name, _ in documented_settings()]
+def test_a_meaning_in_chinese_is_kept_wherever_it_stood_and_one_that_is_missing_is_named():
+    [first, *rows] = [(name, "1", f"{name} 的含义") for name in NAMES]
+    written = settings_page(page_of([first, *rows], "zh"), "zh")
+    assert all(f"{name} 的含义" in written for name in NAMES)
     with pytest.raises(KeyError, match=first[0]):
-        settings_page(page_of(rows), "zh")
+        settings_page(page_of(rows, "zh"), "zh")

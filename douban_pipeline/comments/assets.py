@@ -131,7 +131,7 @@ def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.Materi
     description=described("一周内有动静的评论区的热度：列表整体替换，变化的分数写回数据表。"),
 )
 def hot_scores(context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
-    """Compute the order by heat of every section active within 7 days, for `…_SWEEP_MINUTES` at most.
+    """Compute the order by heat of every section active within 7 days, for 8 minutes at most.
 
     A section's list is replaced in one step; scores are written where they changed. A run that is killed leaves the
     list of its section as it was.

@@ -111,7 +111,7 @@ class CmsModeration:
     def __init__(self, services: CommentsServices) -> None:
         self._services, self._engine, self._clock = services, services.engine, services.clock
         settings = services.settings
-        self._follows, self._writes = settings.cms_moderation and settings.import_batch > 0, settings.export
+        self._follows, self._writes = settings.import_batch > 0, settings.export
         names = ("comment_id", "comment_status")
         self._table = Table(
             f"{settings.table_prefix}comment", MetaData(), *(Column(name, BigInteger) for name in names)

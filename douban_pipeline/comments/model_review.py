@@ -39,6 +39,11 @@ AT_ONCE, BATCH = 4, 40
 """Number of texts judged concurrently, and maximum number of texts per turn."""
 _FAILURES, _PAUSE = 5, timedelta(seconds=30)
 
+REVIEWS_PER_MINUTE = 60
+"""Comments per minute that one worker sends to the language model."""
+REVIEW_SECONDS = 5.0
+"""Seconds to wait for the model's answer."""
+
 
 class TextModel(Protocol):
     """A model that judges texts, such as `plugs.SitePlugs`."""
@@ -189,9 +194,9 @@ class LanguageReviewer:
     """
 
     def __init__(self, settings: CommentsSettings, clock: Clock) -> None:
-        seconds = settings.review_seconds
+        seconds = REVIEW_SECONDS
         gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30))
-        gate.configure(SOURCE, settings.review_per_minute, _CALLS, tokens_per_day=settings.review_tokens_per_day)
+        gate.configure(SOURCE, REVIEWS_PER_MINUTE, _CALLS, tokens_per_day=settings.review_tokens_per_day)
         key = settings.openrouter_api_key.get_secret_value()
         self._fetcher = Fetcher(
             SOURCE, gate, None, clock, timeout=seconds, deadline=seconds, attempts=1, headers=headers(key)

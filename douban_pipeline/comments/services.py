@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from douban_pipeline.comments.caching.following import ListFollower
 from douban_pipeline.comments.caching.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
-from douban_pipeline.comments.model_review import LanguageReviewer, ModelReviewer
+from douban_pipeline.comments.model_review import REVIEW_SECONDS, LanguageReviewer, ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
 from douban_pipeline.comments.review import SafetyReview, read_word_lists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
@@ -33,6 +33,21 @@ from douban_pipeline.core.platform import Platform
 
 if TYPE_CHECKING:
     from douban_pipeline.comments.caching.binlog import BinlogReader
+
+REVIEW_MINUTES = 60
+"""Age in minutes above which comments are not sent to the model: by then people have read them."""
+
+PLUG_SECONDS = 1.0
+"""Seconds to wait for an answer of friends or badges: the page waits for it."""
+
+LINKS_TO_REVIEW = 2
+"""Number of links from which a comment waits for review: one may be a reference."""
+
+LIST_SECONDS = 600
+"""Seconds after which a list without additions expires."""
+
+LIST_SIZE = 1000
+"""Number of ids with which a list in Redis is built: further pages come from the database."""
 
 _NODE_LEASE = timedelta(minutes=10)
 _PUBLISH_SECONDS = 30.0
@@ -110,7 +125,7 @@ class CommentsServices(Platform):
             friends_url=settings.friends_url,
             decorations_url=settings.decorations_url,
             token=settings.plug_token.get_secret_value(),
-            seconds=settings.plug_seconds,
+            seconds=PLUG_SECONDS,
         )
         self._opened.callback(plugs.close)
         return plugs
@@ -139,14 +154,14 @@ class CommentsServices(Platform):
             model = SitePlugs(
                 review_url=settings.review_url,
                 token=settings.plug_token.get_secret_value(),
-                seconds=settings.review_seconds,
+                seconds=REVIEW_SECONDS,
             )
         elif settings.review_by_llm:
             model = LanguageReviewer(settings, self.clock)
         else:
             return None
         self._opened.callback(model.close)
-        return ModelReviewer(self.engine, self.clock, self.owner, model, settings.review_minutes)
+        return ModelReviewer(self.engine, self.clock, self.owner, model, REVIEW_MINUTES)
 
     def worker(self) -> Worker:
         """Return a worker that has not started.
@@ -156,9 +171,7 @@ class CommentsServices(Platform):
         """
         settings = self.settings
         files = [Path(name) if name else None for name in (settings.words_file, settings.blacks_file)]
-        review = SafetyReview(
-            read_word_lists(*files), per_minute=settings.publish_per_minute, links=settings.links_to_review
-        )
+        review = SafetyReview(read_word_lists(*files), per_minute=settings.publish_per_minute, links=LINKS_TO_REVIEW)
         return Worker(
             self.engine,
             self.clock,
@@ -186,7 +199,5 @@ def open_services(settings: CommentsSettings, role: str = "terminal", clock: Clo
     url = settings.redis_url.get_secret_value()
     lists = None
     if url:
-        lists = open_lists(
-            url, clock, prefix=settings.redis_prefix, seconds=settings.list_seconds, most=settings.list_size
-        )
+        lists = open_lists(url, clock, prefix=settings.redis_prefix, seconds=LIST_SECONDS, most=LIST_SIZE)
     return CommentsServices(engine, clock, settings, owner_name(role), lists)

@@ -14,6 +14,7 @@ from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.shared_settings import ModelSettings
 from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
@@ -26,7 +27,7 @@ _TOKEN = said(
 _HTTP = said("http://… 或 https://…", "http://… or https://…")
 
 
-class CommentsSettings(LocatedSettings):
+class CommentsSettings(ModelSettings, LocatedSettings):
     """All settings of the system; those with a variable of another prefix are shared with the other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -62,8 +63,6 @@ class CommentsSettings(LocatedSettings):
         SecretStr(""), description="redis:// address of the lists; if empty, the database serves all requests."
     )
     redis_prefix: str = Field("cmt:", min_length=1, max_length=32, description="Prefix of every key in Redis.")
-    list_size: int = Field(1000, ge=20, le=100_000, description="Number of ids with which a list in Redis is built.")
-    list_seconds: int = Field(600, ge=1, le=86_400, description="Seconds after which a list without additions expires.")
     follow: Literal["events", "binlog"] = Field(
         "events", description="Source of list updates: events applied by workers, or the database's binary log (ROW)."
     )
@@ -84,17 +83,12 @@ class CommentsSettings(LocatedSettings):
     api_keys: SecretStr = Field(
         SecretStr(""), description="Keys of other servers, each NAME=KEY:REQUESTS_A_MINUTE, separated by blanks."
     )
-    max_length: int = Field(2000, ge=1, le=16_000, description="Maximum characters of a comment.")
     hot_per_second: int = Field(50, ge=1, le=100_000, description="Requests per second from which a section is hot.")
     local_ms: int = Field(
         250, ge=0, le=10_000, description="Milliseconds for which a hot section's page is cached; 0: never."
     )
     read_sites: SecretStr = Field(
         SecretStr(""), description="Read replicas, each NAME=DATABASE_URL,REDIS_URL, separated by blanks."
-    )
-    read_site: str = Field("", description="Name of the replica to read first; empty means the first one.")
-    max_lag_seconds: int = Field(
-        5, ge=1, le=3600, description="Maximum lag of a replica in seconds before another one is read."
     )
     words_file: str = Field(
         "", description="The CMS's application/extra/maccms.php, whose filter_words are masked; empty means none."
@@ -106,9 +100,6 @@ class CommentsSettings(LocatedSettings):
     publish_per_minute: int = Field(
         10, ge=0, le=10_000, description="Maximum comments of a user within a minute; more are refused; 0: no limit."
     )
-    links_to_review: int = Field(
-        2, ge=0, le=100, description="Number of links from which a comment waits for review; 0: never."
-    )
     reports_to_review: int = Field(
         5, ge=0, le=10_000, description="Number of reports from which a comment waits for review; 0: never."
     )
@@ -116,39 +107,14 @@ class CommentsSettings(LocatedSettings):
     decorations_url: str = Field("", description="Service that returns users' badges (POST); empty means none.")
     review_url: str = Field("", description="Service with a model that reviews comments (POST); empty means none.")
     plug_token: SecretStr = Field(SecretStr(""), description="Bearer token for these three services; empty sends none.")
-    plug_seconds: float = Field(1.0, gt=0, le=10, description="Seconds to wait for an answer of friends or badges.")
-    review_seconds: float = Field(5.0, gt=0, le=60, description="Seconds to wait for the model's answer.")
-    review_minutes: int = Field(
-        60, ge=1, le=10_080, description="Age in minutes above which comments are not sent to the model."
-    )
     review_by_llm: bool = Field(
         False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL takes precedence."
-    )
-    openrouter_api_key: SecretStr = Field(
-        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
-    )
-    llm_url: str = Field(
-        "https://openrouter.ai/api/v1/chat/completions",
-        validation_alias=f"{BASE_PREFIX}LLM_URL",
-        description="Address of the language model's provider.",
-    )
-    llm_model: str = Field(
-        "deepseek/deepseek-v3.2",
-        min_length=1,
-        validation_alias=f"{BASE_PREFIX}LLM_MODEL",
-        description="Language model.",
-    )
-    review_per_minute: int = Field(
-        60, ge=1, le=6_000, description="Comments per minute that one worker sends to the language model."
     )
     review_tokens_per_day: int = Field(
         1_000_000, ge=2_000, description="Tokens per day of these prompts and answers, per worker since its start."
     )
     worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
     worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker processes concurrently.")
-    worker_poll_ms: int = Field(
-        50, ge=1, le=10_000, description="Minimum milliseconds between two polls of a worker for events."
-    )
     worker_lease_seconds: int = Field(
         30, ge=5, le=3600, description="Seconds after which the leases of a silent worker expire."
     )
@@ -159,17 +125,11 @@ class CommentsSettings(LocatedSettings):
     import_batch: int = Field(
         20_000, ge=0, le=1_000_000, description="Maximum comments of the CMS that one run imports; 0: none."
     )
-    cms_moderation: bool = Field(
-        True, description="Whether what the CMS hides, deletes or shows again of its comments follows here in a minute."
-    )
     export: bool = Field(
         False, description="Whether status (in a minute) and counts (hourly) are written back to the CMS's comments."
     )
     titles_from_douban: bool = Field(
         True, description="Set titles of video sections from Douban, where the library has a confirmed link."
-    )
-    sweep_minutes: float = Field(
-        8.0, gt=0, le=120, description="Minutes after which a sweep starts no further section."
     )
     node_pages: float = Field(
         500.0, gt=0, le=1_000_000, description="Measured pages per second that one process of the service serves."
@@ -206,15 +166,6 @@ class CommentsSettings(LocatedSettings):
         for database, _ in read_sites(value.get_secret_value()).values():
             refuse_unusable_url(database, setting=f"{PREFIX}READ_SITES")
         return value
-
-    @model_validator(mode="after")
-    def _site(self) -> Self:
-        names = read_sites(self.read_sites.get_secret_value())
-        if self.read_site and self.read_site not in names:
-            raise self.mistake(
-                "read_site", self.read_site, said(f"{PREFIX}READ_SITES 里的一个名字", f"a name of {PREFIX}READ_SITES")
-            )
-        return self
 
     @model_validator(mode="after")
     def _llm(self) -> Self:

@@ -10,6 +10,9 @@ from douban_pipeline.comments.scoring.sections import ScoredSection, active_sect
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.core.database import reading
 
+SWEEP_MINUTES = 8.0
+"""Minutes after which a sweep starts no further section: the next one is ten minutes after it."""
+
 
 def sweep(services: CommentsServices) -> tuple[list[ScoredSection], int]:
     """Score active sections within the configured time; return the results and the number of sections left.
@@ -21,7 +24,7 @@ def sweep(services: CommentsServices) -> tuple[list[ScoredSection], int]:
     with reading(services.engine) as connection:
         chosen = policies.policies(connection, services.settings.heat_weights)
     total = len(active_sections(services.engine, now))
-    seconds = 60 * services.settings.sweep_minutes
+    seconds = 60 * SWEEP_MINUTES
     done = list(score_active(services.engine, services.heat_lists, chosen, now, seconds=seconds))
     return done, max(total - len(done), 0)
 

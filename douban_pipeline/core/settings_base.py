@@ -24,7 +24,14 @@ from douban_pipeline.core import environment
 from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_ENCODING
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
+from douban_pipeline.core.removed_settings import what_became_of
 from douban_pipeline.core.ui.language import said
+
+SHARED_VARIABLES = tuple(
+    BASE_PREFIX + name for name in ("WERSS_URL", "WERSS_USERNAME", "WERSS_PASSWORD", "WERSS_ACCESS_KEY")
+)
+"""Variables with the base prefix that not every system reads; see `core.shared_settings`."""
+
 
 DEFAULT_OWNER = "team:site"
 """Owner of what Dagster shows, unless the settings name another."""
@@ -104,13 +111,16 @@ class SystemSettings(BaseSettings):
 
     @classmethod
     def _unknown_variables(cls) -> list[str]:
-        known = [cls.variable(name) for name in cls.model_fields]
+        known = [*SHARED_VARIABLES, *(cls.variable(name) for name in cls.model_fields)]
         others = tuple(prefix for prefix in own_prefixes() if prefix != cls._prefix())
         problems = []
         for given in sorted({*os.environ, *dotenv_values(ENV_FILE, encoding=ENV_ENCODING)}):
             if given.upper().startswith(others):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
+                if gone := what_became_of(given):
+                    problems.append(gone)
+                    continue
                 near = nearest(given.upper(), known)
                 meant = said(f"；是不是 {near}？", f"; did you mean {near}?") if near else ""
                 problems.append(said(f"没有 {given} 这个设置", f"{given} is not a setting") + meant)

@@ -24,6 +24,8 @@ SOURCE = "werss"
 RULES = AnswerRules(wall_statuses=frozenset(), wall_words=("captcha",))
 """Rules for the fetcher of this source: a 401 means an expired token, not a wall."""
 PARSER_VERSION = "werss-1"
+API_PATH = "/api/v1/wx"
+"""Where every release of WeRSS serves its API, below its address."""
 PAGE = 50
 MOST_PAGES = 10
 _ACCOUNTS_PAGE = 100
@@ -61,7 +63,6 @@ class WeRss:
     Args:
         fetcher: A fetcher whose source is `SOURCE`, with `RULES`.
         url: Address of WeRSS.
-        prefix: Path of its API, ``/api/v1/wx``.
         login: Credentials.
         clock: Source of the current time, for the token's age.
         sessions: Where the token is stored; by default in this process only.
@@ -71,13 +72,12 @@ class WeRss:
         self,
         fetcher: Fetcher,
         url: str,
-        prefix: str,
         login: WeRssLogin,
         clock: Clock,
         sessions: SessionStore | None = None,
     ) -> None:
         self._fetcher = fetcher
-        self._base = f"{url.rstrip('/')}/{prefix.strip('/')}"
+        self._base = f"{url.rstrip('/')}{API_PATH}"
         self._login = login
         self._clock = clock
         self._sessions = sessions or MemorySessions()
@@ -243,7 +243,7 @@ def _read(answer: HttpExchange) -> dict[str, Any]:
         raise SourceUnavailable(SOURCE, f"HTTP {answer.status} with an answer that is not JSON") from None
     if not isinstance(found, dict):
         raise SourceUnavailable(
-            SOURCE, "null instead of an answer: the path of the API is wrong (the setting WERSS_PREFIX)"
+            SOURCE, "null instead of an answer: the path of the API is wrong (the setting WERSS_URL)"
         )
     detail = found.get("detail")
     code = as_int(detail.get("code")) if isinstance(detail, dict) else None
@@ -257,7 +257,7 @@ def _read(answer: HttpExchange) -> dict[str, Any]:
     if isinstance(detail, str) and answer.status in (404, 405):
         raise SourceUnavailable(
             SOURCE,
-            f"HTTP {answer.status} ({detail[:60]}): the path of the API is wrong (the setting WERSS_PREFIX)",
+            f"HTTP {answer.status} ({detail[:60]}): the path of the API is wrong (the setting WERSS_URL)",
             retryable=False,
         )
     if detail is not None:

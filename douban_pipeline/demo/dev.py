@@ -141,7 +141,7 @@ def _sources(
             search_url=upstream.search_url,
             llm_url=upstream.llm_url,
             ui_url=dagster,
-            review_url=f"{service}/review/" if service else "",
+            public_url=service or "",
         )
         os.environ.update(environment)
         own = {
@@ -153,7 +153,9 @@ def _sources(
         }
         environment |= {f"{BASE_PREFIX}{name}": value for name, value in own.items()}
         if "feeds" in systems:
-            environment |= stack.enter_context(serve_sources(home, lambda: datetime.now(UTC).timestamp()))
+            environment |= stack.enter_context(
+                serve_sources(home, lambda: datetime.now(UTC).timestamp(), werss="digest" not in systems)
+            )
         if "digest" in systems:
             environment |= stack.enter_context(serve_today())
         if "tmdb" in systems:

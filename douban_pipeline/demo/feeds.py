@@ -105,17 +105,21 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
 
 
 @contextmanager
-def serve_sources(home: Path, now: Callable[[], float]) -> Iterator[dict[str, str]]:
-    """Serve the demo's sources, and follow them if not yet followed; yield the environment variables for them."""
+def serve_sources(home: Path, now: Callable[[], float], *, werss: bool) -> Iterator[dict[str, str]]:
+    """Serve the demo's sources, and follow them if not yet followed; yield the environment variables for them.
+
+    An installation has one WeRSS: without ``werss`` it is simulated elsewhere, and no account of this one is followed.
+    """
     with _sources(home, int(now()), now) as (start, reached, server):
         settings = _settings(home, server)
         if reached == start:
             services = open_services(settings).ready()
-            _follow_all(services, server)
+            _follow_all(services, server, werss=werss)
             services.close()
         names = ("profile", "werss_url", "werss_username", "werss_password")
         values = (settings.profile, server.base, ACCOUNT, PASSWORD)
-        yield {settings.variable(name): value for name, value in zip(names, values, strict=True)}
+        given = dict(zip(names, values, strict=True)) if werss else {"profile": settings.profile}
+        yield {settings.variable(name): value for name, value in given.items()}
 
 
 @contextmanager
@@ -138,15 +142,15 @@ def _settings(home: Path, server: FeedServer) -> FeedsSettings:
         profile="budget",
         allow_private=True,
         requests_per_minute=60_000,
-        host_concurrency=4,
         werss_url=server.base,
         werss_username=ACCOUNT,
         werss_password=PASSWORD,
     )
 
 
-def _follow_all(services: FeedsServices, server: FeedServer) -> None:
-    follow(services, [_request(server, name, each) for name, each in server.channels.items()], dry_run=False)
+def _follow_all(services: FeedsServices, server: FeedServer, *, werss: bool = True) -> None:
+    wanted = {name: each for name, each in server.channels.items() if werss or each.form != "werss"}
+    follow(services, [_request(server, name, each) for name, each in wanted.items()], dry_run=False)
 
 
 def _earlier(path: Path, now: int) -> tuple[int, int, int] | None:

@@ -52,7 +52,7 @@ def demo_environment(
     search_url: str = _NOBODY,
     llm_url: str = _NOBODY,
     ui_url: str = "http://127.0.0.1:3000",
-    review_url: str = "",
+    public_url: str = "",
 ) -> dict[str, str]:
     """Return the environment variables for every process of the demo.
 
@@ -73,7 +73,7 @@ def demo_environment(
         "LLM_URL": llm_url,
         "UI_URL": ui_url,
         "GRAPHQL_URL": f"{ui_url}/graphql",
-        "REVIEW_URL": review_url,
+        "PUBLIC_URL": public_url,
         "LLM_REQUESTS_PER_MINUTE": "60000",
         "LLM_TOKENS_PER_MINUTE": "100000000",
         "LLM_TOKENS_PER_DAY": "100000000",
@@ -81,7 +81,6 @@ def demo_environment(
         # The sample's synopses are one short line each.
         "INTRO_MIN_SOURCE_HAN": "8",
         "EXCLUDED_TYPE_IDS": str(EXCLUDED_TYPE),
-        "MIN_DUE_PER_RUN": "1",
         "MAX_DUE_WAIT_MINUTES": "0",
         "DRY_RUN": "false",
         "FEEDS_DATABASE_URL": f"sqlite:///{home / 'feeds.sqlite'}",

@@ -26,6 +26,14 @@ from douban_pipeline.digest.suspicions import suspicious_sentences, without
 from douban_pipeline.digest.threads import call_threads
 from douban_pipeline.digest.types import WaitingArticle
 
+SLOT_MINUTES = 20
+"""Minutes after which a slot starts no further call of the model: the run ends before the next slot is near."""
+RETRIES_PER_SLOT = 10
+"""Articles that failed before and are retried in one slot: new ones come first."""
+
+MAX_SLOT_ATTEMPTS = 3
+"""Number of slots in which a failing article is tried: what failed in three of them, hours apart, would fail again."""
+
 MODEL_SAYS = "模型报告正文含有指令，但没有找到是哪一句"
 TOLERANCE = 15
 """By how many points an article's score may fall without its suspicious sentences before they count as an influence."""
@@ -134,7 +142,7 @@ class Analyser:
             return items.claim_waiting(
                 connection,
                 most=settings.max_articles_per_slot,
-                most_failed=settings.retries_per_slot,
+                most_failed=RETRIES_PER_SLOT,
                 owner=self.owner,
                 now=services.now(),
                 lease=lease,
@@ -264,7 +272,7 @@ class Analyser:
             report.throttled += error.throttled
             report.problems[reason] += 1
             if not replace:
-                most = services.settings.max_slot_attempts
+                most = MAX_SLOT_ATTEMPTS
                 self._patiently(
                     lambda connection: items.note_failure(
                         connection, article.content_item_id, self.owner, reason, most, services.now()
@@ -341,7 +349,7 @@ def articles_to_rework(
 
 def analyse_again(services: DigestServices, ids: Sequence[int]) -> AnalysisReport:
     """Analyse articles again; each result replaces the previous one, and nothing is pushed."""
-    deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
+    deadline = services.now() + timedelta(minutes=SLOT_MINUTES)
     return Analyser(services, 0, "again", deadline).again(ids)
 
 

@@ -95,15 +95,12 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         deps=[slot_articles],
         pool=SLOT_POOL,
         **options,
-        description=described(
-            "让语言模型分析每篇文章，一篇只分析一次，一次最多 `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` 分"
-            "钟。失败的留给后面的时段再试。"
-        ),
+        description=described("让语言模型分析每篇文章，一篇只分析一次，一次最多 20 分钟。失败的留给后面的时段再试。"),
     )
     def article_analyses(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
-        """Analyses every article once, several concurrently, for `DOUBAN_PIPELINE_DIGEST_SLOT_MINUTES` at most.
+        """Analyses every article once, several concurrently, for 20 minutes at most.
 
         Failed articles are retried in the next slots; those not yet sent to the model wait for them.
         """

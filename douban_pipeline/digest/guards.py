@@ -17,6 +17,9 @@ from douban_pipeline.digest.slots import LATEST_PUSH, SlotKey
 from douban_pipeline.digest.store import accounts, analyses, slots
 from douban_pipeline.digest.types import SlotStatus
 
+STALE_HOURS = 36
+"""Hours without a sync after which an account is stale: WeRSS syncs at least daily."""
+
 SLOT_LATE = timedelta(hours=1)
 """How long after its scheduled time a slot must have ended."""
 REPORT_LATE = timedelta(minutes=45)
@@ -88,7 +91,7 @@ def unsettled_pushes(services: DigestServices, connection: Connection) -> Iterat
 def stale_accounts(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
     """Yield accounts that WeRSS has not synced for a long time: its authorisation at WeChat may have expired."""
     settings, now = services.settings, services.now()
-    longest = timedelta(hours=settings.stale_hours)
+    longest = timedelta(hours=STALE_HOURS)
     for row in accounts.all_followed(connection):
         if row.kind != WERSS:
             continue

@@ -23,6 +23,9 @@ from douban_pipeline.digest.slots import window_of
 from douban_pipeline.digest.store import accounts, items
 from douban_pipeline.digest.types import FoundArticle
 
+CATCH_UP_DAYS = 14
+"""Maximum days before a slot, for accounts not read for longer than the window: older articles are no news."""
+
 FEED = "feed"
 _MOST_BODIES = 500
 _MOST_ARTICLES = 500
@@ -107,9 +110,7 @@ class Ingest:
         with reading(self.services.engine) as connection:
             last = accounts.last_reads(connection)
         if not settings.werss_url and not settings.feed_sources:
-            report.problems.append(
-                "没有来源：设置 DOUBAN_PIPELINE_DIGEST_WERSS_URL 或 DOUBAN_PIPELINE_DIGEST_FEED_SOURCES"
-            )
+            report.problems.append("没有来源：设置 DOUBAN_PIPELINE_WERSS_URL 或 DOUBAN_PIPELINE_DIGEST_FEED_SOURCES")
         if settings.werss_url:
             self._from_werss(report, last)
         if settings.feed_sources:
@@ -159,7 +160,7 @@ class Ingest:
     def _account(self, report: IngestReport, account: WeRssAccount, last_good_at: datetime | None) -> None:
         services, settings = self.services, self.services.settings
         now = services.now()
-        longest = timedelta(days=settings.catch_up_days)
+        longest = timedelta(days=CATCH_UP_DAYS)
         end = self.until or now + _FUTURE
         window = window_of(self.until or now, settings.window, max(longest, settings.window), last_good_at)
         listed = services.werss.articles(account.account_id, int(window.start.timestamp()), _MOST_ARTICLES)
@@ -273,7 +274,7 @@ class Ingest:
         """Store the new entries of one source; return False if the database of feeds does not answer any more."""
         services, settings = self.services, self.services.settings
         now = services.now()
-        longest = max(timedelta(days=settings.catch_up_days), settings.window)
+        longest = max(timedelta(days=CATCH_UP_DAYS), settings.window)
         window = window_of(self.until or now, settings.window, longest, last_good_at)
         try:
             found = feed_entries.entries(feeds, source_id, name, window.start, self.until)[:_MOST_ARTICLES]

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.digest import findings
-from douban_pipeline.digest.analysing import Analyser, AnalysisReport
+from douban_pipeline.digest.analysing import SLOT_MINUTES, Analyser, AnalysisReport
 from douban_pipeline.digest.ingesting import Ingest, IngestReport
 from douban_pipeline.digest.push.outbox import enqueue
 from douban_pipeline.digest.reporting import MODEL_TIME, MadeReport, make_report
@@ -147,7 +147,7 @@ class SlotWork:
         """Analyse waiting articles."""
         self._note("analyse")
         services = self.services
-        deadline = services.now() + timedelta(minutes=services.settings.slot_minutes)
+        deadline = services.now() + timedelta(minutes=SLOT_MINUTES)
         try:
             report = Analyser(services, self.run_id, self.owner, deadline, self._renew, self._until).run()
         except RubricError as error:

@@ -32,6 +32,23 @@ from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import gate, snapshot
 
+PUSH_TIMEOUT_SECONDS = 10.0
+"""Wall-clock limit of sending one message, in seconds."""
+
+REQUESTS_PER_MINUTE = 600
+"""Calls of the model per minute: WORKER_CONCURRENCY limits them long before."""
+
+MAX_TOKENS = 8000
+"""Maximum tokens of an answer, including reasoning: one that goes on for longer has lost its way."""
+
+WIRE_MODELS = {"deepseek-reasoner": "deepseek-flash"}
+"""DeepSeek's current name by model, where the model thinks and is asked to; others are sent under their own name."""
+TEMPERATURE = 0.2
+"""Ignored by thinking models; others shall judge alike twice."""
+
+WERSS_REQUESTS_PER_MINUTE = 6000
+"""Requests per minute to WeRSS, which is the site's own: the gate is there for its breaker, not for its rate."""
+
 LOCATION = "__repository__@digest"
 """Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
 MODEL = "digest_model"
@@ -64,7 +81,7 @@ class DigestServices(SourcePlatform):
     @property
     def longest_call(self) -> timedelta:
         """The maximum duration of a call to any source."""
-        return timedelta(seconds=max(self.settings.deepseek_timeout_seconds, self.settings.werss_timeout_seconds))
+        return timedelta(seconds=max(self.settings.deepseek_timeout_seconds, self.settings.request_timeout_seconds))
 
     @property
     def zone(self) -> tzinfo:
@@ -75,9 +92,9 @@ class DigestServices(SourcePlatform):
         """Return the limits of WeRSS and the model."""
         settings = self.settings
         return {
-            WERSS: SourceLimits(settings.werss_requests_per_minute, 2),
+            WERSS: SourceLimits(WERSS_REQUESTS_PER_MINUTE, 2),
             MODEL: SourceLimits(
-                settings.deepseek_requests_per_minute,
+                REQUESTS_PER_MINUTE,
                 settings.worker_concurrency,
                 tokens_per_day=settings.deepseek_tokens_per_day or None,
             ),
@@ -91,7 +108,7 @@ class DigestServices(SourcePlatform):
     @cached_property
     def push_channels(self) -> Mapping[str, Channel]:
         """The channels for messages and the alerts' webhook, by name."""
-        settings, seconds = self.settings, self.settings.push_timeout_seconds
+        settings, seconds = self.settings, PUSH_TIMEOUT_SECONDS
         found: dict[str, Channel] = dict(read_channels(settings.push_channels.get_secret_value(), seconds=seconds))
         for name in settings.operator_channels:
             url, secret = settings.alert_webhook_url, settings.alert_webhook_secret
@@ -114,8 +131,8 @@ class DigestServices(SourcePlatform):
         """
         settings = self.settings
         if not settings.werss_url:
-            raise SourceWall(WERSS, "没有设置 DOUBAN_PIPELINE_DIGEST_WERSS_URL")
-        return self._werss(self.fetcher(WERSS, seconds=settings.werss_timeout_seconds, attempts=2, rules=WERSS_RULES))
+            raise SourceWall(WERSS, "没有设置 DOUBAN_PIPELINE_WERSS_URL")
+        return self._werss(self.fetcher(WERSS, seconds=settings.request_timeout_seconds, attempts=2, rules=WERSS_RULES))
 
     def log_in_to_werss(self) -> int:
         """Log in at a person's word, without the stored token and refusals, and return how many accounts are followed.
@@ -129,7 +146,7 @@ class DigestServices(SourcePlatform):
         self.werss_sessions.forget()
         own = MemoryGate(self.clock)
         own.configure(WERSS, requests_per_minute=60, concurrency=1)
-        seconds = settings.werss_timeout_seconds
+        seconds = settings.request_timeout_seconds
         fetcher = Fetcher(WERSS, own, self.archive, self.clock, timeout=seconds, deadline=seconds, rules=WERSS_RULES)
         with fetcher:
             found = len(self._werss(fetcher).accounts())
@@ -140,7 +157,7 @@ class DigestServices(SourcePlatform):
         settings = self.settings
         access = settings.werss_access_key.get_secret_value()
         login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
-        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, self.werss_sessions)
+        return WeRss(fetcher, settings.werss_url, login, self.clock, self.werss_sessions)
 
     @property
     def werss_sessions(self) -> FileSessions:
@@ -158,25 +175,23 @@ class DigestServices(SourcePlatform):
             attempts=1,
             headers={"Authorization": f"Bearer {key}"} if key else None,
         )
-        thinking = "" if settings.deepseek_thinking == "unsent" else settings.deepseek_thinking
         return LanguageModel(
             fetcher,
             settings.deepseek_url,
             model=self.wire_model,
-            max_tokens=settings.deepseek_max_tokens,
-            form=ObjectForm(settings.deepseek_temperature, thinking),
+            max_tokens=MAX_TOKENS,
+            form=ObjectForm(TEMPERATURE, "enabled" if settings.deepseek_model in WIRE_MODELS else ""),
         )
 
     @property
     def wire_model(self) -> str:
         """The service's current name of the model."""
-        return self.settings.deepseek_wire_models.get(self.settings.deepseek_model, self.settings.deepseek_model)
+        return WIRE_MODELS.get(self.settings.deepseek_model, self.settings.deepseek_model)
 
     @property
     def rubric_folder(self) -> Path:
         """The folder of the operator's files."""
-        given = self.settings.rubric_folder
-        return Path(given) if given else self.settings.home / "digest"
+        return self.settings.home / "digest"
 
     @cached_property
     def rubric(self) -> Rubric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import time, timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
@@ -16,7 +16,13 @@ from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
     http_address,
     split_list,
-    split_pairs,
+)
+from douban_pipeline.core.shared_settings import (
+    HTTP_ADDRESS,
+    AlertSettings,
+    PublicSettings,
+    RequestSettings,
+    WerssSettings,
 )
 from douban_pipeline.core.ui.language import said
 
@@ -26,7 +32,7 @@ ALERT_CHANNEL = "告警"
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
-class DigestSettings(LocatedSettings):
+class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettings, LocatedSettings):
     """Settings of the system; those with a variable of another prefix are shared with other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -37,12 +43,11 @@ class DigestSettings(LocatedSettings):
             "一天中的时刻，例如 07:00，由早到晚；最后一个出日报",
             "times of the day such as 07:00, ascending; the last slot makes the report",
         ),
-        "werss_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
+        "werss_url": HTTP_ADDRESS,
         "deepseek_url": said(
             "chat completions 的 http:// 或 https:// 地址", "the http:// or https:// address of chat completions"
         ),
-        "deepseek_thinking": said("enabled、disabled 或 unsent", "enabled, disabled or unsent"),
-        "public_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
+        "public_url": HTTP_ADDRESS,
         "push_channels": said(
             f"[名字=]类型+地址[#密钥]，多个以空格分隔，类型为 {', '.join(KINDS)}；见手册",
             "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, "
@@ -58,21 +63,6 @@ class DigestSettings(LocatedSettings):
         validation_alias=f"{BASE_PREFIX}FEEDS_DATABASE_URL",
         description="SQLAlchemy URL of the feeds' tables.",
     )
-    reports_url: str = Field(
-        "", validation_alias=f"{BASE_PREFIX}REPORTS_URL", description="Address of the folder reports in HOME."
-    )
-    alert_webhook_url: SecretStr = Field(
-        SecretStr(""), validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL", description="Address for alerts."
-    )
-    alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
-        "generic", validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND", description="Format of the alerts."
-    )
-    alert_webhook_secret: SecretStr = Field(
-        SecretStr(""),
-        validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_SECRET",
-        description="Signing secret of the webhook.",
-    )
-
     database_url: SecretStr = Field(
         SecretStr(""),
         description="SQLAlchemy URL of the digest's tables; empty means the CMS's database, or a file in HOME.",
@@ -82,55 +72,21 @@ class DigestSettings(LocatedSettings):
         description="Times of the slots in SITE_TIMEZONE; the last slot makes the report.",
     )
     window_days: int = Field(3, ge=1, le=14, description="Days before a slot whose articles it ingests.")
-    catch_up_days: int = Field(
-        14, ge=1, le=60, description="Maximum days before a slot, for accounts not read for longer than WINDOW_DAYS."
-    )
     push_score_threshold: int = Field(60, ge=0, le=100, description="Score from which an analysis is a finding.")
     max_articles_per_slot: int = Field(50, ge=1, le=1000, description="Articles that one slot analyses, newest first.")
-    slot_minutes: int = Field(
-        20, ge=1, le=25, description="Minutes after which a slot starts no further call of the model."
-    )
     lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a slot expires.")
-    max_slot_attempts: int = Field(3, ge=1, le=20, description="Number of slots in which a failing article is tried.")
-    retries_per_slot: int = Field(
-        10, ge=0, le=1000, description="Articles that failed before and are retried in one slot."
-    )
     worker_concurrency: int = Field(2, ge=1, le=32, description="Concurrent calls of the model, over all processes.")
-    rubric_folder: str = Field(
-        "", description="Folder of subject.md and rubric.md; empty means digest in HOME, then the built-in files."
-    )
     feed_sources: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of sources of the feeds system whose entries are digested too; * for all."
-    )
-    werss_url: str = Field("", description="Address of WeRSS.")
-    werss_prefix: str = Field("/api/v1/wx", description="Path under which WeRSS serves its API.")
-    werss_username: str = Field("", description="Account at WeRSS.")
-    werss_password: SecretStr = Field(SecretStr(""), description="Its password.")
-    werss_access_key: SecretStr = Field(
-        SecretStr(""), description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password."
     )
     werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
     )
-    werss_requests_per_minute: int = Field(6000, ge=1, le=60_000, description="Requests per minute to WeRSS.")
-    werss_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of a request to WeRSS.")
-    stale_hours: int = Field(36, ge=1, le=720, description="Hours without a sync after which an account is stale.")
     deepseek_url: str = Field(
         "https://api.deepseek.com/chat/completions", description="Address of OpenAI-compatible chat completions."
     )
     deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key of the model's service.")
     deepseek_model: str = Field("deepseek-reasoner", min_length=1, description="Name of the model in the pipeline.")
-    deepseek_wire_models: Annotated[dict[str, str], NoDecode] = Field(
-        {"deepseek-reasoner": "deepseek-flash"},
-        description="The service's current name by model; a model without an entry is sent under its own name.",
-    )
-    deepseek_thinking: Literal["enabled", "disabled", "unsent"] = Field(
-        "enabled", description="Thinking mode of the model; unsent omits the field, for other services."
-    )
-    deepseek_temperature: float = Field(0.2, ge=0, le=2, description="Temperature; ignored by thinking models.")
-    deepseek_max_tokens: int = Field(
-        8000, ge=200, le=200_000, description="Maximum tokens of an answer, including reasoning."
-    )
     deepseek_max_retries: int = Field(3, ge=0, le=3, description="Retries per article after a failed call.")
     deepseek_content_truncate_chars: int = Field(
         16_000, ge=500, le=200_000, description="Characters of an article that are passed to the model."
@@ -138,24 +94,16 @@ class DigestSettings(LocatedSettings):
     deepseek_timeout_seconds: float = Field(
         300.0, gt=0, le=1200, description="Wall-clock limit of a call of the model."
     )
-    deepseek_requests_per_minute: int = Field(600, ge=1, le=60_000, description="Calls of the model per minute.")
     deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model per day; 0 means no limit.")
-    public_url: str = Field("", description="Public address of the pages, for links in messages.")
     push_channels: SecretStr = Field(
         SecretStr(""), description="Channels of messages, each [NAME=]KIND+ADDRESS[#SECRET], separated by blanks."
     )
-    push_timeout_seconds: float = Field(10.0, gt=0, le=60, description="Wall-clock limit of sending one message.")
     quiet_hours: str = Field("", description="Hours that delay findings, not the report, such as 23:00-07:00.")
 
     @field_validator("schedule_slots", "feed_sources", "werss_accounts", mode="before")
     @classmethod
     def _items(cls, value: Any) -> Any:
         return split_list(value)
-
-    @field_validator("deepseek_wire_models", mode="before")
-    @classmethod
-    def _pairs(cls, value: Any) -> Any:
-        return split_pairs(value)
 
     @field_validator("schedule_slots")
     @classmethod
@@ -176,7 +124,7 @@ class DigestSettings(LocatedSettings):
         read_quiet_hours(value)
         return value
 
-    @field_validator("werss_url", "deepseek_url", "public_url")
+    @field_validator("deepseek_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value) if value else value

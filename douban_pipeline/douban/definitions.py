@@ -37,8 +37,8 @@ assets = [
 
 def read_of_others(settings: Settings) -> dict[str, str | None]:
     """Return which assets read what an asset of another system left, by the settings that say so."""
-    newcomers = settings.newcomers and "feeds" in settings.systems
-    discussed = settings.priority_from_comments and "comments" in settings.systems
+    newcomers = "feeds" in settings.systems
+    discussed = "comments" in settings.systems
     return {
         "due_videos": "feed_polls" if newcomers else None,
         "review_queue": "hot_scores" if discussed else None,

@@ -87,7 +87,5 @@ def profile_of(settings: Settings) -> Profile:
         confirm=settings.confirm_score,
         review=settings.review_score,
         lead=settings.lead_score,
-        title_floor=settings.title_floor,
-        year_gap=settings.year_gap,
     )
     return make_profile(settings.match_profile, weights=settings.weights, thresholds=thresholds)

@@ -183,15 +183,6 @@ def intro_results(settings: Settings) -> Iterator[CheckResult]:
     if not settings.ai_intros:
         return
     unseen = second_reading.INVENTIONS
-    if not settings.intro_second_reading:
-        through = said(
-            f"没有复核：{unseen} 篇各含一处编造的简介中，仅靠事实守卫有 {second_reading.THROUGH_GUARD} 篇会写入",
-            f"no second reading: of {unseen} intros with one invention each the fact guard alone lets "
-            f"{second_reading.THROUGH_GUARD} be written",
-        )
-        name = variable("intro_second_reading")
-        yield CheckResult("intros", "warn", through, said(f"设置 {name}=true", f"set {name}=true"))
-        return
     nearest, random = second_reading.THROUGH_READING["nearest"], second_reading.THROUGH_READING["random"]
     through = said(
         f"简介仍可能含有编造：{unseen} 篇各含一处编造的简介中，复核的模型从不说“没有依据”时，"

@@ -15,7 +15,15 @@ from typing import Any
 
 from douban_pipeline.cms.numbers import year_of
 
+MISS_CACHE_AGE = timedelta(hours=24)
+"""Age from which "nothing found" is requested again: sooner, a source would only be asked the same again."""
+
+SUBJECT_CACHE_AGE = timedelta(hours=24)
+"""Age from which a subject's answer is requested again: a day's facts do, and a visit comes days later."""
+
 JITTER = 0.1
+BACK_OFF_JITTER = 0.1
+"""Maximum random extension of a wait after a failure, as a share of it: no wait is shorter than the plan's."""
 """Share of the interval by which visits are spread, so that videos added together are not due together."""
 
 SLOW_ANSWER = 1.5

@@ -46,6 +46,15 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 
+DUE_JITTER = timedelta(seconds=120)
+"""The plan's jitter: maximum random addition to the interval between selections."""
+
+MAX_SYNC_RUNS = 2
+"""Maximum number of concurrent chain runs of the due sensor: the sources' rates feed no more."""
+
+MIN_DUE_PER_RUN = 10
+"""Number of due videos in a shard from which a run is launched: a process for each would cost more than its work."""
+
 INTERVAL_SECONDS = 30
 QUEUED_RUNS = 1
 """Runs that wait in Dagster's queue beside those that may be at work: an interval without any would be wasted."""
@@ -71,7 +80,7 @@ def due_videos_sensor(
 ) -> dg.SensorResult | dg.SkipReason:
     """Launches the chain for shards with enough due videos, or with one that has waited long enough.
 
-    Not while that shard is running, and never more runs than `DOUBAN_PIPELINE_MAX_SYNC_RUNS` and one that waits in the
+    Not while that shard is running, and never more runs than `MAX_SYNC_RUNS` and one that waits in the
     queue, so that the next begins when one ends. Where sources allow many requests a run covers several neighbouring
     shards, so that it has work for minutes. A shard whose run failed
     is paused for a minute, for ten if it fails again; while a guard fails, which would stop every run, one is tried
@@ -113,9 +122,9 @@ def due_videos_sensor(
     settings = services.settings
     rate = max(settings.douban_requests_per_minute, settings.search_requests_per_minute)
     demand = Demand(
-        settings.min_due_per_run,
+        MIN_DUE_PER_RUN,
         timedelta(minutes=settings.max_due_wait_minutes),
-        settings.max_sync_runs + QUEUED_RUNS,
+        MAX_SYNC_RUNS + QUEUED_RUNS,
         shards_at_once(rate, settings.batch_size, SHARDS_PER_RUN),
     )
     running = {shard for covered in under_way.shards for shard in covered}
@@ -125,7 +134,7 @@ def due_videos_sensor(
     if not chosen:
         return dg.SkipReason(idle_reason)
     requests = [_chain_run(covered) for covered in chosen]
-    pace = Pace(timedelta(seconds=settings.due_interval_seconds), timedelta(seconds=settings.due_jitter_seconds))
+    pace = Pace(timedelta(seconds=settings.due_interval_seconds), DUE_JITTER)
     again = pace.next_selection(now, Random()) if not reason else waits_until
     return dg.SensorResult(run_requests=requests, cursor=again.isoformat() if again else None)
 

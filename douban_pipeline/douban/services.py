@@ -31,6 +31,7 @@ from douban_pipeline.douban.known_subjects.known_search import (
     open_known_subjects,
 )
 from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.douban.pacing import MISS_CACHE_AGE
 from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient
@@ -47,6 +48,11 @@ from douban_pipeline.matching import RULE_VERSION
 
 if TYPE_CHECKING:
     from douban_pipeline.douban.evidence.posters import Posters
+
+EMPTY_ANSWERS_IN_ROW = 10
+"""Consecutive searches without results after which a known title is searched."""
+POSTER_REQUESTS_PER_MINUTE = 120
+"""Posters fetched per minute, over all processes: they come from servers of pictures, which allow more than Douban."""
 
 _LLM_TOKENS = 1200
 
@@ -108,7 +114,7 @@ class Services(SourcePlatform):
     @property
     def empty_limit(self) -> int:
         """Number of consecutive empty answers after which a search is in doubt."""
-        return self.settings.empty_answers_in_row
+        return EMPTY_ANSWERS_IN_ROW
 
     def source_limits(self) -> dict[str, SourceLimits]:
         """Return the limits of Douban and the searches; those of the language model are set on its first use."""
@@ -145,14 +151,14 @@ class Services(SourcePlatform):
     def search(self) -> SearchProvider:
         """The search provider that finds candidates."""
         known = KnownTitles(self.engine, self.tables, self.archive)
-        urls, age = self.settings.search_urls, self.settings.miss_cache_age
+        urls, age = self.settings.search_urls, MISS_CACHE_AGE
         return search_from(urls, self.source_fetcher, miss_max_age=age, known=known.choose)
 
     @cached_property
     def known_subjects(self) -> KnownSubjects | None:
         """Subjects that are found without a request; None if there is no index, or if they are disabled."""
         home = self.settings.home
-        return open_known_subjects(loaded_index(home), archived_index(home)) if self.settings.known_subjects else None
+        return open_known_subjects(loaded_index(home), archived_index(home))
 
     @cached_property
     def tmdb_titles(self) -> TmdbTitles | None:
@@ -173,7 +179,7 @@ class Services(SourcePlatform):
         from douban_pipeline.douban.evidence import posters  # needs the extra
 
         quota = settings.daily_quotas.get(posters.SOURCE)
-        configure_gate(self.gate, posters.SOURCE, SourceLimits(settings.poster_requests_per_minute, 4, quota))
+        configure_gate(self.gate, posters.SOURCE, SourceLimits(POSTER_REQUESTS_PER_MINUTE, 4, quota))
         fetcher = posters.open_fetcher(self.gate, self.clock, settings.site_url)
         self._opened.callback(fetcher.close)
         return posters.Posters(fetcher, self.engine, self.tables, self.clock, settings.site_url)
@@ -213,7 +219,7 @@ class Services(SourcePlatform):
         return self.fetcher(
             source,
             seconds=self.settings.request_timeout_seconds,
-            missing_max_age=self.settings.miss_cache_age,
+            missing_max_age=MISS_CACHE_AGE,
             rules=RULES,
             headers={"Authorization": f"Bearer {key}"} if key else None,
         )

@@ -71,11 +71,6 @@ _MOST_DAYS = 3650.0
 SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
 """Score items whose points may be changed."""
 
-_RANGE = said(
-    "两个分钟数，以逗号分隔，小的在前，例如 10,30",
-    "two numbers of minutes separated by a comma, the smaller first, e.g. 10,30",
-)
-
 
 def _such_as(address: str) -> str:
     return said(f"地址，例如 {address}", f"an address such as {address}")
@@ -135,9 +130,6 @@ ALLOWED = {
         "以逗号分隔的分钟数，后面的不小于前面的，例如 10,30,120,360,1440",
         "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440",
     ),
-    "intro_throttled_minutes": _RANGE,
-    "intro_unavailable_minutes": _RANGE,
-    "intro_other_minutes": _RANGE,
     "visit_tiers": said(
         f"以逗号分隔的 年龄=间隔（天），最后一个给更早的（{OLDER}），例如 30=3,180=7,365=30,730=60,{OLDER}=90",
         f"age=interval pairs in days separated by commas, the last one for {OLDER} videos, "
@@ -228,14 +220,6 @@ def minutes(value: Any) -> Any:
     if list(steps) != sorted(steps):
         raise ValueError(said("后面的等待比前面的短", "a wait shorter than the one before"))
     return steps
-
-
-def range_of_minutes(value: Any) -> Any:
-    """Return the shortest and the longest wait in minutes in ``value``."""
-    found = _numbers(value, above=0.0, most=_MOST_MINUTES)
-    if len(found) != 2 or found[0] > found[1]:
-        raise ValueError(said("不是等待的最小值和最大值", "not the shortest and the longest wait"))
-    return found
 
 
 def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:

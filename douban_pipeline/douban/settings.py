@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
@@ -58,21 +58,6 @@ class Settings(SourceSettings):
     confirm_score: float = Field(85.0, ge=0, le=100, description="Minimum score of a match that is confirmed.")
     review_score: float = Field(70.0, ge=0, le=100, description="Minimum score of a match that goes to review.")
     lead_score: float = Field(8.0, ge=0, le=100, description="Minimum lead over the best candidate of another work.")
-    title_floor: float = Field(0.55, ge=0, le=1, description="Title similarity below which a candidate is rejected.")
-    year_gap: int = Field(3, ge=2, le=50, description="Difference in years from which a candidate is rejected.")
-
-    precision_target: float = Field(
-        0.95,
-        ge=0.5,
-        le=0.999,
-        description="Precision that the automatic links of every stratum demonstrably have to reach.",
-    )
-    precision_least_labels: int = Field(
-        30,
-        ge=1,
-        le=100_000,
-        description="Number of people's decisions in a stratum from which its precision is evaluated.",
-    )
 
     recheck_percent: float = Field(
         0.2,
@@ -80,31 +65,18 @@ class Settings(SourceSettings):
         le=100,
         description="Percentage of confirmed, unlocked links that are searched for and judged again each day.",
     )
-    rechecks_per_day: int = Field(
-        5000,
-        ge=0,
-        le=1_000_000,
-        description="Maximum number of links judged again per day, including those without requests.",
-    )
 
     batch_size: int = Field(50, ge=1, le=2000, description="Videos of a shard that one run processes.")
     run_seconds: int = Field(240, ge=10, le=1500, description="Seconds after which a run starts no further videos.")
     lease_seconds: int = Field(900, ge=60, le=7200, description="Seconds after which the lease of a task expires.")
-    min_due_per_run: int = Field(
-        10, ge=1, le=2000, description="Number of due videos in a shard from which a run is launched."
-    )
     max_due_wait_minutes: int = Field(
         10, ge=0, le=1440, description="Minutes after which a single due video is enough for a run."
     )
-    max_sync_runs: int = Field(2, ge=1, le=16, description="Maximum number of concurrent chain runs of the due sensor.")
     due_interval_seconds: int = Field(
         0,
         ge=0,
         le=3600,
         description="Seconds between selections of due videos; 0: whenever a run may start.",
-    )
-    due_jitter_seconds: int = Field(
-        120, ge=0, le=3600, description="Maximum random number of seconds added to that interval."
     )
     visit_tiers: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=lambda: {"30": 3.0, "180": 7.0, "365": 30.0, "730": 60.0, OLDER: 90.0},
@@ -113,9 +85,6 @@ class Settings(SourceSettings):
     history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
 
     ui_url: str = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets.")
-    review_url: str = Field(
-        "", description="Address of the review sheet, such as https://douban.example.org/review/; empty if not served."
-    )
     graphql_url: str = Field(
         "http://127.0.0.1:3000/graphql",
         description="Address of Dagster's GraphQL, through which the served review sheet launches jobs.",
@@ -131,32 +100,10 @@ class Settings(SourceSettings):
     direct_posters: bool = Field(
         False, description="Whether reviewers' browsers load posters from their source instead of through the service."
     )
-    reports_url: str = Field(
-        "", description="Address under which the folder reports in HOME is served; empty if it is not."
-    )
     bulk_unlockers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Reviewers who may unlock many ids or synopses at once; empty means nobody."
     )
     restore_locked: bool = Field(False, description="Restore locked values that were changed in the CMS.")
-
-    alert_webhook_url: SecretStr = Field(
-        SecretStr(""), description="Address to which alerts are posted; if empty, only the UI shows them."
-    )
-    alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
-        "generic", description="Format of the alerts: wecom, dingtalk, feishu or generic (JSON)."
-    )
-    alert_webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Signing secret of the webhook, if dingtalk, feishu or generic uses one."
-    )
-    warn_no_success_hours: int = Field(
-        6, ge=1, le=168, description="Hours without a successful task, while tasks wait, that raise a warning."
-    )
-    warn_failure_rate: float = Field(
-        0.3, gt=0, le=1, description="Share of failed tasks in an hour above which a warning is raised."
-    )
-    warn_backlog_growth: float = Field(
-        0.25, gt=0, le=10, description="Relative growth of the backlog in a day above which a warning is raised."
-    )
 
     dry_run: bool = Field(True, description="Judge and report, but write nothing to the CMS.")
     respect_vod_lock: bool = Field(True, description="Do not change CMS rows with vod_lock = 1.")
@@ -204,17 +151,10 @@ class Settings(SourceSettings):
             raise ValueError(said("不是含有 {id} 的路径", "not a path with {id}"))
         return value
 
-    @field_validator("ui_url", "review_url", "graphql_url", "site_url", "reports_url")
+    @field_validator("ui_url", "graphql_url", "site_url")
     @classmethod
     def _http(cls, value: str) -> str:
         return http_address(value) if value else value
-
-    @field_validator("alert_webhook_url")
-    @classmethod
-    def _webhook(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value():
-            http_address(value.get_secret_value())
-        return value
 
     @model_validator(mode="after")
     def _limits(self) -> Settings:
@@ -254,6 +194,11 @@ class Settings(SourceSettings):
     def works_at(self, moment: datetime) -> bool:
         """Return whether automation works at ``moment``; requests of people are processed at any time."""
         return not self.active_hours or moment.astimezone(self.zone).hour in self.active_hours
+
+    @property
+    def review_url(self) -> str:
+        """Address of the served review sheet; empty if there is no service."""
+        return f"{self.public_url.rstrip('/')}/review/" if self.public_url else ""
 
     @cached_property
     def tiers(self) -> Tiers:

@@ -16,15 +16,15 @@ from sqlalchemy import make_url
 from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.settings_base import (
     DEFAULT_OWNER,
-    SystemSettings,
     http_address,
     is_loopback,
     owner_name,
     split_list,
     time_zone,
 )
+from douban_pipeline.core.shared_settings import AlertSettings, ModelSettings, PublicSettings, RequestSettings
 from douban_pipeline.core.ui.language import said
-from douban_pipeline.douban.pacing import BackOff, requests_at_once, videos_at_once
+from douban_pipeline.douban.pacing import BACK_OFF_JITTER, BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
     CHAIN,
@@ -32,7 +32,6 @@ from douban_pipeline.douban.setting_values import (
     SEARCH_PROVIDERS,
     daily_quotas,
     minutes,
-    range_of_minutes,
     search_chain,
     systems,
 )
@@ -45,7 +44,7 @@ PUBLIC_REQUESTS_PER_MINUTE = 60
 machine."""
 
 
-class SourceSettings(SystemSettings):
+class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettings):
     """The base class of the settings, see `settings.Settings`."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -67,25 +66,16 @@ class SourceSettings(SystemSettings):
         validation_alias=f"{PREFIX}FEEDS_DATABASE_URL",
         description="SQLAlchemy URL of the feeds' tables; empty means the CMS's database, or a file in HOME.",
     )
-    newcomers: bool = Field(
-        True, description="Immediately process videos whose titles the feeds' resource sites added or changed."
-    )
     comments_url: SecretStr = Field(
         SecretStr(""),
         validation_alias=f"{PREFIX}COMMENTS_DATABASE_URL",
         description="SQLAlchemy URL of the comments' tables; empty means the CMS's database, or a file in HOME.",
-    )
-    priority_from_comments: bool = Field(
-        True, description="Show doubtful videos that visitors discuss first in the review queue."
     )
     evidence_from_tmdb: bool = Field(
         False, description="Use TMDB's data of linked videos as evidence for matching; needs TMDB_DATABASE_URL."
     )
     evidence_from_posters: bool = Field(
         False, description="Use a poster equal to the candidate's as evidence for matching; needs the extra posters."
-    )
-    poster_requests_per_minute: int = Field(
-        120, ge=1, le=6_000, description="Posters fetched per minute, over all processes."
     )
     tmdb_database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL with the schema tmdb; empty means one in HOME, for trials."
@@ -116,40 +106,21 @@ class SourceSettings(SystemSettings):
     search_concurrency: int = Field(
         0, ge=0, le=64, description="Concurrent requests, over all processes; 0: as many as the rate needs."
     )
-    empty_answers_in_row: int = Field(
-        10, ge=3, le=1000, description="Consecutive searches without results after which a known title is searched."
-    )
     videos_at_once: int = Field(
         0, ge=0, le=128, description="Videos that a run processes concurrently; 0: as many as the sources' rates need."
     )
-    request_timeout_seconds: float = Field(20.0, gt=0, le=120, description="Wall-clock limit of one request.")
     back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
         (10.0, 30.0, 120.0, 360.0, 1440.0),
         description="Minutes a video waits after its first, second … consecutive failure; the last one repeats.",
-    )
-    back_off_jitter: float = Field(
-        0.1, ge=0, le=1, description="Maximum random extension of such a wait, as a share of it."
     )
     daily_quotas: Annotated[dict[str, int], NoDecode] = Field(
         default_factory=lambda: {"bocha": 1000},
         description="Maximum calls per day by source; days are in SITE_TIMEZONE.",
     )
-    known_subjects: bool = Field(
-        True, description="Look up the subjects of `index load` and of the archive before requesting a search."
-    )
     search_cache_days: int = Field(14, ge=7, le=30, description="Days after which a search is requested again.")
-    subject_cache_hours: int = Field(24, ge=0, le=720, description="Hours after which a subject is requested again.")
-    miss_cache_hours: int = Field(24, ge=1, le=168, description='Hours after which "nothing found" is requested again.')
     archive_days: int = Field(180, ge=30, le=3650, description="Days for which unreferenced archived answers are kept.")
 
     ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
-    openrouter_api_key: SecretStr = Field(
-        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
-    )
-    llm_url: str = Field(
-        "https://openrouter.ai/api/v1/chat/completions", description="Address of the language model's provider."
-    )
-    llm_model: str = Field("deepseek/deepseek-v3.2", min_length=1, description="Language model that writes intros.")
     llm_fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
         ("deepseek/deepseek-chat-v3.1",), description="Models that are called when the first cannot answer."
     )
@@ -164,22 +135,9 @@ class SourceSettings(SystemSettings):
         le=2000,
         description="Minimum Chinese characters in Douban's synopsis for an intro to be written from it.",
     )
-    intro_second_reading: bool = Field(
-        True, description="Have the language model cite a source for each sentence of an intro, and check the quotes."
-    )
     intro_min_han: int = Field(120, ge=20, le=2000, description="Minimum Chinese characters in an intro.")
     intro_max_han: int = Field(300, ge=40, le=4000, description="Maximum Chinese characters in an intro.")
     intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is attempted again.")
-    intros_per_run: int = Field(10, ge=1, le=500, description="Maximum intros per shard in one run.")
-    intro_throttled_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (10.0, 30.0), description="Minimum and maximum minutes an intro waits after a 429; chosen at random."
-    )
-    intro_unavailable_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (5.0, 10.0), description="Minimum and maximum minutes an intro waits after a 5xx or no connection."
-    )
-    intro_other_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
-        (30.0, 120.0), description="Minimum and maximum minutes an intro waits after any other failure."
-    )
 
     @field_validator("systems", mode="before")
     @classmethod
@@ -190,11 +148,6 @@ class SourceSettings(SystemSettings):
     @classmethod
     def _steps(cls, value: Any) -> Any:
         return minutes(value)
-
-    @field_validator("intro_throttled_minutes", "intro_unavailable_minutes", "intro_other_minutes", mode="before")
-    @classmethod
-    def _ranges(cls, value: Any) -> Any:
-        return range_of_minutes(value)
 
     @field_validator("daily_quotas", mode="before")
     @classmethod
@@ -227,7 +180,7 @@ class SourceSettings(SystemSettings):
     def _zone(cls, value: str) -> str:
         return time_zone(value)
 
-    @field_validator("douban_url", "search_url", "llm_url")
+    @field_validator("douban_url", "search_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value) if value else value
@@ -334,21 +287,11 @@ class SourceSettings(SystemSettings):
         return self.videos_at_once or videos_at_once(self.search_at_once, self.douban_at_once)
 
     @property
-    def miss_cache_age(self) -> timedelta:
-        """Age from which an answer without results is requested again."""
-        return timedelta(hours=self.miss_cache_hours)
-
-    @property
     def search_cache_age(self) -> timedelta:
         """Age from which a search answer is requested again."""
         return timedelta(days=self.search_cache_days)
 
-    @property
-    def subject_cache_age(self) -> timedelta:
-        """Age from which a subject's answer is requested again."""
-        return timedelta(hours=self.subject_cache_hours)
-
     @cached_property
     def back_off(self) -> BackOff:
         """How long a video waits after failures in a row."""
-        return BackOff(tuple(timedelta(minutes=step) for step in self.back_off_minutes), self.back_off_jitter)
+        return BackOff(tuple(timedelta(minutes=step) for step in self.back_off_minutes), BACK_OFF_JITTER)

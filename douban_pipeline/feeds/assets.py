@@ -9,7 +9,7 @@ from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
-from douban_pipeline.feeds.polling import Poller, PollReport
+from douban_pipeline.feeds.polling import RUN_MINUTES, Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
 from douban_pipeline.feeds.reviewing import review
@@ -45,19 +45,18 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
     kinds={"python"},
     pool=POLL_POOL,
     description=described(
-        "抓取到期的来源，一次最多 `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` 分钟。出错的来源记下原因、延后"
-        "再试，不影响其他来源；暂停的主机跳过。"
+        "抓取到期的来源，一次最多 10 分钟。出错的来源记下原因、延后再试，不影响其他来源；暂停的主机跳过。"
     ),
 )
 def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
-    """Polls every source that is due, under leases, for `DOUBAN_PIPELINE_FEEDS_RUN_MINUTES` at most.
+    """Polls every source that is due, under leases, for 10 minutes at most.
 
     Runs may overlap: each source is leased to one run. A failing source gets a back-off with its reason and does not
     stop others; a host whose gate is closed is skipped, and its sources become due when it opens. A killed run leaves
     no partial results.
     """
     services.ready()
-    report = Poller(services, seconds=60 * services.settings.run_minutes).run()
+    report = Poller(services, seconds=60 * RUN_MINUTES).run()
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
     return dg.MaterializeResult(metadata={**poll_metadata(report), **_alerts(context, services)})
 

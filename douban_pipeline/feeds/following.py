@@ -161,7 +161,7 @@ def request_refusal(services: FeedsServices, request: SourceRequest) -> str | No
         return f"options 里不认识 {', '.join(unknown)[:100]}；可用 path, {', '.join(JSON_FIELDS)}"
     if request.kind == SourceKind.WERSS.value:
         if not services.settings.werss_url:
-            return "公众号来源需要 WeRSS：先设置 DOUBAN_PIPELINE_FEEDS_WERSS_URL"
+            return "公众号来源需要 WeRSS：先设置 DOUBAN_PIPELINE_WERSS_URL"
         return None if request.mp_id.strip() else "公众号来源需要 mp_id"
     return _address_refusal(services, request.url.strip())
 

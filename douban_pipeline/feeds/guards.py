@@ -11,7 +11,7 @@ from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.failures import OTHER, UNAUTHORISED
 from douban_pipeline.feeds.scheduler import hit_rate
-from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
 from douban_pipeline.feeds.store import entries, polls
 from douban_pipeline.feeds.store.sources import gaps
 from douban_pipeline.feeds.store.tables import NEVER_DUE, poll, source, stats
@@ -72,7 +72,7 @@ def over_limit(services: FeedsServices, connection: Connection) -> Iterator[Feed
     """Yield hosts with more requests in a minute of the last hour than allowed, counted when they ended."""
     settings = services.settings
     # Requests admitted in one minute may end in the next, as many as can be in progress at once.
-    most = settings.requests_per_minute + settings.host_concurrency
+    most = settings.requests_per_minute + HOST_CONCURRENCY
     for host, _, requests in polls.requests_by_minute(connection, services.now() - _HOUR):
         if requests > most:
             yield FeedBreach(host, "", f"一分钟 {requests} 次请求，上限 {settings.requests_per_minute}")

@@ -16,7 +16,7 @@ from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, 
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.assets import feed_cadence, feed_entries, feed_polls, feeds_page, poll_metadata
 from douban_pipeline.feeds.following import FollowReport, SourceRequest
-from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.polling import RUN_MINUTES, Poller
 from douban_pipeline.feeds.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.feeds.reviewing import drop_old
 from douban_pipeline.feeds.services import FeedsServices
@@ -206,7 +206,7 @@ def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg
     services.ready()
     with reading(services.engine) as connection:
         found = following.named_sources(connection, config.sources)
-    poller = Poller(services, seconds=60 * services.settings.run_minutes)
+    poller = Poller(services, seconds=60 * RUN_MINUTES)
     report = poller.run(only=[each.source_id for each in found], most=len(found))
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
     context.add_output_metadata(poll_metadata(report))

@@ -133,7 +133,6 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
         [hosts[each] for each in ids],
         daily,
         max_gap=settings.max_gap,
-        host_polls_per_day=settings.host_polls_per_day,
     )
     corrected = allocation.corrected(correction)
     made = BudgetPlan(corrected, everyone, share, daily, len(hosts), now, correction, spans, steady)

@@ -26,9 +26,18 @@ from douban_pipeline.feeds.clock_skew import Sighting, SourceClock
 from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, canonical_of_status
 from douban_pipeline.feeds.planning import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.scheduler import update_source_stats
-from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
 from douban_pipeline.feeds.store import entries, polls, sources, stats
 from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, PollOutcome, PollRecord, Source, SourceState
+
+RUN_MINUTES = 10
+"""Minutes after which a run starts no further sources, so that a run's log and its lease of the queue stay short."""
+
+BATCH_SIZE = 500
+"""Sources that a run leases at once: few enough that a run that dies holds back little."""
+
+WORKERS = 8
+"""Sources that one run polls concurrently: they mostly wait for answers."""
 
 logger = logging.getLogger(__name__)
 
@@ -115,12 +124,12 @@ class Poller:
             only: Ids of sources.
         """
         report = PollReport()
-        settings, engine, now = self._services.settings, self._services.engine, self._services.now()
+        engine, now = self._services.engine, self._services.now()
         lease = self._lease
         report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
         self._plan = self._current_plan(now)
         while most > 0 and self._monotonic() < self._end:
-            token, began, limit = uuid.uuid4().hex, self._services.now(), min(settings.batch_size, most)
+            token, began, limit = uuid.uuid4().hex, self._services.now(), min(BATCH_SIZE, most)
             claimed = self._claim(token, began, limit, only)
             if not claimed:
                 break
@@ -159,9 +168,7 @@ class Poller:
             queues.setdefault(self._services.host_of(source), deque()).append(source)
         settings = self._services.settings
         # One chain per place at the host's gate: more would only wait there and delay other hosts.
-        chains = [
-            (host, queue) for host, queue in queues.items() for _ in range(min(settings.host_concurrency, len(queue)))
-        ]
+        chains = [(host, queue) for host, queue in queues.items() for _ in range(min(HOST_CONCURRENCY, len(queue)))]
         expires = began + self._lease - settings.request_timeout_seconds
         left: list[str] = []
 
@@ -178,7 +185,7 @@ class Poller:
                     continue
                 done.append(self.poll(source, host, token, expires))
 
-        with ThreadPoolExecutor(settings.workers, thread_name_prefix="poll") as pool:
+        with ThreadPoolExecutor(WORKERS, thread_name_prefix="poll") as pool:
             try:
                 for found in pool.map(work, chains):
                     for each in found:

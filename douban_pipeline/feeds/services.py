@@ -38,6 +38,15 @@ from douban_pipeline.feeds.store.sources import host_of
 from douban_pipeline.feeds.store.tables import gate, snapshot
 from douban_pipeline.feeds.types import Source, SourceKind
 
+HOST_CONCURRENCY = 2
+"""Concurrent requests to one host, over all processes: one slow answer does not keep the others waiting."""
+
+MAX_ENTRIES = 500
+"""Maximum number of entries read from one answer; a page of older ones follows in the next request."""
+
+MAX_BODY_BYTES = 8_000_000
+"""Maximum size of an answer in bytes, uncompressed: more is no list of articles, and would fill the memory."""
+
 LOCATION = "__repository__@feeds"
 """Repository and code location as named in `workspace.yaml`; a run's own location takes precedence."""
 
@@ -87,12 +96,12 @@ class FeedsServices(SourcePlatform):
 
     def limits(self) -> SourceLimits:
         """Return the limits of one host."""
-        return SourceLimits(self.settings.requests_per_minute, self.settings.host_concurrency)
+        return SourceLimits(self.settings.requests_per_minute, HOST_CONCURRENCY)
 
     @cached_property
     def reading(self) -> Reading:
         """How answers are parsed."""
-        return Reading(self.settings.zone, self.settings.max_entries)
+        return Reading(self.settings.zone, MAX_ENTRIES)
 
     @contextmanager
     def client(self, source: Source) -> Iterator[SourceClient]:
@@ -116,7 +125,7 @@ class FeedsServices(SourcePlatform):
             timeout=seconds,
             deadline=seconds,
             attempts=1,  # the next poll is the retry
-            max_bytes=self.settings.max_body_bytes,
+            max_bytes=MAX_BODY_BYTES,
             rules=RULES,
             admit=admission(
                 name,
@@ -142,13 +151,13 @@ class FeedsServices(SourcePlatform):
         """
         settings = self.settings
         if not settings.werss_url:
-            raise FeedRefused(WERSS, "no connection: DOUBAN_PIPELINE_FEEDS_WERSS_URL is not set")
+            raise FeedRefused(WERSS, "no connection: DOUBAN_PIPELINE_WERSS_URL is not set")
         configure_gate(self.gate, WERSS, self.limits())
         fetcher = self.fetcher(WERSS, seconds=settings.request_timeout_seconds, attempts=1, rules=WERSS_RULES)
         access = settings.werss_access_key.get_secret_value()
         login = WeRssLogin(settings.werss_username, settings.werss_password.get_secret_value(), access)
         sessions = FileSessions(settings.home, settings.werss_url, settings.werss_username)
-        return WeRss(fetcher, settings.werss_url, settings.werss_prefix, login, self.clock, sessions)
+        return WeRss(fetcher, settings.werss_url, login, self.clock, sessions)
 
 
 def open_services(settings: FeedsSettings, clock: Clock | None = None, location: str = LOCATION) -> FeedsServices:

@@ -51,10 +51,7 @@ def gap_text(gap: Gap, zone: ZoneInfo) -> str:
     """Return, as a sentence, what of a source remains unread, and what happens next."""
     since = moment_text(gap.at, zone)
     if gap.reason is GapReason.ANSWER:
-        return (
-            f"{since} 起有没读到的更新：一次应答的条目超过 DOUBAN_PIPELINE_FEEDS_MAX_ENTRIES，"
-            "读到的全是新的，后面的没有读；请调大这个设置"
-        )
+        return f"{since} 起有没读到的更新：一次应答的条目超过 500 条，读到的全是新的，后面的没有读；请调大这个设置"
     reason = _GAPS[gap.reason].format(error=failure_text(gap.error))
     return f"{since} 起有没读到的更新：{reason}；下次抓取从第 {gap.page} 页接着读"
 

@@ -10,6 +10,9 @@ from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.language import said
 
+POLL_SECONDS = 0.05
+"""Minimum seconds between two polls of a worker for events: what is written shows at once to a person."""
+
 
 def work(*, once: bool) -> None:
     """Process events until a signal arrives, or only the events that are waiting now.
@@ -63,6 +66,6 @@ def work(*, once: bool) -> None:
             console.print(said("跟随 CMS 对评论的处理", "follows the CMS's moderation of comments"), highlight=False)
             threading.Thread(target=cms.run, args=(stopped,), daemon=True, name="comments-cms").start()
         wait = threading.Event.wait if services.lists is None else services.lists.wake_ups().wait
-        worker.run(stopped, settings.worker_poll_ms / 1000, wait)
+        worker.run(stopped, POLL_SECONDS, wait)
     finally:
         services.close()

@@ -21,7 +21,7 @@ from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.following import FollowReport, SourceRequest
-from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.polling import RUN_MINUTES, Poller
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
@@ -191,7 +191,7 @@ def poll(given: Sequence[str]) -> None:
         if given:
             with reading(services.engine) as connection:
                 only = [each.source_id for each in following.named_sources(connection, given)]
-        seconds = 60 * services.settings.run_minutes
+        seconds = 60 * RUN_MINUTES
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     console.print(

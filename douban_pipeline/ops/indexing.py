@@ -128,8 +128,6 @@ def show() -> None:
         contents = known.indexes[0].contents if known else None
         shown.add_row(name, *_columns(contents, settings.zone))
     console.print(shown)
-    if not settings.known_subjects:
-        plain(said("未使用：", "not in use: ") + "DOUBAN_PIPELINE_KNOWN_SUBJECTS=false")
 
 
 def _columns(contents: IndexContents | None, zone: ZoneInfo) -> tuple[str, ...]:

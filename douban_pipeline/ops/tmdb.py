@@ -22,8 +22,15 @@ from douban_pipeline.tmdb.cleaning import id_of
 from douban_pipeline.tmdb.enrichment.opening import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
-from douban_pipeline.tmdb.refreshing import expiry
-from douban_pipeline.tmdb.services import open_client, open_graph, open_store, prune_archive
+from douban_pipeline.tmdb.refreshing import ARCHIVE_DAYS, OUTBOX_DAYS, expiry
+from douban_pipeline.tmdb.services import (
+    GRAPH_BATCH,
+    OUTBOX_ATTEMPTS,
+    open_client,
+    open_graph,
+    open_store,
+    prune_archive,
+)
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import EntityWriter
@@ -185,9 +192,9 @@ def sync(*, seconds: float | None) -> bool:
             report = drain(
                 store,
                 target,
-                batch=settings.graph_batch,
+                batch=GRAPH_BATCH,
                 lease_seconds=settings.outbox_lease_seconds,
-                attempts=settings.outbox_attempts,
+                attempts=OUTBOX_ATTEMPTS,
                 seconds=seconds,
             )
         except GraphUnavailableError as error:
@@ -230,7 +237,7 @@ def rebuild(*, dry_run: bool) -> None:
             )
             return
         with open_graph(settings) as target:
-            done = rebuild_graph(store, target, batch=settings.graph_batch)
+            done = rebuild_graph(store, target, batch=GRAPH_BATCH)
             counts = {name: count for name, count in target.counts().items() if count}
     console.print(
         said(f"已用 {done} 份资料重建：", f"built from {done} answers: ")
@@ -254,7 +261,7 @@ def prune(*, dry_run: bool) -> None:
     """Delete expired data, or print the cut-off dates."""
     settings, now = load_settings(), SystemClock().now()
     requests, done, archived = (
-        now - timedelta(days=days) for days in (settings.request_days, settings.outbox_days, settings.archive_days)
+        now - timedelta(days=days) for days in (settings.request_days, OUTBOX_DAYS, ARCHIVE_DAYS)
     )
     facts = expiry(settings, now)
     if dry_run:

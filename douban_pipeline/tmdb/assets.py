@@ -14,9 +14,15 @@ from douban_pipeline.tmdb import figures
 from douban_pipeline.tmdb.linking import link_videos
 from douban_pipeline.tmdb.refreshing import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
-from douban_pipeline.tmdb.services import TmdbServices
+from douban_pipeline.tmdb.services import GRAPH_BATCH, OUTBOX_ATTEMPTS, TmdbServices
 from douban_pipeline.tmdb.store import links, outbox
 from douban_pipeline.tmdb.syncing import DOWN, GraphUnavailableError, SyncReport, drain
+
+VIDEOS_PER_RUN = 500
+"""Videos that a run of tmdb_matches searches."""
+
+ENTITIES_PER_RUN = 2000
+"""Entities that a run of tmdb_entities fetches: at the default rate two minutes of an hourly run."""
 
 GROUP = "tmdb"
 CHANGES, MATCHES, ENTITIES, TRANSLATIONS, GRAPH, STATS = (
@@ -83,14 +89,14 @@ def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
     pool=API_POOL,
     description=described(
         "片库里的影片对应 TMDB 的哪部：搜索、取候选的详情，用与豆瓣匹配相同的规则判定，存入 `tmdb.vod_link`。先查新的，"
-        "其次是 30 天前没有找到的；一次最多 `DOUBAN_PIPELINE_TMDB_VIDEOS_PER_RUN` 部。有疑问的列在这里，由 "
+        "其次是 30 天前没有找到的；一次最多 500 部。有疑问的列在这里，由 "
         "`decide_tmdb_matches` 决定。CMS 不会被改动。"
     ),
 )
 def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """Links the library's videos to TMDB's titles, judged by the same gate as Douban's subjects.
 
-    New videos first, then those for which nothing was found 30 days ago, `DOUBAN_PIPELINE_TMDB_VIDEOS_PER_RUN` at most.
+    New videos first, then those for which nothing was found 30 days ago, 500 at most.
     A link is stored in `tmdb.vod_link`; nothing is written to the CMS. Doubtful videos are listed with their
     candidates, and decided with `decide_tmdb_matches`.
     """
@@ -99,7 +105,7 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
         return _nothing(context, why)
     services.ready()
     with services.client() as client:
-        report = link_videos(services, client, most=services.settings.videos_per_run)
+        report = link_videos(services, client, most=VIDEOS_PER_RUN)
     if report.ended:
         context.log.warning(f"ended early: {report.ended}")
     doubtful = services.store.run(lambda connection: links.waiting(connection, _MOST_FAILED))
@@ -138,13 +144,13 @@ def _candidates(row: dict[str, Any]) -> str:
     description=described(
         "影片、剧集和人物的答案：到期的连同演职员重新取得。依次是：有关联或被问到的占位行、TMDB 改动过的、超过 "
         "`DOUBAN_PIPELINE_TMDB_REFRESH_DAYS` 天的，以及 `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` 允许时热门的占位行；"
-        "一次最多 `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` 个。TMDB 已没有的记为消失。出错时提前结束，其余仍然到期。"
+        "一次最多 2000 个。TMDB 已没有的记为消失。出错时提前结束，其余仍然到期。"
     ),
 )
 def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """Details of films, series and people: due entities are fetched again, with their credits.
 
-    In this order, `DOUBAN_PIPELINE_TMDB_ENTITIES_PER_RUN` at most: stubs linked to a video or selected in a question,
+    In this order, 2,000 at most: stubs linked to a video or selected in a question,
     entities changed at TMDB, those older than `DOUBAN_PIPELINE_TMDB_REFRESH_DAYS`, and popular stubs if
     `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` is set. An entity that TMDB no longer has is marked as gone. Changes of nodes
     and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the rest
@@ -158,7 +164,7 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         context.log.info(f"{report.changes.total()} fetched, {len(report.failed)} failed, {report.left} left")
 
     with services.client() as client:
-        report = refresh(services, client, most=services.settings.entities_per_run, on_batch=say)
+        report = refresh(services, client, most=ENTITIES_PER_RUN, on_batch=say)
     if report.ended:
         context.log.warning(f"ended early: {report.ended}")
     failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
@@ -194,7 +200,7 @@ def tmdb_translations(
         return _nothing(context, why)
     services.ready()
     with services.client() as client:
-        report = store_translations(services, client, most=services.settings.entities_per_run)
+        report = store_translations(services, client, most=ENTITIES_PER_RUN)
     if report.ended:
         context.log.warning(f"ended early: {report.ended}")
     return dg.MaterializeResult(
@@ -216,7 +222,7 @@ def tmdb_translations(
     pool=GRAPH_POOL,
     description=described(
         "影片、剧集、人物和类型的图：把出站表里等待的变更写进去，一次最多十分钟。图数据库停机时什么都不丢，也不计失败次数；"
-        "它拒绝的以后再试，失败 `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS` 次后连同原因搁置，由 `requeue_outbox` 重排。"
+        "它拒绝的以后再试，失败 8 次后连同原因搁置，由 `requeue_outbox` 重排。"
     ),
 )
 def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
@@ -224,7 +230,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
 
     Each row is leased and read when it is written, so a run may be killed, or two may run. While the graph database is
     down nothing is lost and no attempt counts. Rows that it refuses are retried with increasing delay, and put aside
-    after `DOUBAN_PIPELINE_TMDB_OUTBOX_ATTEMPTS` with the reason; `requeue_outbox` queues them again.
+    after 8 failures with the reason; `requeue_outbox` queues them again.
     """
     services.ready()
     settings, report, down = services.settings, SyncReport(), ""
@@ -237,9 +243,9 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             report = drain(
                 services.store,
                 target,
-                batch=settings.graph_batch,
+                batch=GRAPH_BATCH,
                 lease_seconds=settings.outbox_lease_seconds,
-                attempts=settings.outbox_attempts,
+                attempts=OUTBOX_ATTEMPTS,
                 seconds=DRAIN_SECONDS,
                 on_batch=say,
             )

@@ -20,7 +20,7 @@ from douban_pipeline.tmdb.enrichment.opening import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.linking import LinkDecision, decide
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.tmdb.services import TmdbServices
+from douban_pipeline.tmdb.services import GRAPH_BATCH, TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
 from douban_pipeline.tmdb.syncing import rebuild_graph
@@ -112,8 +112,7 @@ def tmdb_retention() -> None:
     """Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
 
     Answers that could not be fetched again become stubs with nothing but their ids two days before they reach the
-    maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB. The periods are settings:
-    `REQUEST_DAYS`, `OUTBOX_DAYS`, `RAW_DAYS`, `ARCHIVE_DAYS`.
+    maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB.
     """
     delete_outdated()
 
@@ -337,7 +336,7 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
         done = rebuild_graph(
             services.store,
             target,
-            batch=services.settings.graph_batch,
+            batch=GRAPH_BATCH,
             on_batch=lambda built: context.log.info(f"{built} of {total}") if built % 1000 < 50 else None,
         )
         counts = {name: count for name, count in target.counts().items() if count}

@@ -17,7 +17,7 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.core.errors import GateClosed, GateUnreadable, NotFound, SourceError, SourceUnpaid, SourceWall
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.clients.errors import KeyRefused
-from douban_pipeline.tmdb.services import TmdbServices
+from douban_pipeline.tmdb.services import CONCURRENCY, TmdbServices
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import due, expiring
 from douban_pipeline.tmdb.store.entities import Answer, Change, EntityWriter, Stored
@@ -25,6 +25,12 @@ from douban_pipeline.tmdb.store.expiring import ANSWERS, CONFIRMED_EVERY, Place
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+OUTBOX_DAYS = 7
+"""Days for which completed outbox rows are kept, to look up what reached the graph."""
+
+ARCHIVE_DAYS = 30
+"""Days for which archived answers are kept; entities are not affected."""
 
 AT_ONCE = 50
 """Number of entities that are fetched and then stored in one transaction."""
@@ -102,7 +108,7 @@ def refresh(
     random.shuffle(keys)
     report = RefreshReport(left=len(keys))
     failures = 0
-    with ThreadPoolExecutor(settings.concurrency) as pool:
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
         for piece in chunks(keys, AT_ONCE):
             answers = []
             for key, found in zip(piece, pool.map(lambda key: _asked(client, key), piece), strict=True):
@@ -224,9 +230,9 @@ def prune(services: TmdbServices, *, dry_run: bool = False) -> Pruned:
     A dry run deletes nothing, and returns how many would be deleted.
     """
     settings, store = services.settings, services.store
-    requests, outbox = services.days_ago(settings.request_days), services.days_ago(settings.outbox_days)
+    requests, outbox = services.days_ago(settings.request_days), services.days_ago(OUTBOX_DAYS)
     before = expiry(settings, services.now())
-    archived = services.archive.prune(services.days_ago(settings.archive_days), dry_run=dry_run)
+    archived = services.archive.prune(services.days_ago(ARCHIVE_DAYS), dry_run=dry_run)
     if dry_run:
         found = store.run(partial(expiring.counts, before=before))
         return _pruned(store.run(lambda connection: due.outdated(connection, requests, outbox)), found, archived)

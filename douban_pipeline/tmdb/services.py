@@ -34,6 +34,20 @@ _EXPORT_BYTES = 256 * 1024 * 1024
 _EXPORT_SECONDS = 600.0
 _KEPT_OPEN = 10
 """Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
+OUTBOX_ATTEMPTS = 8
+"""Failures after which a change is put aside: the waits between them grow to an hour."""
+
+GRAPH_BATCH = 50
+"""Entities written in one transaction of the graph."""
+
+SEARCH_CACHE_DAYS = 7
+"""Days for which an archived search answer replaces a request."""
+
+REQUEST_TIMEOUT_SECONDS = 10.0
+"""Wall-clock limit of one request."""
+
+CONCURRENCY = 10
+"""Concurrent requests of runs and commands: enough for the default rate while answers take half a second."""
 
 
 @contextmanager
@@ -114,7 +128,7 @@ class TmdbServices(SourcePlatform):
         """Return the limits of the API and of the id lists."""
         settings = self.settings
         return {
-            SOURCE: SourceLimits(60 * settings.requests_per_second, settings.concurrency),
+            SOURCE: SourceLimits(60 * settings.requests_per_second, CONCURRENCY),
             EXPORTS: SourceLimits(10, 2),
         }
 
@@ -214,7 +228,7 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
     """
     headers = api_headers(settings)
     platform = _platform(settings, store.ready(), clock)
-    seconds = settings.request_timeout_seconds
+    seconds = REQUEST_TIMEOUT_SECONDS
     try:
         yield TmdbClient(
             platform.fetcher(SOURCE, seconds=seconds, rules=RULES, headers=headers, keep_alive=_KEPT_OPEN),
@@ -223,7 +237,7 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
             exports_url=settings.exports_url,
             api_key=settings.api_key.get_secret_value(),
             language=settings.language,
-            search_age=timedelta(days=settings.search_cache_days) if settings.search_cache_days else None,
+            search_age=timedelta(days=SEARCH_CACHE_DAYS) if SEARCH_CACHE_DAYS else None,
         )
     finally:
         platform.close()

@@ -63,21 +63,12 @@ class TmdbSettings(SystemSettings):
     requests_per_second: float = Field(
         20.0, gt=0, le=1000, description="Requests per second of runs and commands, over all processes."
     )
-    concurrency: int = Field(10, ge=1, le=100, description="Concurrent requests of runs and commands.")
-    request_timeout_seconds: float = Field(10.0, gt=0, le=120, description="Wall-clock limit of one request.")
-    search_cache_days: int = Field(
-        7, ge=0, le=30, description="Days for which an archived search answer replaces a request."
-    )
-    archive_days: int = Field(
-        30, ge=1, le=180, description="Days for which archived answers are kept; entities are not affected."
-    )
     enrichment_async_write_enable: bool = Field(
         True, description="Log users' questions after answering; otherwise before."
     )
     enrichment_write_queue_size: int = Field(
         100, ge=1, le=100_000, description="Questions queued in memory; further ones are queued on the disk."
     )
-    answer_deadline_seconds: float = Field(3.0, gt=0, le=60, description="Seconds that an answer waits for TMDB.")
     service_requests_per_second: float = Field(
         15.0, gt=0, le=1000, description="Requests per second of one service, in addition to REQUESTS_PER_SECOND."
     )
@@ -86,12 +77,9 @@ class TmdbSettings(SystemSettings):
     graph_user: str = Field("neo4j", description="Account at the graph database.")
     graph_password: SecretStr = Field(SecretStr(""), description="Its password.")
     graph_database: str = Field("neo4j", description="Name of the database there.")
-    graph_batch: int = Field(50, ge=1, le=1000, description="Entities written in one transaction of the graph.")
     outbox_lease_seconds: int = Field(
         300, ge=10, le=3600, description="Seconds after which claimed changes are released."
     )
-    outbox_attempts: int = Field(8, ge=1, le=100, description="Failures after which a change is put aside.")
-    outbox_days: int = Field(7, ge=1, le=3650, description="Days for which completed outbox rows are kept.")
     request_days: int = Field(30, ge=1, le=3650, description="Days for which users' logged questions are kept.")
     raw_days: int = Field(
         180, ge=1, le=180, description="Days after which TMDB's answers must be fetched again or dropped."
@@ -100,11 +88,9 @@ class TmdbSettings(SystemSettings):
     refresh_days: int = Field(
         150, ge=1, le=179, description="Days after which runs fetch an answer again; fewer than RAW_DAYS."
     )
-    entities_per_run: int = Field(2000, ge=1, le=100_000, description="Entities that a run of tmdb_entities fetches.")
     fill_popular: bool = Field(
         False, description="Whether runs also fetch popular stubs, after linked and requested ones."
     )
-    videos_per_run: int = Field(500, ge=1, le=100_000, description="Videos that a run of tmdb_matches searches.")
 
     @field_validator("owner")
     @classmethod

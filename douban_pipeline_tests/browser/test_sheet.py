@@ -235,7 +235,7 @@ def test_after_a_reload_the_next_undecided_is_current_and_no_key_changes_what_is
 
 
 def test_a_file_says_as_of_when_it_is_and_that_it_is_old(page: Page, library: Library, tmp_path: Path):
-    library.options = {**library.options, "review_url": "https://review.example/"}
+    library.options = {**library.options, "public_url": "https://review.example"}
     page.clock.set_fixed_time(library.clock.now())
     open_sheet(page, stocked(library, SIX), tmp_path)
     expect(page.locator("#made")).to_contain_text("数据截至 2026-03-01 12:00")

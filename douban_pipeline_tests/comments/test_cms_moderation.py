@@ -163,7 +163,7 @@ def test_what_is_decided_here_is_written_to_the_cms_and_not_taken_for_its_word(o
 
 
 def test_each_direction_has_a_setting(opened):
-    site = opened(cms_moderation=False)
+    site = opened(import_batch=0)
     site.settle()
     site.decide(9, GONE)
     site.person("UPDATE mac_comment SET comment_status = 0 WHERE comment_id = 3")

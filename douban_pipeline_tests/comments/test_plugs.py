@@ -70,7 +70,7 @@ def answers(path: str, given: dict[str, Any]) -> Any:
 def test_friends_likes_and_badges_are_laid_over_a_page(tmp_path):
     with plug(answers) as (url, asked):
         given = {"friends_url": f"{url}/friends", "decorations_url": f"{url}/badges", "plug_token": "of-the-site"}
-        with served(tmp_path, plug_seconds=10, **given) as place:
+        with served(tmp_path, **given) as place:
             film = place.section()
             root, other = place.publish(2, film, "根"), place.publish(4, film, "另一条")
             place.work()
@@ -109,7 +109,7 @@ def test_friends_likes_and_badges_are_laid_over_a_page(tmp_path):
 def test_without_a_usable_answer_a_page_says_what_it_lacks(tmp_path, answer):
     with (
         plug(lambda *_: answer) as (url, _),
-        served(tmp_path, friends_url=url, decorations_url=url, plug_seconds=10) as place,
+        served(tmp_path, friends_url=url, decorations_url=url) as place,
     ):
         film = place.section()
         root = place.publish(2, film, "根")

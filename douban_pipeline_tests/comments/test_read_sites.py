@@ -74,14 +74,13 @@ def pair(home, first: str) -> Iterator[Pair]:
         engine = open_engine(main)
         TREE.upgrade(engine)
         engine.dispose()
+        sites = (f"near={through},{near}", f"far={main},{far}")
         place = stack.enter_context(
             served(
                 home,
                 database_url=main,
                 redis_url=far,
-                read_sites=f"near={through},{near} far={main},{far}",
-                read_site=first,
-                max_lag_seconds=5,
+                read_sites=" ".join(sites if first == "near" else reversed(sites)),
             )
         )
         yield Pair(place, main, copy, line)

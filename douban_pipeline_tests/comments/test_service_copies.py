@@ -39,8 +39,6 @@ def test_two_read_sites_stand_in_for_each_other_and_say_when_both_are_late(tmp_p
     values = {
         "database_url": f"sqlite:///{main}",
         "read_sites": f"near=sqlite:///{copy} far=sqlite:///{main}",
-        "read_site": "near",
-        "max_lag_seconds": 5,
     }
     with served(tmp_path, **values) as place:
         film = place.section()
@@ -114,7 +112,7 @@ def _stop(context: Context) -> Callable[..., None]:
 @pytest.mark.redis
 def test_with_redis_lists_serve_and_without_it_the_database_does(tmp_path):
     url, prefix = server_url("redis"), f"test:{uuid.uuid4().hex}:"
-    with served(tmp_path, redis_url=url, redis_prefix=prefix[:32], list_seconds=60) as place:
+    with served(tmp_path, redis_url=url, redis_prefix=prefix[:32]) as place:
         film = place.section()
         roots = [place.publish(user, film, f"根 {user}") for user in range(2, 6)]
         place.work()
@@ -137,7 +135,7 @@ def test_a_list_that_lies_about_a_hidden_comment_is_not_believed(tmp_path):
     if not server_url("redis"):
         return
     prefix = f"test:{uuid.uuid4().hex}:"[:32]
-    with served(tmp_path, redis_url=server_url("redis"), redis_prefix=prefix, list_seconds=60) as place:
+    with served(tmp_path, redis_url=server_url("redis"), redis_prefix=prefix) as place:
         film = place.section()
         roots = [place.publish(user, film, f"根 {user}") for user in (2, 3)]
         place.work()

@@ -55,7 +55,7 @@ class Script:
 
 
 def opened(script: Script, clock: FakeClock | None = None, login: WeRssLogin = LOGIN) -> WeRss:
-    return WeRss(script, "http://werss.example/", "/api/v1/wx", login, clock or FakeClock(NOW))  # type: ignore[arg-type]
+    return WeRss(script, "http://werss.example/", login, clock or FakeClock(NOW))  # type: ignore[arg-type]
 
 
 def page(*rows: dict[str, Any]) -> tuple[int, Any]:
@@ -175,7 +175,7 @@ def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp
 
     def client() -> WeRss:
         sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
-        return WeRss(script, "http://werss.example/", "/api", LOGIN, clock, sessions)  # type: ignore[arg-type]
+        return WeRss(script, "http://werss.example/", LOGIN, clock, sessions)  # type: ignore[arg-type]
 
     client().articles("a", 0)
     client().articles("a", 0)
@@ -200,7 +200,7 @@ def test_processes_share_a_token_and_a_refusal_in_a_file_for_its_owner_alone(tmp
 def test_where_a_login_cannot_be_stored_none_is_tried_and_the_source_is_unavailable(tmp_path: Path) -> None:
     script = Script(lambda url, headers: page())
     sessions = FileSessions(tmp_path, "http://werss.example/", "demo")
-    client = WeRss(script, "http://werss.example/", "/api", LOGIN, FakeClock(NOW), sessions)  # type: ignore[arg-type]
+    client = WeRss(script, "http://werss.example/", LOGIN, FakeClock(NOW), sessions)  # type: ignore[arg-type]
     with largest_file(10), pytest.raises(SourceUnavailable, match="the login cannot be kept: File too large"):
         client.articles("a", 0)
     assert script.logins == 0

@@ -34,9 +34,7 @@ def read_of_others(definitions: dg.Definitions) -> set[tuple[str, str]]:
     [
         ({}, set()),
         ({"systems": "douban,feeds"}, {("due_videos", "feed_polls")}),
-        ({"systems": "douban,feeds", "newcomers": False}, set()),
         ({"systems": "douban,comments"}, {("review_queue", "hot_scores")}),
-        ({"systems": "douban,comments", "priority_from_comments": False}, set()),
     ],
 )
 def test_the_library_reads_what_settings_say(given: dict[str, object], read: set[tuple[str, str]]):

@@ -24,8 +24,11 @@ from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
 BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded", "throttled")
 
 
-def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(tmp_path: Path) -> None:
-    with stage(tmp_path, at="22:00", slot_minutes=1, worker_concurrency=1) as at:
+def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("douban_pipeline.digest.running.SLOT_MINUTES", 1)
+    with stage(tmp_path, at="22:00", worker_concurrency=1) as at:
         for number in range(3):
             at.publish(number, 70, hours_ago=number + 1)
         at.server.model.faults = deque(["", "throttled"])

@@ -202,7 +202,7 @@ def _furnished(
         "excluded_type_ids": frozenset({LEFT_ALONE}),
         "bulk_unlockers": ("小王",),
     }
-    model = {"ai_intros": True, "openrouter_api_key": KEY, "intros_per_run": 500}
+    model = {"ai_intros": True, "openrouter_api_key": KEY}
     scenario = stage(site.rows, site.subjects, on=server, **given, **model)
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)
     library, now = scenario.library, scenario.clock.now()

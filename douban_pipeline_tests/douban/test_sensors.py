@@ -95,7 +95,7 @@ def order_a_recheck(library: Library) -> None:
 def test_selections_keep_their_distance_but_for_what_people_ordered(
     library: Library, instance: dg.DagsterInstance
 ) -> None:
-    paced = under(library, due_interval_seconds=120, due_jitter_seconds=120)
+    paced = under(library, due_interval_seconds=120)
     cursors: list[str] = []
     for number in range(20):
         assert tick(due_videos_sensor, paced, instance, cursors) != [], number

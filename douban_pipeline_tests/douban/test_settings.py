@@ -14,6 +14,7 @@ from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.evidence.posters import SOURCE as POSTERS
+from douban_pipeline.douban.intros.attempts import OTHER_MINUTES, THROTTLED_MINUTES, UNAVAILABLE_MINUTES
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
@@ -57,7 +58,7 @@ def test_nothing_needs_to_be_set():
     assert settings.library_url.endswith("/.douban_pipeline/demo/library.sqlite")
     assert settings.policies == DEFAULT_FIELD_POLICIES
     assert str(settings.zone) == "Asia/Shanghai"
-    assert (settings.search_cache_age, settings.subject_cache_age) == (timedelta(days=14), timedelta(hours=24))
+    assert settings.search_cache_age == timedelta(days=14)
     assert settings.lease == timedelta(minutes=15)
 
 
@@ -81,15 +82,12 @@ def test_nothing_needs_to_be_set():
         ("SEARCH_CACHE_DAYS", "31", "a whole number from 7 to 30"),
         ("TOP_N", "0", "a whole number from 1 to 20"),
         ("CONFIRM_SCORE", "101", "a number from 0 to 100"),
-        ("TITLE_FLOOR", "1.5", "a number from 0 to 1"),
         ("MATCH_PROFILE", "strict", "plan or calibrated"),
         ("SCORE_WEIGHTS", "director", "item=points pairs"),
         ("SCORE_WEIGHTS", "director=many", "points from 0, e.g. director=14,actors=6"),
         ("SCORE_WEIGHTS", "actors=-1", "points from 0"),
         ("SCORE_WEIGHTS", "actors=nan", "points from 0"),
         ("SCORE_WEIGHTS", "poster=5", "items: title, year, region, director, actors, genre, length, tie_break"),
-        ("PRECISION_TARGET", "1", "a number from 0.5 to 0.999"),
-        ("PRECISION_LEAST_LABELS", "0", "a whole number from 1 to 100000"),
         ("BATCH_SIZE", "2001", "a whole number from 1 to 2000"),
         ("LEASE_SECONDS", "59", "a whole number from 60 to 7200"),
         ("DRY_RUN", "maybe", "true or false"),
@@ -107,7 +105,6 @@ def test_nothing_needs_to_be_set():
         ("LLM_BUDGET_USD_PER_DAY", "-1", "a number from 0 to 10000"),
         ("INTRO_MIN_HAN", "10", "a whole number from 20 to 2000"),
         ("ALERT_WEBHOOK_KIND", "slack", "generic"),
-        ("WARN_FAILURE_RATE", "0", "a number above 0 to 1"),
         ("FIELD_POLICIES", "vod_name=sometimes", "policy is never, fill or overwrite"),
         ("FIELD_POLICIES", "vod_play_url=overwrite", "columns: vod_name"),
         ("FIELD_POLICIES", "vod_name", "column=policy pairs"),
@@ -115,10 +112,6 @@ def test_nothing_needs_to_be_set():
         ("BACK_OFF_MINUTES", "30,10", "none shorter than the one before, e.g. 10,30,120,360,1440"),
         ("BACK_OFF_MINUTES", "0,10", "above 0 and at most 43200"),
         ("BACK_OFF_MINUTES", "ten", "not a list of numbers"),
-        ("BACK_OFF_JITTER", "1.5", "a number from 0 to 1"),
-        ("INTRO_THROTTLED_MINUTES", "30,10", "two numbers of minutes separated by a comma, the smaller first"),
-        ("INTRO_UNAVAILABLE_MINUTES", "5", "not the shortest and the longest wait"),
-        ("INTRO_OTHER_MINUTES", "30,nan", "a number that is not above 0"),
         ("DUE_INTERVAL_SECONDS", "3601", "a whole number from 0 to 3600"),
         ("VISIT_TIERS", "30=3,180=7", "older is missing"),
         ("VISIT_TIERS", "30=0,older=90", "above 0 and at most 3650"),
@@ -286,15 +279,12 @@ def test_tiers_and_waits_are_the_plans_and_may_be_others(monkeypatch):
     settings = load_settings()
     assert settings.tiers == PLAN_TIERS
     assert [step / timedelta(minutes=1) for step in settings.back_off.steps] == [10, 30, 120, 360, 1440]
-    assert settings.intro_throttled_minutes == (10, 30)
-    assert (settings.intro_unavailable_minutes, settings.intro_other_minutes) == ((5, 10), (30, 120))
+    assert (THROTTLED_MINUTES, UNAVAILABLE_MINUTES, OTHER_MINUTES) == ((10, 30), (5, 10), (30, 120))
     monkeypatch.setenv(P + "VISIT_TIERS", "7=1, older = 10")
     monkeypatch.setenv(P + "BACK_OFF_MINUTES", "1,1.5，60")
-    monkeypatch.setenv(P + "INTRO_OTHER_MINUTES", "2,2")
     settings = load_settings()
     assert settings.tiers == Tiers.of_days({7: 1}, older=10)
     assert [step / timedelta(minutes=1) for step in settings.back_off.steps] == [1, 1.5, 60]
-    assert settings.intro_other_minutes == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,7 @@ def given_settings(home: Path, **values: Any) -> FeedsSettings:
         "home": home,
         "allow_private": True,
         "requests_per_minute": 60_000,
-        "host_concurrency": 4,
         "request_timeout_seconds": 2.0,
-        "workers": 4,
         **values,
     }
     return FeedsSettings(_env_file=None, **chosen)

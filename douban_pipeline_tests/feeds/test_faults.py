@@ -90,9 +90,12 @@ def follow(at: Stage, *urls: str) -> list[str]:
     return [each.source_id for each in report.added]
 
 
-def test_answers_without_an_end_are_cut_by_size_or_time_and_stop_nobody(tmp_path: Path, raw: RawServer) -> None:
+def test_answers_without_an_end_are_cut_by_size_or_time_and_stop_nobody(
+    tmp_path: Path, raw: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.services.MAX_BODY_BYTES", 1_000_000)
     well = {"well": Channel("rss", hourly(3))}
-    with stage(tmp_path, well, request_timeout_seconds=0.5, max_body_bytes=1_000_000, workers=4) as at:
+    with stage(tmp_path, well, request_timeout_seconds=0.5) as at:
         endless, trickling, late = follow(at, raw.url("/endless"), raw.url("/trickling"), raw.url("/late"))
         [good] = at.follow("well")
         report = at.poll()
@@ -106,8 +109,11 @@ def test_answers_without_an_end_are_cut_by_size_or_time_and_stop_nobody(tmp_path
         assert len(at.entries(good)) == 3
 
 
-def test_a_feed_of_a_hundred_thousand_items_gives_its_newest_once(tmp_path: Path, raw: RawServer) -> None:
-    with stage(tmp_path, {}, max_entries=200, request_timeout_seconds=30.0) as at:
+def test_a_feed_of_a_hundred_thousand_items_gives_its_newest_once(
+    tmp_path: Path, raw: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.services.MAX_ENTRIES", 200)
+    with stage(tmp_path, {}, request_timeout_seconds=30.0) as at:
         [many] = follow(at, raw.url("/many"))
         assert at.poll().new == 200
         assert {each["guid"] for each in at.entries(many)} == {str(number) for number in range(200)}

@@ -166,14 +166,15 @@ def test_no_page_is_read_after_the_lease(tmp_path: Path) -> None:
         assert "时间用完了" in told(at)[0]
 
 
-def test_a_feed_with_more_than_one_poll_reads_is_told_of(tmp_path: Path) -> None:
-    with stage(tmp_path, {"news": Channel("rss", hourly(3))}, max_entries=10) as at:
+def test_a_feed_with_more_than_one_poll_reads_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.services.MAX_ENTRIES", 10)
+    with stage(tmp_path, {"news": Channel("rss", hourly(3))}) as at:
         [news] = at.follow("news")
         at.poll()
         at.server.channels["news"] = Channel("rss", [*hourly(3), *hourly(15, START + HOUR)])
         again(at)
         [sentence] = told(at)
-        assert "DOUBAN_PIPELINE_FEEDS_MAX_ENTRIES" in sentence
+        assert "超过 500 条" in sentence
         # An unchanged answer says nothing new; one that is read to its end leaves nothing.
         again(at)
         assert len(told(at)) == 1

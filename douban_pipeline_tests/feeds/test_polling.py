@@ -15,7 +15,7 @@ import pytest
 import yaml
 from sqlalchemy import Connection, insert, select, text, update
 
-from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, API, PASSWORD, Channel
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Channel
 from douban_pipeline.feeds import following, guards
 from douban_pipeline.feeds.following import SourceRequest
 from douban_pipeline.feeds.polling import Poller
@@ -34,9 +34,7 @@ def test_sources_of_every_kind_give_their_entries(tmp_path: Path) -> None:
     options = {"path": "data.rows", "id": "no", "title": "name", "link": "href", "time": "at"}
     settings = {"werss_username": ACCOUNT, "werss_password": PASSWORD}
     with stage(tmp_path, {**given, "account": Channel("werss", times, "公众号")}, **settings) as at:
-        services = open_services(
-            given_settings(tmp_path, werss_url=at.server.base, werss_prefix=API, **settings), at.clock
-        )
+        services = open_services(given_settings(tmp_path, werss_url=at.server.base, **settings), at.clock)
         requests = [SourceRequest(url=at.server.url(name)) for name in ("rss", "atom", "jsonfeed")]
         requests.append(SourceRequest("maccms", at.server.url("maccms")))
         requests.append(SourceRequest("json", at.server.url("json"), options=options))
@@ -177,10 +175,13 @@ def test_a_refusal_that_asks_to_wait_is_heeded(tmp_path: Path) -> None:
         assert at.stats(news)["next_due_at"] == START + 5 * HOUR
 
 
-def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(tmp_path: Path) -> None:
+def test_a_throttling_host_is_left_alone_for_as_long_as_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.polling.WORKERS", 1)
     throttled = Channel("rss", hourly(3), fault="throttled", retry_after=7 * HOUR)
     given = {"busy": throttled, "other": Channel("rss", hourly(2))}
-    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+    with stage(tmp_path, given) as at:
         [busy] = at.follow("busy")
         at.poll()
         row = at.stats(busy)
@@ -242,10 +243,11 @@ def test_a_lost_lease_stores_nothing(tmp_path: Path) -> None:
         assert at.stats(news)["check_count"] == 0
 
 
-def test_the_time_of_a_run_is_kept_and_leases_are_given_back(tmp_path: Path) -> None:
+def test_the_time_of_a_run_is_kept_and_leases_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("douban_pipeline.feeds.polling.WORKERS", 1)
     ticks = iter(range(0, 1000, 10))
     given = {f"n{number}": Channel("rss", hourly(2)) for number in range(12)}
-    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+    with stage(tmp_path, given) as at:
         at.follow(*given)
         report = Poller(at.services, seconds=60, monotonic=lambda: next(ticks)).run()
         assert 0 < report.polled < 12
@@ -270,7 +272,8 @@ def test_who_stops_a_run_waits_for_the_requests_under_way_alone(
         return poll(poller, *which)
 
     monkeypatch.setattr(Poller, "poll", interrupted)
-    with stage(tmp_path, given, workers=1, host_concurrency=1) as at:
+    monkeypatch.setattr("douban_pipeline.feeds.polling.WORKERS", 1)
+    with stage(tmp_path, given) as at:
         at.follow(*given)
         with pytest.raises(KeyboardInterrupt):
             Poller(at.services, seconds=60).run()

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.core.system import every_system
 from douban_pipeline.core.ui.language import Language, one_language
 from douban_pipeline.serve.settings import ServeSettings
@@ -28,6 +29,26 @@ LOCATIONS = {
 }
 SETTINGS_PAGES: Mapping[Language, str] = {"en": "deploy/SETTINGS.md", "zh": "deploy/SETTINGS.zh-CN.md"}
 REFERENCE_PAGES: Mapping[Language, str] = {"en": "docs/reference.md", "zh": "docs/reference.zh-CN.md"}
+SECTIONS: Mapping[str, Mapping[Language, str]] = {
+    "first": {"en": "The twenty that matter", "zh": "最要紧的二十个"},
+    "shared": {"en": "Shared", "zh": "共用"},
+    "douban": {"en": "Douban", "zh": "豆瓣"},
+    "feeds": {"en": "Feeds", "zh": "关注来源"},
+    "digest": {"en": "Digest", "zh": "每日摘要"},
+    "tmdb": {"en": "TMDB", "zh": "TMDB"},
+    "comments": {"en": "Comments", "zh": "评论"},
+    "serve": {"en": "The service", "zh": "HTTP 服务"},
+}
+"""The sections of the page of settings, in order, with their headings."""
+FIRST = (
+    *("SYSTEMS", "DATABASE_URL", "TABLE_PREFIX", "SITE_TIMEZONE", "HOME", "LANGUAGE"),
+    *("DRY_RUN", "INCLUDED_TYPE_IDS", "EXCLUDED_TYPE_IDS"),
+    *("DOUBAN_URL", "DOUBAN_REQUESTS_PER_MINUTE", "SEARCH_PROVIDER", "SEARCH_URL", "SEARCH_REQUESTS_PER_MINUTE"),
+    *("AI_INTROS", "LLM_URL", "LLM_BUDGET_USD_PER_DAY"),
+    *("UI_URL", "PUBLIC_URL", "ALERT_WEBHOOK_URL"),
+)
+"""The twenty settings that matter to every site, without `BASE_PREFIX`."""
+_RULE = "|--|--|--|"
 _EMPTY: Mapping[Language, str] = {"en": "empty", "zh": "空"}
 _ROW = re.compile(r"^\| `([A-Z_]+)` \| .* \| (.*) \|$")
 _WORDS: Mapping[Language, Mapping[str, str]] = {
@@ -50,14 +71,28 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 }
 
 
-def documented_settings() -> list[tuple[str, Any]]:
-    """Return the settings of all systems by variable, each where it belongs."""
-    found: dict[str, Any] = {}
-    for settings in (system.settings() for system in every_system()):
-        for name, field in settings.model_fields.items():  # some are Douban's and theirs alike
-            found.setdefault(settings.variable(name), field)
-    found |= {ServeSettings.variable(name): field for name, field in ServeSettings.model_fields.items()}
-    return list(found.items())
+def documented_settings() -> dict[str, list[tuple[str, Any]]]:
+    """Return the settings of all systems by section of the page, each with its variable, where it belongs.
+
+    First come the `FIRST`, then what two or more systems read, then each system's own.
+    """
+    fields: dict[str, Any] = {}
+    readers: dict[str, list[str]] = {}
+    classes: dict[str, type[SystemSettings]] = {
+        **{system.name: system.settings() for system in every_system()},
+        "serve": ServeSettings,
+    }
+    for system, settings in classes.items():
+        for name, field in settings.model_fields.items():
+            fields.setdefault(settings.variable(name), field)
+            readers.setdefault(settings.variable(name), []).append(system)
+    found: dict[str, list[tuple[str, Any]]] = {section: [] for section in SECTIONS}
+    found["first"] = [(BASE_PREFIX + name, fields[BASE_PREFIX + name]) for name in FIRST]
+    for variable, field in fields.items():
+        if variable.removeprefix(BASE_PREFIX) not in FIRST:
+            section = readers[variable][0] if len(readers[variable]) == 1 else "shared"
+            found[section].append((variable, field))
+    return found
 
 
 def shown(value: Any) -> str:
@@ -78,28 +113,25 @@ def shown(value: Any) -> str:
 def settings_page(page: str, wanted: Language) -> str:
     """Return the page of settings with its tables as the code has them; in Chinese, meanings are the page's own.
 
-    A new setting follows the one that it follows in the code.
+    Each section of `SECTIONS` has one table; what a setting means may stand in any of them before.
 
     Raises:
         KeyError: The Chinese page does not say what a setting means.
+        ValueError: The page has no section with a table for some settings.
     """
     lines = page.splitlines()
     meanings = {match[1]: match[2] for line in lines if (match := _ROW.match(line))}
-    known = [match[1] if (match := _ROW.match(line)) else "" for line in lines]
-    previous = ""
-    rows: list[str] = []
-    for name, field in documented_settings():
-        default = shown(field.get_default(call_default_factory=True))
-        meaning = str(field.description) if wanted == "en" else meanings[name]
-        rows.append(f"| `{name}` | {f'`{default}`' if default else _EMPTY[wanted]} | {meaning} |")
-        if name not in known:
-            place = known.index(previous) + 1
-            known.insert(place, name)
-            lines.insert(place, "")
-        lines[known.index(name)] = rows[-1]
-        previous = name
-    wanted_rows = set(rows)
-    return "\n".join(line for line in lines if not _ROW.match(line) or line in wanted_rows) + "\n"
+    lines = [line for line in lines if not _ROW.match(line)]
+    for section, settings in documented_settings().items():
+        rows = []
+        for name, field in settings:
+            default = shown(field.get_default(call_default_factory=True))
+            meaning = str(field.description) if wanted == "en" else meanings[name]
+            rows.append(f"| `{name}` | {f'`{default}`' if default else _EMPTY[wanted]} | {meaning} |")
+        heading = lines.index(f"## {SECTIONS[section][wanted]}")
+        place = lines.index(_RULE, heading) + 1
+        lines[place:place] = rows
+    return "\n".join(lines) + "\n"
 
 
 # --- what Dagster shows -----------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def place(tmp_path: Path, dagster_instance: dg.DagsterInstance) -> Iterator[Live
     with LiveCms(tmp_path / "cms", make_url(server_url("mariadb")), f"douban_test_library_{free_port()}") as cms:
         for theirs, ours in CATEGORIES.items():
             cms.admin.bind(FLAG, theirs, ours)
-        with live_site(cms, tmp_path / "home", dagster_instance, min_due_per_run=1) as site:
+        with live_site(cms, tmp_path / "home", dagster_instance, max_due_wait_minutes=0) as site:
             yield site
 
 

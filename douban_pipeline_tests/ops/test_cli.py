@@ -154,6 +154,14 @@ def test_wrong_settings_are_reported_in_lines_without_a_trace(tmp_path: Path) ->
     assert "Traceback" not in result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("command", [["settings"], ["check", "--no-dagster"]])
+def test_a_setting_of_an_earlier_release_is_told_what_became_of_it(command: list[str], tmp_path: Path) -> None:
+    result = run(*command, cwd=tmp_path, COLUMNS="200", DOUBAN_PIPELINE_TITLE_FLOOR="0.6")
+    assert result.returncode != 0
+    assert "DOUBAN_PIPELINE_TITLE_FLOOR is a constant now (0.55): remove it" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
+
+
 def test_env_files_of_windows_are_read_or_reported(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("DOUBAN_PIPELINE_OWNER=team:示例\n", encoding="utf-8-sig")
     assert "DOUBAN_PIPELINE_OWNER\tteam:示例\t" in run("settings", cwd=tmp_path).stdout

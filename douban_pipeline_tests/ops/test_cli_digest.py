@@ -28,9 +28,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
     werss = WeRssStandIn(lambda: 4e9, accounts={"MP": "示例"}, articles=[Article("1", "MP", "老文章", 1e9, "<p>x</p>")])
     with DigestServer(werss) as server:
         given: dict[str, Any] = {"WERSS_URL": server.base, "WERSS_USERNAME": "demo", "WERSS_PASSWORD": "demo"}
-        given |= {"DEEPSEEK_URL": server.model_url, "DEEPSEEK_API_KEY": "k"}
+        given |= {"DIGEST_DEEPSEEK_URL": server.model_url, "DIGEST_DEEPSEEK_API_KEY": "k"}
         for name, value in given.items():
-            monkeypatch.setenv(f"DOUBAN_PIPELINE_DIGEST_{name}", value)
+            monkeypatch.setenv(f"DOUBAN_PIPELINE_{name}", value)
         yield lambda *words: CliRunner().invoke(app, ["digest", *words], env={"COLUMNS": "200"})
 
 
@@ -52,7 +52,7 @@ def test_a_slot_is_run_listed_and_explained(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_person_s_login_asks_now_and_opens_the_gate(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOUBAN_PIPELINE_DIGEST_WERSS_PASSWORD", "wrong")
+    monkeypatch.setenv("DOUBAN_PIPELINE_WERSS_PASSWORD", "wrong")
     for _ in range(2):
         refused = call("login")
         assert isinstance(refused.exception, ProblemsError)  # printed as a sentence
@@ -64,7 +64,7 @@ def test_a_person_s_login_asks_now_and_opens_the_gate(call: Call, monkeypatch: p
     checked = CliRunner().invoke(app, ["check", "--system", "digest", "--no-dagster"], env={"COLUMNS": "300"}).output
     assert "gate werss" in checked
     assert "run digest login" in checked
-    monkeypatch.setenv("DOUBAN_PIPELINE_DIGEST_WERSS_PASSWORD", "demo")
+    monkeypatch.setenv("DOUBAN_PIPELINE_WERSS_PASSWORD", "demo")
     assert "follows 1 accounts" in call("login").output
     checked = CliRunner().invoke(app, ["check", "--system", "digest", "--no-dagster"], env={"COLUMNS": "300"}).output
     assert "gate werss" not in checked
@@ -72,4 +72,4 @@ def test_a_person_s_login_asks_now_and_opens_the_gate(call: Call, monkeypatch: p
 
 def test_a_wrong_prefix_is_named_at_the_login(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WeRssStandIn, "answer", lambda *_: json_answer({"detail": "Method Not Allowed"}, 405))
-    assert "WERSS_PREFIX" in str(call("login").exception)
+    assert "WERSS_URL" in str(call("login").exception)

@@ -72,9 +72,9 @@ def test_an_interrupted_slot_leaves_its_articles_to_the_next_run(
     with DigestServer(WeRssStandIn(time.time, accounts={"MP": "示例"}, articles=articles)) as server:
         server.model.always = "hanging"
         settings = {
-            "DIGEST_WERSS_URL": server.base,
-            "DIGEST_WERSS_USERNAME": ACCOUNT,
-            "DIGEST_WERSS_PASSWORD": PASSWORD,
+            "WERSS_URL": server.base,
+            "WERSS_USERNAME": ACCOUNT,
+            "WERSS_PASSWORD": PASSWORD,
         }
         settings |= {"DIGEST_DEEPSEEK_URL": server.model_url, "DIGEST_DEEPSEEK_API_KEY": "k"}
         url = f"sqlite:///{tmp_path}/digest.sqlite"
@@ -102,7 +102,7 @@ def test_an_interrupted_push_leaves_its_messages_to_the_next_run(
     with PushServer() as platforms:
         platforms.faults["wecom"].append("silent")
         channel = platforms.channel("wecom")
-        settings = {"DIGEST_PUSH_CHANNELS": channel, "DIGEST_DATABASE_URL": url, "DIGEST_PUSH_TIMEOUT_SECONDS": "60"}
+        settings = {"DIGEST_PUSH_CHANNELS": channel, "DIGEST_DATABASE_URL": url}
         with office(tmp_path, channel, url, SystemClock()) as place:
             for slot in ("12:00", "14:00"):
                 place.enqueue("finding", slot=slot, now=place.services.now())

@@ -267,9 +267,9 @@ def test_a_check_before_the_setup_creates_no_file(tmp_path, call):
 
 
 def test_a_system_s_wrong_setting_is_a_finding_beside_the_others(tmp_path, call):
-    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_FEEDS_WORKERS": "0"}
+    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_FEEDS_POLL_DAYS": "0"}
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
-    assert "DOUBAN_PIPELINE_FEEDS_WORKERS = '0' is not allowed" in reported["feeds.settings"]["told"]
+    assert "DOUBAN_PIPELINE_FEEDS_POLL_DAYS = '0' is not allowed" in reported["feeds.settings"]["told"]
 
 
 def test_the_pools_of_the_systems_served_are_looked_at(tmp_path, call):
@@ -288,7 +288,7 @@ def test_the_pools_of_the_systems_served_are_looked_at(tmp_path, call):
 def test_accounts_without_werss_are_told(tmp_path, call):
     given = {"DOUBAN_PIPELINE_HOME": str(tmp_path)}
     call("setup", "--system", "feeds", **given)
-    added = call("feeds", "add", "MP_WXS_1", "--kind", "werss", DOUBAN_PIPELINE_FEEDS_WERSS_URL="http://werss", **given)
+    added = call("feeds", "add", "MP_WXS_1", "--kind", "werss", DOUBAN_PIPELINE_WERSS_URL="http://werss", **given)
     assert added.status == 0, added.said
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
-    assert "FEEDS_WERSS_URL is not set" in reported["feeds.werss"]["told"]
+    assert "WERSS_URL is not set" in reported["feeds.werss"]["told"]

@@ -107,8 +107,11 @@ def service(
 
 
 @pytest.fixture
-def settings(store_url: str, graph_address: GraphAddress, server: TmdbServer, tmp_path: Path) -> TmdbSettings:
+def settings(
+    store_url: str, graph_address: GraphAddress, server: TmdbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> TmdbSettings:
     """Settings of a code location whose store is empty, with a graph and the stand-in of the API."""
+    monkeypatch.setattr("douban_pipeline.tmdb.services.REQUEST_TIMEOUT_SECONDS", 2.0)
     given: dict[str, Any] = {
         "home": tmp_path,
         "database_url": SecretStr(store_url),
@@ -119,6 +122,5 @@ def settings(store_url: str, graph_address: GraphAddress, server: TmdbServer, tm
         "api_url": server.api_url,
         "api_key": SecretStr(KEY),
         "requests_per_second": 1000.0,
-        "request_timeout_seconds": 2.0,
     }
     return TmdbSettings(_env_file=None, **given)

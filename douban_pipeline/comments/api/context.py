@@ -27,13 +27,16 @@ from douban_pipeline.comments.caching.lists import open_lists
 from douban_pipeline.comments.depending import Dependencies
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
-from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
 from douban_pipeline.comments.sites import Site, Sites
 from douban_pipeline.comments.types import Actor, Rank
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
+
+MAX_LAG = timedelta(seconds=5)
+"""Maximum lag of a replica before another one is read."""
 
 _Result = TypeVar("_Result")
 _THREADS = 32
@@ -282,13 +285,11 @@ def _open_sites(services: CommentsServices) -> Sites:
                 cache,
                 services.clock,
                 prefix=settings.redis_prefix,
-                seconds=settings.list_seconds,
-                most=settings.list_size,
+                seconds=LIST_SECONDS,
+                most=LIST_SIZE,
             )
         sites.append(Site(name, open_engine(database, setting=f"{PREFIX}READ_SITES"), lists))
-    first = settings.read_site or next(iter(named))
-    sites.sort(key=lambda site: site.name != first)
-    return Sites(sites, services.clock, timedelta(seconds=settings.max_lag_seconds))
+    return Sites(sites, services.clock, MAX_LAG)
 
 
 def _bearer(request: Request) -> str:

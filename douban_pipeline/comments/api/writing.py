@@ -28,6 +28,9 @@ from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
 
+MAX_LENGTH = 2000
+"""Maximum characters of a comment."""
+
 _KEY = "idempotency-key"
 _OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"
 _OF_THE_VISITOR = frozenset({"ip", "level", "name"})
@@ -85,8 +88,8 @@ class Writing:
             raise Problem(400, "内容为空")
         if ad is not None and actor.rank < Rank.OPERATOR:
             raise Problem(403, "只有管理员可以发布推广")
-        if len(content) > settings.max_length:
-            raise Problem(413, f"评论最多 {settings.max_length} 字")
+        if len(content) > MAX_LENGTH:
+            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
         limit = settings.publish_per_minute
         who = _counted_as(request, actor)
         if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{who}", 60) > limit:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select
 
 from douban_pipeline.douban.decisions.effects import target_of
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
+from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, WRITING, Decision
@@ -146,7 +147,7 @@ def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> 
     """Return why a subject is impossible for a video, in Chinese; empty if it is possible.
 
     Args:
-        services: Source and settings; an answer not older than `Settings.subject_cache_age` costs no call.
+        services: Source and settings; an answer not older than `SUBJECT_CACHE_AGE` costs no call.
         row: The video's CMS row.
         douban_id: The subject.
 
@@ -154,7 +155,7 @@ def conflicts_of(services: Services, row: Mapping[Any, Any], douban_id: int) -> 
         SubjectMissing: The source says that there is no such subject.
         SourceError: The source cannot be asked now; nothing may be concluded.
     """
-    answer = services.douban.subject(douban_id, max_age=services.settings.subject_cache_age, urgent=True)
+    answer = services.douban.subject(douban_id, max_age=SUBJECT_CACHE_AGE, urgent=True)
     profile = profile_of(services.settings)
     video = video_facts(row, services.cms, services.categories)
     comparison = compare(video, subject_facts(answer.record), profile.weights, profile.thresholds)

@@ -15,7 +15,7 @@ from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import NO_SOURCE, ledger_of
-from douban_pipeline.douban.intros.due import DueIntro, DueIntros
+from douban_pipeline.douban.intros.due import INTROS_PER_RUN, DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
 from douban_pipeline.douban.services import Services
@@ -65,7 +65,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
         )
     ledger = ledger_of(services)
     if services.settings.dry_run:
-        found = [item for shard in session.shards for item in due.find(shard, limit=services.settings.intros_per_run)]
+        found = [item for shard in session.shards for item in due.find(shard, limit=INTROS_PER_RUN)]
         context.log.warning("dry run: the model is not asked (DOUBAN_PIPELINE_DRY_RUN)")
         return dg.MaterializeResult(
             data_version=TABLES,
@@ -113,7 +113,7 @@ def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam
 
 def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:
     services, log = session.services, session.log
-    limit = services.settings.intros_per_run
+    limit = INTROS_PER_RUN
     if ledger.spent_today() >= services.settings.llm_budget_usd_per_day:
         log.warning("the budget of the day is spent: no intros are begun (DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY)")
     elif not session.ordered_only:

@@ -23,6 +23,15 @@ from douban_pipeline.core.errors import (
 from douban_pipeline.douban.chain.attempts import Attempts, RequeuedTask
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
 
+OTHER_MINUTES = (30.0, 120.0)
+"""The plan's wait after any other failure."""
+
+UNAVAILABLE_MINUTES = (5.0, 10.0)
+"""The plan's wait after a 5xx or no connection."""
+
+THROTTLED_MINUTES = (10.0, 30.0)
+"""The plan's wait after a 429, from and to; chosen at random, so that waiting intros do not come back together."""
+
 
 @dataclass
 class IntroAttempts(Attempts):
@@ -37,13 +46,13 @@ class IntroAttempts(Attempts):
     def _blame(self, task: Task, error: SourceError) -> None:
         """Count a failure of ``task`` itself; a retryable one is tried again sooner."""
         if isinstance(error, SourceUnavailable) and error.retryable:
-            self._count(task, str(error), self.services.settings.intro_unavailable_minutes)
+            self._count(task, str(error), UNAVAILABLE_MINUTES)
         else:
             super()._blame(task, error)
 
     def fail(self, task: Task, reason: str) -> None:
         """Count a failure of ``task`` that no source caused, and defer it."""
-        self._count(task, reason, self.services.settings.intro_other_minutes)
+        self._count(task, reason, OTHER_MINUTES)
 
     def _defer_visit(self, connection: Connection, task: Task, until: datetime) -> None:
         """Do not change the visits to Douban."""
@@ -55,12 +64,9 @@ class IntroAttempts(Attempts):
         if isinstance(error, SourceUnpaid):
             return day_of(now, self.services.settings.zone).ends_at
         if isinstance(error, SourceThrottled):
-            return now + max(
-                timedelta(seconds=error.retry_after or 0), self._drawn(self.services.settings.intro_throttled_minutes)
-            )
+            return now + max(timedelta(seconds=error.retry_after or 0), self._drawn(THROTTLED_MINUTES))
         unavailable = isinstance(error, SourceUnavailable)
-        settings = self.services.settings
-        return now + self._drawn(settings.intro_unavailable_minutes if unavailable else settings.intro_other_minutes)
+        return now + self._drawn(UNAVAILABLE_MINUTES if unavailable else OTHER_MINUTES)
 
     def _count(self, task: Task, reason: str, minutes: tuple[float, ...]) -> None:
         now = self.services.clock.now()

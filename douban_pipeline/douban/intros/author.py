@@ -138,7 +138,7 @@ class Author:
                 occasion, sheet, _usage(completion), text=written, snapshot_id=completion.snapshot_id
             )
             text, violations = self.check(occasion.vod_id, sheet, written)
-            if not violations and self.services.settings.intro_second_reading:
+            if not violations:
                 violations = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
             ours = self.ledger.judge(intro_id, text, violations, task_id=occasion.task_id)
             draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)

@@ -17,6 +17,9 @@ from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskTyp
 from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import OPEN, NewTask
 
+INTROS_PER_RUN = 10
+"""Maximum intros per shard in one run: a run asks the model one after another, and ends within its lease."""
+
 
 @dataclass(frozen=True, slots=True)
 class DueIntro:

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, select
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.douban.chain.syncing.guards import WINDOW
 from douban_pipeline.douban.intros.author import ledger_of, limits_of
+from douban_pipeline.douban.intros.due import INTROS_PER_RUN
 from douban_pipeline.douban.intros.factguard import candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.ledger import violation_texts
@@ -41,7 +42,7 @@ def intros_unfit(services: Services, connection: Connection) -> Iterator[Breach]
         .join(intro, intro.c.change_id == log.c.change_id)
         .where(*_applied_lately(services, READ_BACK))
         .order_by(log.c.change_id.desc())
-        .limit(SHARDS_READ_BACK * services.settings.intros_per_run)
+        .limit(SHARDS_READ_BACK * INTROS_PER_RUN)
     )
     written = connection.execute(query).mappings().all()
     rows = services.cms.rows(connection, [item["vod_id"] for item in written])

@@ -17,7 +17,13 @@ from douban_pipeline.douban.quality.audit import (
     decisions_to_launch,
     linked_since,
 )
-from douban_pipeline.douban.quality.braking import lifted_since, name_of, pull_where_short
+from douban_pipeline.douban.quality.braking import (
+    LEAST_LABELS,
+    PRECISION_TARGET,
+    lifted_since,
+    name_of,
+    pull_where_short,
+)
 from douban_pipeline.douban.quality.labels import Label, acts_of_people, labels, settled_by_people
 from douban_pipeline.douban.quality.rates import (
     by_band,
@@ -37,7 +43,7 @@ LATELY = timedelta(days=30)
 
 @report_asset(
     "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
-    "`DOUBAN_PIPELINE_PRECISION_TARGET` 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
+    "95% 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
     "复。"
 )
 def automatic_precision(
@@ -50,7 +56,7 @@ def automatic_precision(
     A decision for the same subject, or a lock on it, agrees with a link; another subject, `clear_id` or a revert
     that says that the link was wrong (`wrong_links`) overrules it; the newest counts. Strata overlap, so a link that
     one brake holds back does not count against the others. A stratum whose lower bound is below
-    `DOUBAN_PIPELINE_PRECISION_TARGET` gets a brake: nothing in it is confirmed without a person until the job
+    95 % gets a brake: nothing in it is confirmed without a person until the job
     `lift_brakes` lifts the brake. Rules that people overrule most are too
     strict. `to_check` is a random sample of links that nobody has checked yet; the config beside it is for the job
     `record_decisions`. Writes nothing to the CMS.
@@ -77,7 +83,7 @@ def automatic_precision(
         rows = services.cms.rows(connection, [link.vod_id for link in sample.picks])
     titles = {vod_id: readable(row["vod_name"]) for vod_id, row in rows.items()}
     whole, bands, rules = overall(judged), by_band(judged), overruled_rules(settled)
-    target, least = settings.precision_target, settings.precision_least_labels
+    target, least = PRECISION_TARGET, LEAST_LABELS
     first_right = sum(item.top_right for item in settled)
     on = [brake for brake in newest.values() if brake.on]
     counted = unexplained(judged, since, {brake.stratum for brake in on})

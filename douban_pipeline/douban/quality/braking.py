@@ -21,6 +21,12 @@ from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
 
+LEAST_LABELS = 30
+"""Number of people's decisions in a stratum from which its precision is evaluated: fewer prove nothing."""
+
+PRECISION_TARGET = 0.95
+"""Precision that the automatic links of every stratum demonstrably have to reach; below, people decide."""
+
 
 class LiftError(ProblemsError):
     """The requested brakes cannot be lifted; ``problems`` holds a sentence for each reason."""
@@ -46,8 +52,8 @@ def lifted_since(newest: Mapping[str, Brake]) -> dict[str, datetime]:
 
 def pull_where_short(services: Services, labels: Collection[Label], newest: Mapping[str, Brake]) -> list[Brake]:
     """Apply a brake to every stratum whose precision is too low; return the brakes that were off before."""
-    settings, now = services.settings, services.clock.now()
-    target, least = settings.precision_target, settings.precision_least_labels
+    now = services.clock.now()
+    target, least = PRECISION_TARGET, LEAST_LABELS
     held = [name for name, brake in newest.items() if brake.on]
     short = [
         Brake(name, _reason(rate, target), rate.interval.low, target, rate.total, now)

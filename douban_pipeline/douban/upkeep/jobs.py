@@ -153,7 +153,7 @@ def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, servic
 _REVISIT = """\
 重新搜索未找到的影片 · Search again for videos that were not found while a search source wrongly returned no results.
 
-搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 `DOUBAN_PIPELINE_EMPTY_ANSWERS_IN_ROW` 次没有结果，或
+搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 10 次没有结果，或
 比例骤升，并且搜不到已知影片），会暂停判定，并在一天内自动重访此前的“未找到”。本作业用于任意时间段：列出该来源在 `since`
 到 `until` 之间的空结果所支持、至今仍是“未找到”的影片，`dry_run: false` 时在一天内（最多 12 小时）重新搜索它们，
 该时段存档的空结果也不再采用。

@@ -23,10 +23,13 @@ from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.writer import Writer
-from douban_pipeline.tmdb.services import api_headers
+from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_headers
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+
+ANSWER_DEADLINE_SECONDS = 3.0
+"""Seconds that an answer waits for TMDB: a person is waiting for it."""
 
 CALLS = 64
 """Concurrent questions, and requests to TMDB."""
@@ -58,7 +61,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
     """
     headers = api_headers(settings)
     clock = clock or SystemClock()
-    seconds = settings.request_timeout_seconds
+    seconds = REQUEST_TIMEOUT_SECONDS
     # TMDB allows dozens of calls per second, and people wait: no call may wait for ten others.
     gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30), at_risk=CALLS)
     gate.configure(SOURCE, 60 * settings.service_requests_per_second, CALLS)
@@ -70,7 +73,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
         timeout=seconds,
         deadline=seconds,
         attempts=2,
-        total_time=settings.answer_deadline_seconds,
+        total_time=ANSWER_DEADLINE_SECONDS,
         rules=RULES,
         headers=headers,
         keep_alive=CALLS,
@@ -120,7 +123,7 @@ def open_service(
             spool=spool,
             metrics=metrics,
             clock=clock,
-            deadline=settings.answer_deadline_seconds,
+            deadline=ANSWER_DEADLINE_SECONDS,
             asynchronous=settings.enrichment_async_write_enable,
             threads=CALLS,
             writer=writer,

@@ -25,7 +25,7 @@ DAY = date(2026, 11, 20)
 
 def given_settings(home: Path, **values: Any) -> DigestSettings:
     """Settings of nothing but ``values``."""
-    return DigestSettings(_env_file=None, **{"home": home, "push_timeout_seconds": 20.0, **values})
+    return DigestSettings(_env_file=None, home=home, **values)
 
 
 class Office:

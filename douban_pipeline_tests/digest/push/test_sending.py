@@ -64,7 +64,7 @@ def test_the_report_arrives_once_on_every_channel(any_database_url: str, platfor
 
 def test_one_channel_that_fails_or_hangs_keeps_no_other_waiting(platforms: PushServer, tmp_path: Path) -> None:
     channels = f"{platforms.channel('wecom')} {platforms.channel('dingtalk')} {platforms.channel('wecom', 'second')}"
-    with office(tmp_path, channels, push_timeout_seconds=20) as place:
+    with office(tmp_path, channels) as place:
         platforms.faults["dingtalk"].append("throttled")
         place.enqueue()
         report = place.push()
@@ -82,9 +82,10 @@ def test_one_channel_that_fails_or_hangs_keeps_no_other_waiting(platforms: PushS
 
 @pytest.mark.parametrize(("push_type", "arrived", "state"), [("report", 2, "sent"), ("finding", 1, "unknown")])
 def test_a_platform_that_takes_it_and_never_says_so(
-    platforms: PushServer, tmp_path: Path, push_type: str, arrived: int, state: str
+    platforms: PushServer, tmp_path: Path, push_type: str, arrived: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with office(tmp_path, platforms.channel("wecom"), push_timeout_seconds=2) as place:
+    monkeypatch.setattr("douban_pipeline.digest.services.PUSH_TIMEOUT_SECONDS", 2.0)
+    with office(tmp_path, platforms.channel("wecom")) as place:
         platforms.faults["wecom"].append("silent")
         place.enqueue(push_type, slot="07:00")
         place.push()

@@ -82,8 +82,9 @@ def test_who_was_synced_last_comes_first_out_of_the_queue_too(library):
     assert due.take(queue, [1], limit=2, run_id="third") == []
 
 
-def test_this_runs_videos_come_first(stage):
-    options = {"ai_intros": True, "openrouter_api_key": KEY, "llm_requests_per_minute": 60_000, "intros_per_run": 1}
+def test_this_runs_videos_come_first(stage, monkeypatch):
+    monkeypatch.setattr("douban_pipeline.douban.intros.assets.INTROS_PER_RUN", 1)
+    options = {"ai_intros": True, "openrouter_api_key": KEY, "llm_requests_per_minute": 60_000}
     loopback = {"llm_url": "http://127.0.0.1/"}
     scenario = stage([linked(RIVER, 4), row_of(WHALE, 68)], FILMS, **options, **loopback)
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)

@@ -75,8 +75,9 @@ def test_an_order_is_applied_over_locks_and_whatever_was_tried_lately(room_every
     assert content_text(house.content(4)) == intro["intro_text"]
 
 
-def test_an_order_comes_before_what_is_merely_due(room):
-    house = room(linked(RIVER, 4), linked(WHALE, 68), linked(TRAM, 132), intros_per_run=1)
+def test_an_order_comes_before_what_is_merely_due(room, monkeypatch):
+    monkeypatch.setattr("douban_pipeline.douban.intros.assets.INTROS_PER_RUN", 1)
+    house = room(linked(RIVER, 4), linked(WHALE, 68), linked(TRAM, 132))
     house.library.set_state(68, **LOCKED)
     order(house, 68)
     assert (house.run(4)["written"], telling(house.intros(), "vod_id")) == (1, [(68,)])

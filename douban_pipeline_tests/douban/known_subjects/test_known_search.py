@@ -127,13 +127,12 @@ def test_a_damaged_index_fails_no_video(stage, tmp_path, caplog):
     assert "damaged" in caplog.text
 
 
-def test_runs_use_the_index_unless_the_settings_want_none(stage):
+def test_runs_use_the_index_where_there_is_one(stage):
     scenario = stage([row_of(RIVER, 4)], FILMS)
     assert scenario.services.known_subjects is None, "there is none yet"
     build(loaded_index(scenario.services.settings.home), [NAMED], {})
     scenario = scenario.under()  # a run of its own
     assert scenario.services.known_subjects is not None
-    assert scenario.under(known_subjects=False).services.known_subjects is None
     assert scenario.run().success
     assert asked(scenario)[0] == []
     assert scenario.library.row(4)["vod_douban_id"] == RIVER["id"]

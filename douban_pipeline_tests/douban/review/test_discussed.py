@@ -32,7 +32,7 @@ def library(shared_library):
 def services_of(library, **changes):
     """Return the library's services with other settings; comments are installed unless ``systems`` says otherwise."""
     given = {"database_url": library.url, "systems": ("douban", "comments"), **changes}
-    names = ("systems", "comments_url", "priority_from_comments")
+    names = ("systems", "comments_url")
     update = {name: getattr(GivenSettings(**given), name) for name in names}
     return replace(library.services, settings=library.services.settings.model_copy(update=update))
 
@@ -63,10 +63,9 @@ def test_what_is_discussed_comes_first_for_a_week(library):
     assert order_of(services) == [QUIET, DISCUSSED, OTHER]
 
 
-@pytest.mark.parametrize("changes", [{"systems": ("douban",)}, {"priority_from_comments": False}])
-def test_a_setting_switches_it_off(library, changes):
+def test_without_the_system_nothing_is_discussed(library):
     comment_on(library.engine, library.clock.now(), video_5=3_000)
-    assert order_of(services_of(library, **changes)) == [QUIET, DISCUSSED, OTHER]
+    assert order_of(services_of(library, systems=("douban",))) == [QUIET, DISCUSSED, OTHER]
 
 
 def test_the_comments_are_read_where_their_setting_says(library, tmp_path):

@@ -64,7 +64,7 @@ def running(
         home: Folder for their files.
         services: How many services, on a port each.
         processes: How many processes each of them has.
-        settings: Of the comments, such as LIST_SECONDS, beside those of every measurement.
+        settings: Of the comments, such as LOCAL_MS, beside those of every measurement.
     """
     prefix = f"bench{uuid.uuid4().hex[:8]}:"
     usual = {
@@ -74,7 +74,6 @@ def running(
         "TOKEN_SECRET": SECRET,
         "ADMIN_TOKEN": ADMIN,
         "PUBLISH_PER_MINUTE": "10000",
-        "LIST_SECONDS": "60",
     }
     given = {
         **os.environ,

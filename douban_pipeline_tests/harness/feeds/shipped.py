@@ -101,8 +101,8 @@ def measure_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: i
     settings: dict[str, Any] = {"profile": profile, "polls_per_day": round(budget * len(trial.history))}
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        # One worker and no limits: what is measured is when polls are made, not how fast.
-        given = FeedsSettings(_env_file=None, home=Path(folder), workers=1, host_concurrency=1, **settings)
+        # No limits: what is measured is when polls are made, not how fast.
+        given = FeedsSettings(_env_file=None, home=Path(folder), **settings)
         engine = open_engine(f"sqlite:///{folder}/feeds.sqlite")
         TREE.upgrade(engine)
         clock = ReplayClock(trial.start - settling * DAY)

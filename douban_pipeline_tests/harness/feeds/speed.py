@@ -83,9 +83,6 @@ def measure_run(home: Path, url: str, sources: int = POLLED) -> Iterator[Figure]
         database_url=url,
         allow_private=True,
         requests_per_minute=3000,
-        host_concurrency=8,
-        workers=8,
-        run_minutes=25,
     )
     times = [time.time() - 3600 * hour for hour in range(20, 0, -1)]
     names = [f"c{number}" for number in range(sources)]

@@ -58,7 +58,6 @@ SETTINGS: Mapping[str, str] = {
     "LLM_BUDGET_USD_PER_DAY": "1000",
     "REQUEST_TIMEOUT_SECONDS": f"{CALLER_TIMEOUT:g}",
     "AI_INTROS": "true",
-    "INTROS_PER_RUN": "20",
     "INTRO_MIN_SOURCE_HAN": "4",  # generated synopses are short
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
@@ -66,9 +65,7 @@ SETTINGS: Mapping[str, str] = {
     # What a killed run held comes back while the soak lasts: the shortest lease that is allowed with 60 seconds.
     "LEASE_SECONDS": "210",
     "RUN_SECONDS": "60",
-    "MIN_DUE_PER_RUN": "5",
     "MAX_DUE_WAIT_MINUTES": "1",
-    "MAX_SYNC_RUNS": "2",
 }
 
 

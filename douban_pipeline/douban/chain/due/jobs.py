@@ -172,16 +172,12 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
     config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}),
     owners=owners(),
     tags=INTAKE_TAGS,
-    description=described(
-        "收进 CMS 里新增和改动的影片。由 `intake_sensor` 自动启动。来源系统发现的新片（"
-        "`DOUBAN_PIPELINE_NEWCOMERS`）也会处理。"
-    ),
+    description=described("收进 CMS 里新增和改动的影片。由 `intake_sensor` 自动启动。来源系统发现的新片也会处理。"),
 )
 def take_in_changes() -> None:
     """Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
 
-    If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too
-    (`DOUBAN_PIPELINE_NEWCOMERS`).
+    If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too.
     """
     take_in()
 

@@ -109,13 +109,13 @@ class Newcomers:
         return report
 
     def _engine(self) -> Engine | None:
-        """Return the database of the feeds' tables; None where they are not, or newcomers are switched off.
+        """Return the database of the feeds' tables; None where they are not.
 
         Without the system feeds nothing is asked: MariaDB refuses an account that was given the tables of one system
         alone even to look whether the other's exist.
         """
         settings, others = self._services.settings, self._services.others
-        if not settings.newcomers or "feeds" not in settings.systems:
+        if "feeds" not in settings.systems:
             return None
         return others.engine_with(newcomer, settings.feeds_tables_url, setting=variable("feeds_url"))
 

@@ -17,13 +17,14 @@ from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.closing import skip_task
 from douban_pipeline.douban.chain.linking.described import described_videos
-from douban_pipeline.douban.chain.linking.due_rechecks import RecheckReason, queue_due_rechecks
+from douban_pipeline.douban.chain.linking.due_rechecks import RECHECKS_PER_DAY, RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.linking.found import FoundCandidates
 from douban_pipeline.douban.chain.linking.judging import with_posters
 from douban_pipeline.douban.chain.linking.rechecks import search_refusal
 from douban_pipeline.douban.chain.linking.verdict_rows import VerdictSummary
 from douban_pipeline.douban.chain.linking.verdicts import VerdictWriter
 from douban_pipeline.douban.match_inputs import profile_of
+from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -64,7 +65,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         services.douban,
         top_n=settings.top_n,
         search_age=settings.search_cache_age,
-        subject_age=settings.subject_cache_age,
+        subject_age=SUBJECT_CACHE_AGE,
         profile=profile_of(settings),
         known=services.known_subjects,
     )
@@ -220,7 +221,7 @@ class DueRechecksConfig(LaunchpadConfig):
     kinds={"mysql", "python"},
     description=described(
         "挑出需要重新判定的关联：条目信息变了的、用旧规则确认的、太久没判定的。每天最多 "
-        "`DOUBAN_PIPELINE_RECHECKS_PER_DAY` 条。不会自动解除任何关联，不再成立的转待审核。"
+        "5000 条。不会自动解除任何关联，不再成立的转待审核。"
     ),
 )
 def due_rechecks(
@@ -230,7 +231,7 @@ def due_rechecks(
 
     Those whose subject's facts changed, then those that other rules confirmed, both from the archive and without a
     request where it still holds the answers; then, searched for anew, those judged longest ago:
-    `DOUBAN_PIPELINE_RECHECK_PERCENT` of the links a day, all together at most `DOUBAN_PIPELINE_RECHECKS_PER_DAY`. No
+    `DOUBAN_PIPELINE_RECHECK_PERCENT` of the links a day, all together at most 5,000. No
     link is taken away by itself. A schedule looks at one slice of the shards an hour; what is repeated queues nothing
     twice.
     """
@@ -257,7 +258,7 @@ def due_rechecks(
             "to_search": report.searched,
             "left": sum(report.left.values()),
             "today": report.today,
-            "allowance": services.settings.rechecks_per_day,
+            "allowance": RECHECKS_PER_DAY,
             "rechecks": dg.MetadataValue.md(panel(rows)),
         },
     )

@@ -27,6 +27,9 @@ from douban_pipeline.douban.store.tasks import OPEN, RECHECK_PRIORITY, RECHECK_R
 from douban_pipeline.douban.store.videos import cms_locked
 from douban_pipeline.matching import RULE_VERSION
 
+RECHECKS_PER_DAY = 5000
+"""Maximum number of links judged again per day, including those without requests, so that new rules spread out."""
+
 LEAST_AGE = timedelta(days=30)
 """A link that was judged later than this is not judged again for its age."""
 
@@ -107,7 +110,7 @@ def queue_due_rechecks(
         due = _due(services, connection, shards, rule_version, report)
     settings, now = services.settings, services.clock.now()
     day = day_of(now, settings.zone).date.toordinal()
-    room = min(-(-settings.rechecks_per_day // parts), settings.rechecks_per_day - report.today)
+    room = min(-(-RECHECKS_PER_DAY // parts), RECHECKS_PER_DAY - report.today)
     # So that a few links, too, get their share over the days.
     share = report.links * settings.recheck_percent / 100
     searches = int(share * (day + 1)) - int(share * day) - searched_today

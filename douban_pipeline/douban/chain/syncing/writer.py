@@ -20,6 +20,7 @@ from douban_pipeline.douban.chain.syncing.fields import plan_fields
 from douban_pipeline.douban.chain.syncing.link_doubts import choice_doubt, missing_doubt, subject_doubt
 from douban_pipeline.douban.chain.syncing.sync_items import PlannedWrite, SyncItem, SyncResult, sync_result
 from douban_pipeline.douban.match_inputs import profile_of
+from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.setting_values import WEB_SEARCHES
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
@@ -182,7 +183,7 @@ class FieldWriter:
 
     def _answer_for(self, by_task: Mapping[int, SyncItem]) -> Any:
         douban = self.services.douban
-        age = self.services.settings.subject_cache_age
+        age = SUBJECT_CACHE_AGE
 
         def call(task: Task) -> _Answer:
             item = by_task[task.task_id]

@@ -17,6 +17,15 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_TYPES, word_for
 
+BACKLOG_GROWTH = 0.25
+"""Relative growth of the backlog in a day above which a warning is raised."""
+
+FAILURE_SHARE = 0.3
+"""Share of failed tasks in an hour above which a warning is raised."""
+
+NO_SUCCESS_HOURS = 6
+"""Hours without a successful task, while tasks wait, that raise a warning."""
+
 LEAST_GROWTH = 200
 """Least growth of the backlog, in videos, for a warning: a small backlog doubles easily."""
 LEAST_TASKS = 20
@@ -42,8 +51,8 @@ def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckRe
 @dg.asset_check(
     asset=pipeline_health,
     description=described(
-        "到期影片在一天内的增长没有超过 `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH`。",
-        "The number of due videos did not grow by more than `DOUBAN_PIPELINE_WARN_BACKLOG_GROWTH` in a day.",
+        "到期影片在一天内的增长没有超过 25%。",
+        "The number of due videos did not grow by more than 25 % in a day.",
     ),
 )
 def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -55,7 +64,7 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     if then is None:
         return _result(True, f"到期影片 {due:,} 部；还没有 24 小时前的记录可比", due=due)
     growth = due - then.due
-    allowed = services.settings.warn_backlog_growth
+    allowed = BACKLOG_GROWTH
     if growth > LEAST_GROWTH and growth > allowed * then.due:
         share = f"（+{growth / then.due:.0%}）" if then.due else ""
         said = (
@@ -69,8 +78,8 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 @dg.asset_check(
     asset=pipeline_health,
     description=described(
-        "近一小时任务的失败比例没有超过 `DOUBAN_PIPELINE_WARN_FAILURE_RATE`；失败后重排的算，等数据源恢复的不算。",
-        "At most the share `DOUBAN_PIPELINE_WARN_FAILURE_RATE` of the last hour's tasks failed; tasks requeued "
+        "近一小时任务的失败比例没有超过 30%；失败后重排的算，等数据源恢复的不算。",
+        "At most 30 % of the last hour's tasks failed; tasks requeued "
         "after a failure count, tasks that wait for an unavailable source do not.",
     ),
 )
@@ -80,7 +89,7 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     with reading(services.engine) as connection:
         by_type = metrics.outcomes_since(connection, services, services.clock.now() - metrics.HOUR)
     hour = metrics.total(by_type)
-    share, allowed = hour.failure_share, services.settings.warn_failure_rate
+    share, allowed = hour.failure_share, FAILURE_SHARE
     if share is None or hour.judged < LEAST_TASKS:
         return _result(True, f"最近 1 小时只有 {hour.judged} 个任务有结果，不足 {LEAST_TASKS} 个", failed=hour.failed)
     said = f"最近 1 小时失败 {hour.failed} / {hour.judged} 个任务（{share:.0%}）"
@@ -97,16 +106,15 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 @dg.asset_check(
     asset=pipeline_health,
     description=described(
-        "有任务在等时，`DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS` 小时内有任务成功。试运行时跳过也算；人"
-        "工断开数据源时不算异常。",
-        "While tasks wait, a task succeeded within `DOUBAN_PIPELINE_WARN_NO_SUCCESS_HOURS`. In a dry run skipped "
+        "有任务在等时，6 小时内有任务成功。试运行时跳过也算；人工断开数据源时不算异常。",
+        "While tasks wait, a task succeeded within 6 hours. In a dry run skipped "
         "tasks count, too. Passes while a person has stopped calls to a source.",
     ),
 )
 def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Check that a task succeeded; passes if nothing has waited for an hour, or a person closed a source."""
     services.ready()
-    hours = services.settings.warn_no_success_hours
+    hours = NO_SUCCESS_HOURS
     if _has_succeeded(services, timedelta(hours=hours)):
         return _result(True, f"最近 {hours} 小时内有任务完成")
     due, waiting = _waiting(services)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
+from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.review.reading.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
 from douban_pipeline.douban.services import Services
@@ -52,9 +53,9 @@ class _Asking:
         return self.found[douban_id]
 
     def _ask(self, douban_id: int) -> SubjectRecord | None:
-        settings, douban = self.services.settings, self.services.douban
+        douban = self.services.douban
         try:
-            known = douban.archived(douban_id, max_age=settings.subject_cache_age)
+            known = douban.archived(douban_id, max_age=SUBJECT_CACHE_AGE)
         except SubjectMissing:
             return None
         if known is not None:

@@ -40,7 +40,7 @@ def hot_comments(services: Services, vod_ids: Collection[int] | None = None) -> 
     counts as discussed.
     """
     settings = services.settings
-    if not settings.priority_from_comments or "comments" not in settings.systems:
+    if "comments" not in settings.systems:
         return {}
     url, name = settings.comments_tables_url, variable("comments_url")
     try:

@@ -173,12 +173,11 @@ def test_a_few_links_get_their_share_over_the_days(confirmed):
     assert found == 2
 
 
-def test_the_days_allowance_bounds_all_of_them(confirmed):
-    one = confirmed.under(rechecks_per_day=1)
-    report = queued(one, rule_version="rules-next")
+def test_the_days_allowance_bounds_all_of_them(confirmed, monkeypatch):
+    monkeypatch.setattr(due_rechecks, "RECHECKS_PER_DAY", 1)
+    report = queued(confirmed, rule_version="rules-next")
     assert (len(report.queued), report.left, report.today) == (1, {"rules": 1}, 1)
-    assert queued(one, rule_version="rules-next").queued == []
-    assert queued(confirmed.under(rechecks_per_day=0), rule_version="rules-next").queued == []
+    assert queued(confirmed, rule_version="rules-next").queued == []
 
 
 def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(confirmed):

@@ -8,6 +8,7 @@ from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnav
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
 from douban_pipeline.douban.chain.linking.judging import judge_found
+from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.matching import Status, Video
@@ -21,7 +22,7 @@ TITLE = "长河落日记事"
 
 def finder(scenario, **changed):
     settings = scenario.library.settings
-    ages = {"search_age": settings.search_cache_age, "subject_age": settings.subject_cache_age}
+    ages = {"search_age": settings.search_cache_age, "subject_age": SUBJECT_CACHE_AGE}
     services = scenario.services
     return CandidateFinder(services.search, services.douban, **({"top_n": 5} | ages | changed))
 

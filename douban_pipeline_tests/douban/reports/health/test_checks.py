@@ -70,8 +70,9 @@ def test_a_growing_backlog_is_warned_of(library: Library, then: int, passed: boo
     assert ("积压在增长：到期影片 24 小时内从" in said) is not passed
 
 
-def test_a_large_backlog_may_grow_by_its_share(shared_library: Library) -> None:
-    library = due(shared_library.renewed(warn_backlog_growth=3.0), 300)
+def test_a_large_backlog_may_grow_by_its_share(shared_library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "BACKLOG_GROWTH", 3.0)
+    library = due(shared_library.renewed(), 300)
     planting.sample(library, DAY + timedelta(minutes=5), due=75)
     assert ask(library, checks.backlog_steady)[0], "it may grow to four times of it"
     planting.sample(library, DAY + timedelta(minutes=1), due=74)

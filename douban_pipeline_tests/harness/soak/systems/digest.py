@@ -76,12 +76,11 @@ class DigestLife(SystemLife):
             werss_url=self.server.base,
             werss_username=ACCOUNT,
             werss_password=SecretStr(PASSWORD),
-            werss_timeout_seconds=5.0,
+            request_timeout_seconds=5.0,
             deepseek_url=self.server.model_url,
             deepseek_api_key=SecretStr("soak"),
             deepseek_timeout_seconds=10.0,
             push_channels=SecretStr(channels),
-            push_timeout_seconds=3.0,
             alert_webhook_kind="generic",
             alert_webhook_url=SecretStr(f"{self.robots.base}/hook/{KEY}"),
             alert_webhook_secret=SecretStr(SECRET),
@@ -95,8 +94,8 @@ class DigestLife(SystemLife):
         self._well_since = datetime.now(UTC)
         self.ill_days = IllDays(self.ground, self.settings.schedule_slots)
         names = ("site_timezone", "database_url", "schedule_slots", "werss_url", "werss_username", "werss_password")
-        more = ("werss_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
-        further = ("push_channels", "push_timeout_seconds", "lease_seconds", "max_articles_per_slot")
+        more = ("request_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
+        further = ("push_channels", "lease_seconds", "max_articles_per_slot")
         alerts = ("alert_webhook_kind", "alert_webhook_url", "alert_webhook_secret")
         return variables(self.settings, *names, *more, *further, *alerts)
 

@@ -72,10 +72,8 @@ class FeedsLife(SystemLife):
             max_gap=900,
             allow_private=True,
             requests_per_minute=PER_MINUTE,
-            host_concurrency=3,
             request_timeout_seconds=4.0,
             lease_seconds=30,
-            run_minutes=1,
             werss_url=self.servers[0].base,
             werss_username=ACCOUNT,
             werss_password=PASSWORD,
@@ -86,8 +84,8 @@ class FeedsLife(SystemLife):
         follow(self.services, asked, dry_run=False)
         self._ill: dict[tuple[int, str], float] = {}
         self._well_since = self._asked_at = 0.0
-        given = ("database_url", "profile", "max_gap", "allow_private", "requests_per_minute", "host_concurrency")
-        more = ("request_timeout_seconds", "lease_seconds", "run_minutes", "werss_url", "werss_username")
+        given = ("database_url", "profile", "max_gap", "allow_private", "requests_per_minute")
+        more = ("request_timeout_seconds", "lease_seconds", "werss_url", "werss_username")
         return variables(self.settings, *given, *more, "werss_password")
 
     def step(self) -> str:

@@ -85,7 +85,6 @@ class TmdbLife(SystemLife):
             api_key=SecretStr(_KEY),
             api_token=SecretStr(""),
             outbox_lease_seconds=20,
-            outbox_attempts=100,
             questions_per_minute=100_000,
         )
         self.services: TmdbServices = open_services(self.settings)
@@ -95,7 +94,7 @@ class TmdbLife(SystemLife):
         self._ill_until = 0.0
         self._killing = threading.Lock()
         names = ("database_url", "graph_uri", "graph_user", "graph_password", "graph_database", "api_url", "api_key")
-        more = ("exports_url", "outbox_lease_seconds", "outbox_attempts", "questions_per_minute")
+        more = ("exports_url", "outbox_lease_seconds", "questions_per_minute")
         return variables(self.settings, *names, *more)
 
     def begin(self) -> None:

@@ -1,0 +1,116 @@
+"""Settings that two or more systems read: each is set once, under a variable with the base prefix."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+
+from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, http_address
+from douban_pipeline.core.ui.language import said
+
+HTTP_ADDRESS = said("http:// 或 https:// 地址", "an http:// or https:// address")
+"""Allowed values of an address, as text."""
+
+
+class AlertSettings(SystemSettings):
+    """The webhook to which all systems post their alerts."""
+
+    alert_webhook_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_URL",
+        description="Address to which alerts are posted; if empty, only the UI shows them.",
+    )
+    alert_webhook_kind: Literal["wecom", "dingtalk", "feishu", "generic"] = Field(
+        "generic",
+        validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_KIND",
+        description="Format of the alerts: wecom, dingtalk, feishu or generic (JSON).",
+    )
+    alert_webhook_secret: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}ALERT_WEBHOOK_SECRET",
+        description="Signing secret of the webhook, if dingtalk, feishu or generic uses one.",
+    )
+
+    @field_validator("alert_webhook_url")
+    @classmethod
+    def _webhook(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            http_address(value.get_secret_value())
+        return value
+
+
+class PublicSettings(SystemSettings):
+    """Addresses under which people reach the pages."""
+
+    public_url: str = Field(
+        "",
+        validation_alias=f"{BASE_PREFIX}PUBLIC_URL",
+        description="Public address of `douban-pipeline serve`, such as https://douban.example.org; empty: none.",
+    )
+    reports_url: str = Field(
+        "",
+        validation_alias=f"{BASE_PREFIX}REPORTS_URL",
+        description="Address under which the folder reports in HOME is served; empty if it is not.",
+    )
+
+    @field_validator("public_url", "reports_url")
+    @classmethod
+    def _pages(cls, value: str) -> str:
+        return http_address(value) if value else value
+
+
+class RequestSettings(SystemSettings):
+    """How long a request to a source may take."""
+
+    request_timeout_seconds: float = Field(
+        20.0,
+        validation_alias=f"{BASE_PREFIX}REQUEST_TIMEOUT_SECONDS",
+        gt=0,
+        le=120,
+        description="Wall-clock limit of one request to a source.",
+    )
+
+
+class WerssSettings(SystemSettings):
+    """WeRSS, through which public accounts are read."""
+
+    werss_url: str = Field("", validation_alias=f"{BASE_PREFIX}WERSS_URL", description="Address of WeRSS.")
+    werss_username: str = Field("", validation_alias=f"{BASE_PREFIX}WERSS_USERNAME", description="Account at WeRSS.")
+    werss_password: SecretStr = Field(
+        SecretStr(""), validation_alias=f"{BASE_PREFIX}WERSS_PASSWORD", description="Its password."
+    )
+    werss_access_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=f"{BASE_PREFIX}WERSS_ACCESS_KEY",
+        description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password.",
+    )
+
+    @field_validator("werss_url")
+    @classmethod
+    def _werss(cls, value: str) -> str:
+        return http_address(value) if value else value
+
+
+class ModelSettings(SystemSettings):
+    """The language model's provider."""
+
+    openrouter_api_key: SecretStr = Field(
+        SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
+    )
+    llm_url: str = Field(
+        "https://openrouter.ai/api/v1/chat/completions",
+        validation_alias=f"{BASE_PREFIX}LLM_URL",
+        description="Address of the language model's provider.",
+    )
+    llm_model: str = Field(
+        "deepseek/deepseek-v3.2",
+        min_length=1,
+        validation_alias=f"{BASE_PREFIX}LLM_MODEL",
+        description="Language model that writes intros and reviews comments.",
+    )
+
+    @field_validator("llm_url")
+    @classmethod
+    def _llm_address(cls, value: str) -> str:
+        return http_address(value) if value else value
