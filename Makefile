@@ -36,7 +36,7 @@ VALIDATED_IN := DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments bench-review soak lint format validate reference screenshots clean
+.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments bench-review soak lint format validate messages reference screenshots clean
 
 help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
@@ -51,6 +51,7 @@ help:
 	@echo "make lint      check style, types and who imports whom"
 	@echo "make format    correct what the style check can correct"
 	@echo "make validate  load the definitions as Dagster does"
+	@echo "make messages  write new texts of the code into the Chinese catalogue, and drop unused ones"
 	@echo "make reference  write the tables of settings, jobs and assets of the manual from the code"
 	@echo "make screenshots  take the README's pictures of what the demo left, with an installed Chromium"
 	@echo "make replay    serve the bundled upstream alone"
@@ -79,6 +80,9 @@ demo: $(INSTALLED)
 
 dev: $(INSTALLED)
 	@$(BIN)/douban-pipeline dev --systems '$(SYSTEMS)' --port $(PORT) --service-port $(SERVICE_PORT)
+
+messages: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.harness.messages
 
 reference: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.reference

@@ -96,6 +96,7 @@ TMDB_EMBEDDED = [
 ]
 
 DEVELOPMENT = [
+    "babel>=2.14,<3",  # reads and writes the catalogue of Chinese texts
     "pip-licenses-lib>=1.2,<2",  # under which licences the dependencies are
     "setuptools>=70.1,<81",  # builds the wheel, in a test of what is in it
     "psutil>=5.9,<8",  # memory and open files of processes, in benchmarks and the soak
@@ -120,7 +121,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["douban_pipeline", "douban_pipeline.*"]),
     package_data={
-        "douban_pipeline": ["py.typed"],
+        "douban_pipeline": ["py.typed", "locale/*/LC_MESSAGES/*.po"],
         "douban_pipeline.comments.api": ["pages/*.html"],
         "douban_pipeline.comments.store.migrations": ["*.mako"],
         "douban_pipeline.core.ui": ["*.html.j2", "*.css", "tables.js", "tmdb_logo.svg"],

@@ -13,7 +13,7 @@ import typer.main
 from douban_pipeline.__main__ import app
 from douban_pipeline.comments.definitions import build_defs as build_comments
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.core.ui.language import Language
+from douban_pipeline.core.language import Language
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.digest.definitions import build_defs as build_digest
 from douban_pipeline.digest.settings import DigestSettings
@@ -111,7 +111,7 @@ def test_both_languages_have_the_same_sections_and_blocks(page: tuple[str, str])
 
 @pytest.mark.parametrize(("language", "path"), SETTINGS_PAGES.items())
 def test_the_settings_tables_are_those_of_the_code(language: Language, path: str):
-    """`make reference` writes them; in Chinese, what a setting means is written by hand."""
+    """`make reference` writes them."""
     assert text_of(path) == settings_page(text_of(path), language)
     documented = [row[0].strip("`") for row in rows_of(text_of(path), VARIABLE)]
     assert documented == [name for settings in documented_settings().values() for name, _ in settings]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from douban_pipeline.core.ui.language import Language
+from douban_pipeline.core.language import Language
 from douban_pipeline_tests.harness.reference import (
     FIRST,
     PROJECT,

@@ -96,6 +96,11 @@ def test_its_command_works_without_the_checkout(elsewhere: Path, tmp_path: Path)
     assert run(elsewhere, "python", "-c", where, cwd=tmp_path).startswith(str(elsewhere))
 
 
+def test_its_chinese_texts_are_there(elsewhere: Path, tmp_path: Path):
+    (tmp_path / ".env").write_text("DOUBAN_PIPELINE_LANGUAGE=zh\n", encoding="utf-8")
+    assert "检查所需的一切是否就绪" in run(elsewhere, "douban-pipeline", "check", "--help", cwd=tmp_path)
+
+
 def test_the_demo_finds_dagsters_files_there(elsewhere: Path, tmp_path: Path):
     where = "from douban_pipeline.demo.setup import project_folder; print(project_folder())"
     project = Path(run(elsewhere, "python", "-c", where, cwd=tmp_path).strip())

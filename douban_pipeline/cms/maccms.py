@@ -38,7 +38,7 @@ from sqlalchemy.types import BINARY
 
 from douban_pipeline.core.column_types import OneDecimal
 from douban_pipeline.core.database import DatabaseError, reading
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 _INTEGERS = (
     "type_id",
@@ -180,14 +180,12 @@ def _denied_remedy(engine: Engine) -> str:
     prefixes = _prefixes(engine)
     if prefixes:
         shown = ", ".join(map(repr, prefixes))
-        return said(
-            f"账户能看到的前缀是 {shown}：请改 DOUBAN_PIPELINE_TABLE_PREFIX，或用 `douban-pipeline grants` 给账户授权",
-            f"the account sees the prefix {shown}: set DOUBAN_PIPELINE_TABLE_PREFIX, or grant the account what "
-            "`douban-pipeline grants` prints",
-        )
-    return said(
-        "请核对 DOUBAN_PIPELINE_TABLE_PREFIX；前缀无误，则用 `douban-pipeline grants` 给账户授权",
-        "check DOUBAN_PIPELINE_TABLE_PREFIX; if it is right, grant the account what `douban-pipeline grants` prints",
+        return terminal_text(
+            "the account sees the prefix {shown}: set DOUBAN_PIPELINE_TABLE_PREFIX, or grant the "
+            "account what `douban-pipeline grants` prints"
+        ).format(shown=shown)
+    return terminal_text(
+        "check DOUBAN_PIPELINE_TABLE_PREFIX; if it is right, grant the account what `douban-pipeline grants` prints"
     )
 
 
@@ -202,15 +200,12 @@ def _prefix_remedy(engine: Engine) -> str:
     prefixes = _prefixes(engine)
     if prefixes:
         shown = ", ".join(map(repr, prefixes))
-        return said(
-            f"把 DOUBAN_PIPELINE_TABLE_PREFIX 设为 CMS 的表前缀；库里有 {shown}",
-            f"set DOUBAN_PIPELINE_TABLE_PREFIX to the CMS's prefix; there is {shown}",
+        return terminal_text("set DOUBAN_PIPELINE_TABLE_PREFIX to the CMS's prefix; there is {shown}").format(
+            shown=shown
         )
-    return said(
-        "让 DOUBAN_PIPELINE_DATABASE_URL 指向 CMS 的数据库，把 DOUBAN_PIPELINE_TABLE_PREFIX 设为它的表前缀；"
-        "或用 `make demo` 建演示库",
-        "point DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set DOUBAN_PIPELINE_TABLE_PREFIX to its prefix, "
-        "or create the demo library with `make demo`",
+    return terminal_text(
+        "point DOUBAN_PIPELINE_DATABASE_URL at the CMS's database and set "
+        "DOUBAN_PIPELINE_TABLE_PREFIX to its prefix, or create the demo library with `make demo`"
     )
 
 
@@ -227,41 +222,34 @@ def inspect_cms(engine: Engine, prefix: str) -> Cms:
             found[name] = {column["name"]: column for column in inspect(engine).get_columns(name)}
         except NoSuchTableError as error:
             raise DatabaseError(
-                said(
-                    f"{shown} 里没有表 {name}，查找时 DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r}",
-                    f"there is no table {name} in {shown}, where "
-                    f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
-                ),
+                terminal_text(
+                    "there is no table {name} in {shown}, where DOUBAN_PIPELINE_TABLE_PREFIX = "
+                    "{prefix!r} was searched for"
+                ).format(name=name, shown=shown, prefix=prefix),
                 _prefix_remedy(engine),
             ) from error
         except OperationalError as error:
             if error.orig is not None and error.orig.args[:1] == (_TABLE_DENIED,):
                 raise DatabaseError(
-                    said(
-                        f"账户无权读取 {shown} 的表 {name}，查找时 DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r}",
-                        f"the account may not read the table {name} in {shown}, where "
-                        f"DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for",
-                    ),
+                    terminal_text(
+                        "the account may not read the table {name} in {shown}, where "
+                        "DOUBAN_PIPELINE_TABLE_PREFIX = {prefix!r} was searched for"
+                    ).format(name=name, shown=shown, prefix=prefix),
                     _denied_remedy(engine),
                 ) from error
             raise DatabaseError(
-                said(
-                    f"连接不上 CMS 的数据库 {shown}（{error.orig}）",
-                    f"the CMS's database {shown} cannot be reached ({error.orig})",
+                terminal_text("the CMS's database {shown} cannot be reached ({orig})").format(
+                    shown=shown, orig=error.orig
                 ),
-                said(
-                    "请检查 DOUBAN_PIPELINE_DATABASE_URL，以及服务器是否在运行",
-                    "check DOUBAN_PIPELINE_DATABASE_URL and that the server runs",
-                ),
+                terminal_text("check DOUBAN_PIPELINE_DATABASE_URL and that the server runs"),
             ) from error
     columns = found[f"{prefix}vod"]
     missing = [name for name in READ_COLUMNS if name not in columns]
     if missing:
         lacking = ", ".join(missing)
         raise DatabaseError(
-            said(
-                f"{prefix}vod 缺少 {lacking}：它不是 maccms10 的表",
-                f"{prefix}vod lacks {lacking}: it is not the table of a maccms10",
+            terminal_text("{prefix}vod lacks {lacking}: it is not the table of a maccms10").format(
+                prefix=prefix, lacking=lacking
             )
         )
     metadata = MetaData()

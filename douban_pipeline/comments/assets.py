@@ -23,7 +23,7 @@ from douban_pipeline.comments.sweeping import sweep
 from douban_pipeline.comments.titling import give_titles
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 
@@ -35,8 +35,8 @@ INDEXED_AT_ONCE = 50_000
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("热评因子一览：含义、来源，以及最近有动静的评论区里的分布。"),
 )
+@page_docstring
 def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """List the factors of scores and rules, with their values in the section with the most recent activity.
 
@@ -75,8 +75,8 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
     group_name="comments",
     kinds={"python"},
     deps=[comment_factors],
-    description=described("启用中的热评规则和实验；有规则无法应用时运行失败并写明原因。"),
 )
+@page_docstring
 def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """List the active rules and the running experiments; a rule that can no longer be applied fails the run.
 
@@ -109,8 +109,8 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("把点赞率窗口之前的逐小时曝光归并成每条评论一行，并忘掉那时谁看过什么。"),
 )
+@page_docstring
 def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """Aggregate hourly impressions older than the windows of the like rate into one row per comment.
 
@@ -128,8 +128,8 @@ def impression_rollup(services: dg.ResourceParam[CommentsServices]) -> dg.Materi
     kinds={"python"},
     deps=[comment_rules, impression_rollup],
     pool=SCORE_POOL,
-    description=described("一周内有动静的评论区的热度：列表整体替换，变化的分数写回数据表。"),
 )
+@page_docstring
 def hot_scores(context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """Compute the order by heat of every section active within 7 days, for 8 minutes at most.
 
@@ -178,8 +178,8 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("按最忙一小时的实测负载推算需要多少服务进程和工作进程，以及热点阈值。"),
 )
+@page_docstring
 def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """Estimate the required processes and workers, and the threshold of a hot section, from the busiest hour of a week.
 
@@ -210,8 +210,8 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("接入 CMS 自己的评论（`mac_comment`）：只读取，每条只接入一次，由工作进程写入。"),
 )
+@page_docstring
 def mac_comment_import(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
@@ -232,8 +232,8 @@ def mac_comment_import(
     group_name="comments",
     kinds={"python"},
     deps=[mac_comment_import],
-    description=described("把显示状态和赞踩举报数写回 CMS 自己的评论；默认关闭，可用 `export_comments` 试算和撤销。"),
 )
+@page_docstring
 def mac_comment_export(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
@@ -268,8 +268,8 @@ def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("等待人工处理的评论，最早的在前；用 `moderate_comments` 放行或删除。"),
 )
+@page_docstring
 def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """List the comments waiting for review, oldest first; the job `moderate_comments` restores or deletes them."""
     services.ready()
@@ -287,8 +287,8 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("影片评论区的片名：豆瓣关联已确认的，取豆瓣条目的片名并随之更新；站点自己写的片名不改。"),
 )
+@page_docstring
 def section_titles(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
 ) -> dg.MaterializeResult:
@@ -330,8 +330,8 @@ def section_titles(
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    description=described("评论正文的二字索引：补入尚未收录的评论，管理页面的搜索由它查找。"),
 )
+@page_docstring
 def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """Add new comments to the bigram index of texts that operators' searches use.
 

@@ -31,7 +31,7 @@ from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.types import Actor, CommentStatus, Rank
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
@@ -44,10 +44,9 @@ sweep_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index, section_titles),
     owners=owners(),
     tags=tags_of("comments_sweep"),
-    description=described(
-        "为一周内有动静的评论区重算热度并发布列表，把新评论补入搜索索引，更新来自豆瓣的片名。每十分钟自动运行。",
-        "Scores the sections that were active within a week, publishes their lists, adds new comments to the search "
-        "index, and updates titles from Douban. Every ten minutes.",
+    description=page_text(
+        "Scores the sections that were active within a week, publishes their lists, adds new "
+        "comments to the search index, and updates titles from Douban. Every ten minutes."
     ),
 )
 
@@ -63,9 +62,8 @@ report_job = dg.define_asset_job(
     ),
     owners=owners(),
     tags=tags_of("comments_report"),
-    description=described(
-        "接入 CMS 的新评论，归并过期的曝光，列出因子、容量和待审评论。每小时自动运行。",
-        "Imports the CMS's comments, aggregates impressions; lists factors, capacity and waiting comments. Every hour.",
+    description=page_text(
+        "Imports the CMS's comments, aggregates impressions; lists factors, capacity and waiting comments. Every hour."
     ),
 )
 
@@ -73,19 +71,15 @@ report_job = dg.define_asset_job(
 class ModerateConfig(LaunchpadConfig):
     """Config of a moderation decision about many comments, or of its reversal."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only preview; false: apply.")
-    action: Literal["delete", "review", "restore", "undo"] = Field("delete", description="操作 · Action.")
-    comments: list[int] = Field(default_factory=list, description="评论编号 · Ids of comments.")
-    section: int = Field(0, description="与 words 一起：评论区编号 · With words: id of the section.")
-    words: str = Field("", description="含有这段文字的评论 · Comments that contain this text.")
-    batch: str = Field(
-        "", description="批次名；撤销时写要撤销的批次 · Name of the batch; for undo, of the batch to revert."
-    )
-    audit: bool = Field(
-        False, description="审核级别，运营不能推翻 · Decide with the rank of auditors, above operators."
-    )
-    operator: str = Field("", description="操作人 · Name of the operator.")
-    reason: str = Field("", description="原因 · Reason.")
+    dry_run: bool = Field(True, description=page_text("true: only preview; false: apply."))
+    action: Literal["delete", "review", "restore", "undo"] = Field("delete", description=page_text("Action."))
+    comments: list[int] = Field(default_factory=list, description=page_text("Ids of comments."))
+    section: int = Field(0, description=page_text("With words: id of the section."))
+    words: str = Field("", description=page_text("Comments that contain this text."))
+    batch: str = Field("", description=page_text("Name of the batch; for undo, of the batch to revert."))
+    audit: bool = Field(False, description=page_text("Decide with the rank of auditors, above operators."))
+    operator: str = Field("", description=page_text("Name of the operator."))
+    reason: str = Field("", description=page_text("Reason."))
 
 
 _ACTIONS = {"delete": CommentStatus.DELETED, "review": CommentStatus.REVIEW, "restore": CommentStatus.NORMAL}
@@ -152,24 +146,23 @@ def _row(planned: PlannedChange) -> dict[str, Any]:
     }
 
 
-_MODERATE = """\
-批量处理评论，或撤销一个批次 · Moderate many comments, or revert a batch.
-
-`dry_run: true`（默认）列出会处理哪些评论、哪些因级别不够而不处理。实际处理由 comment-worker 逐条完成；
-`action: undo` 加同一个批次名撤销整批，之后又被处理过的评论除外。
+_MODERATE = page_text(
+    """\
+Moderate many comments, or revert a batch.
 
 With `dry_run: true` the changes are only shown. Workers apply them; `action: undo` reverts a batch.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 moderate_comments = person_job(
     moderate,
@@ -189,8 +182,8 @@ moderate_comments = person_job(
 class ReindexConfig(LaunchpadConfig):
     """Config of rebuilding the search index."""
 
-    dry_run: bool = Field(True, description="true 只统计 · true: only count; false: index.")
-    section: int = Field(0, description="评论区编号，0 为全部 · Id of the section; 0: all sections.")
+    dry_run: bool = Field(True, description=page_text("true: only count; false: index."))
+    section: int = Field(0, description=page_text("Id of the section; 0: all sections."))
 
 
 def reindex(
@@ -214,11 +207,9 @@ def reindex(
     )
 
 
-_REINDEX = """\
-重建评论搜索索引 · Rebuild the search index of the comments.
-
-`dry_run: true`（默认）只统计有多少条评论、多少条尚未收录。重建期间仍可搜索，尚未收录的评论直接读正文查找，只是慢些；
-中断后由 `comment_search_index` 继续。
+_REINDEX = page_text(
+    """\
+Rebuild the search index of the comments.
 
 With `dry_run: true` only the numbers are shown. Search remains available during the rebuild; comments that are not in
 the index yet are found by reading their texts, which takes longer. If the job is interrupted, `comment_search_index`
@@ -228,10 +219,11 @@ continues.
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 reindex_comments = person_job(
     reindex,
@@ -247,12 +239,10 @@ reindex_comments = person_job(
 class ExportConfig(LaunchpadConfig):
     """Config of writing comments back to the CMS, or of reverting a batch."""
 
-    dry_run: bool = Field(True, description="true 只比较 · true: only compare; false: write.")
-    action: Literal["export", "undo"] = Field("export", description="写回或撤销 · Write, or revert a batch.")
-    batch: str = Field(
-        "", description="批次名；撤销时写要撤销的批次 · Name of the batch; for undo, of the batch to revert."
-    )
-    operator: str = Field("", description="操作人 · Name of the operator.")
+    dry_run: bool = Field(True, description=page_text("true: only compare; false: write."))
+    action: Literal["export", "undo"] = Field("export", description=page_text("Write, or revert a batch."))
+    batch: str = Field("", description=page_text("Name of the batch; for undo, of the batch to revert."))
+    operator: str = Field("", description=page_text("Name of the operator."))
 
 
 def write_back(
@@ -277,25 +267,24 @@ def write_back(
     context.add_output_metadata({"dry_run": config.dry_run, **export_metadata(found)})
 
 
-_EXPORT = """\
-把评论的显示状态和赞、踩、举报数写回 CMS 自己的评论表 · Write status and counts back to the CMS's own comments.
-
-只写从 CMS 接入的评论的四个字段，不增删行，不改表结构；CMS 中已另有变化的行不写。`dry_run: true`（默认）只列出会写什么。
-`action: undo` 撤销一个批次，之后又变化的行除外。
+_EXPORT = page_text(
+    """\
+Write status and counts back to the CMS's own comments.
 
 Only four columns of comments imported from the CMS are written, where the CMS still has the values that were imported
 or written last. With `dry_run: true` only the differences are shown; `action: undo` reverts a batch.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 export_comments = person_job(
     write_back,
@@ -316,7 +305,8 @@ HISTORY_DAYS = 7
 """Days that finished runs are kept: there is one every ten minutes, and their results are in the tables."""
 
 
-@dg.op(description=described("删除过期的已结束运行"))
+@dg.op
+@page_docstring
 def prune_comment_runs(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
@@ -330,7 +320,7 @@ def prune_comment_runs(
     config=prune_opening("prune_comment_runs"),
     owners=owners(),
     tags=tags_of("comments_prune"),
-    description=described("清理超过七天的运行记录。", "Deletes finished runs of the location after seven days."),
+    description=page_text("Deletes finished runs of the location after seven days."),
 )
 def prune_comments() -> None:
     """Delete finished runs of the location older than the retention period."""

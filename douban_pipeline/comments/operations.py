@@ -20,10 +20,10 @@ from douban_pipeline.core.address_checks import reached
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.grants import MYSQL, grant, server_grant
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.system import installed_names
-from douban_pipeline.core.ui.language import said
 
 _BEAT = timedelta(seconds=10)
 """Age from which a worker's heartbeat is ignored."""
@@ -42,13 +42,13 @@ class CommentsOperations(Operations):
             workers = working(connection, now - _BEAT)
             since = oldest_pending(connection)
         age = (now - since).total_seconds() if since is not None else 0.0
-        waits = said(f"最早的事件已等待 {age:.0f} 秒", f"the oldest event waits {age:.0f} s")
-        oldest = said("没有等待的", "nothing waits") if since is None else waits
-        message = said(f"{workers} 个工作进程，", f"{workers} at work, ") + oldest
+        waits = terminal_text("the oldest event waits {age:.0f} s").format(age=age)
+        oldest = terminal_text("nothing waits") if since is None else waits
+        message = terminal_text("{workers} at work, ").format(workers=workers) + oldest
         if age > _LONGEST_WAIT.total_seconds():
             command = "`douban-pipeline comment-worker`"
-            more = said(f"启动 {command}，或再加一个", f"start {command}, or one more of them")
-            none = said(f"没有工作进程：启动 {command}", f"no worker runs: start {command}")
+            more = terminal_text("start {command}, or one more of them").format(command=command)
+            none = terminal_text("no worker runs: start {command}").format(command=command)
             remedy = more if workers else none
             yield CheckResult("worker", "warn", message, remedy)
         else:
@@ -58,22 +58,22 @@ class CommentsOperations(Operations):
             yield reached("redis", settings.variable("redis_url"), url)
         elif not url:
             variable = settings.variable("redis_url")
-            none = said(f"{variable} 为空：由数据库应答", f"{variable} names none: the database answers")
+            none = terminal_text("{variable} names none: the database answers").format(variable=variable)
             yield CheckResult("redis", "ok", none)
         ways = {
-            said("令牌", "tokens"): bool(settings.token_secret.get_secret_value()),
-            said("CMS 的登录", "the CMS's login"): settings.cms_login,
-            said("访客", "guests"): settings.guests,
+            terminal_text("tokens"): bool(settings.token_secret.get_secret_value()),
+            terminal_text("the CMS's login"): settings.cms_login,
+            terminal_text("guests"): settings.guests,
         }
         known = ", ".join(name for name, there in ways.items() if there)
         if known:
             yield CheckResult(
-                "visitors", "ok", said(f"识别发言者的方式：{known}", f"visitors are identified by: {known}")
+                "visitors", "ok", terminal_text("visitors are identified by: {known}").format(known=known)
             )
         else:
             variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
-            remedy = said(f"设置其中之一：{variables}", f"set one of {variables}")
-            yield CheckResult("visitors", "warn", said("没有人可以发言", "nobody may write"), remedy)
+            remedy = terminal_text("set one of {variables}").format(variables=variables)
+            yield CheckResult("visitors", "warn", terminal_text("nobody may write"), remedy)
         yield from _titles(settings, engine)
 
     def grants(self, services: CommentsServices, user: str, host: str) -> Iterator[str]:
@@ -119,23 +119,22 @@ def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]
         for table in library_tables(settings.table_prefix):
             found = others.engine_with(table, url, setting=setting)
             if found is None:
-                none = said(f"{setting} 中没有表 {table.name}", f"there is no table {table.name} in {setting}")
-                yield CheckResult("titles", "ok", said(f"{none}：不取豆瓣片名", f"{none}: no titles from Douban"))
+                none = terminal_text("there is no table {table} in {setting}").format(table=table.name, setting=setting)
+                yield CheckResult("titles", "ok", terminal_text("{none}: no titles from Douban").format(none=none))
                 return
             with reading(found) as connection:
                 connection.execute(select(table).limit(1))
     except (DatabaseError, SQLAlchemyError) as error:
         reason = str(getattr(error, "orig", None) or error).strip()[:300]
-        problem = said(f"无法读取影视库的表：{reason}", f"the library's tables cannot be read: {reason}")
+        problem = terminal_text("the library's tables cannot be read: {reason}").format(reason=reason)
         command = "`douban-pipeline grants --system comments`"
         switch = settings.variable("titles_from_douban")
-        remedy = said(
-            f"检查 {setting}，按 {command} 授权，或设置 {switch}=false",
-            f"look at {setting}, grant what {command} prints, or set {switch}=false",
+        remedy = terminal_text("look at {setting}, grant what {command} prints, or set {switch}=false").format(
+            setting=setting, command=command, switch=switch
         )
         yield CheckResult("titles", "warn", problem, remedy)
     else:
-        yield CheckResult("titles", "ok", said("可读取影视库中的豆瓣片名", "the library's titles can be read"))
+        yield CheckResult("titles", "ok", terminal_text("the library's titles can be read"))
     finally:
         others.close()
 

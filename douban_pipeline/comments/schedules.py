@@ -5,7 +5,7 @@ from functools import partial
 import dagster as dg
 
 from douban_pipeline.comments.jobs import prune_comments, report_job, sweep_job
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 
 
@@ -22,20 +22,18 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             name="comment_scores",
             job=sweep_job,
             cron_schedule="*/10 * * * *",
-            description=described("每十分钟重算热度。", "Scores active sections every ten minutes."),
+            description=page_text("Scores active sections every ten minutes."),
         ),
         by_clock(
             name="hourly_comment_report",
             job=report_job,
             cron_schedule="25 * * * *",
-            description=described(
-                "每小时归并曝光，更新报告。", "Aggregates impressions and refreshes the reports every hour."
-            ),
+            description=page_text("Aggregates impressions and refreshes the reports every hour."),
         ),
         by_clock(
             name="nightly_comments_prune",
             job=prune_comments,
             cron_schedule="50 4 * * *",
-            description=described("每晚清理运行记录。", "Deletes expired finished runs every night."),
+            description=page_text("Deletes expired finished runs every night."),
         ),
     ]

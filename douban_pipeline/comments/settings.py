@@ -12,19 +12,18 @@ from pydantic_settings import SettingsConfigDict
 from douban_pipeline.comments.heat.score import Weights
 from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.shared_settings import ModelSettings
-from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
 
 _LEAST_SECRET = 16
-_TOKEN = said(
-    f"至少 {_LEAST_SECRET} 个字符，例如 `openssl rand -hex 24` 的输出",
-    f"at least {_LEAST_SECRET} characters, such as the output of `openssl rand -hex 24`",
+_TOKEN = terminal_text("at least {least_secret} characters, such as the output of `openssl rand -hex 24`").format(
+    least_secret=_LEAST_SECRET
 )
-_HTTP = said("http://… 或 https://…", "http://… or https://…")
+_HTTP = terminal_text("http://… or https://…")
 
 
 class CommentsSettings(ModelSettings, LocatedSettings):
@@ -34,24 +33,18 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     file: ClassVar[str] = "comments.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "token_secret": said(f"至少 {_LEAST_SECRET} 个字符", f"at least {_LEAST_SECRET} characters"),
+        "token_secret": terminal_text("at least {least_secret} characters").format(least_secret=_LEAST_SECRET),
         "admin_token": _TOKEN,
         "audit_token": _TOKEN,
-        "api_keys": said(
-            f"名字=密钥:每分钟请求数，多个以空格分隔，密钥至少 {_LEAST_SECRET} 个字符",
-            "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of 16 characters or more",
-        ),
-        "read_sites": said(
-            "名字=数据库URL,RedisURL，多个以空格分隔", "NAME=DATABASE_URL,REDIS_URL, several separated by blanks"
-        ),
-        "redis_url": said("redis://…、rediss://… 或 unix://…", "redis://…, rediss://… or unix://…"),
+        "api_keys": terminal_text(
+            "NAME=KEY:REQUESTS_A_MINUTE, several separated by blanks, with keys of {least_secret} characters or more"
+        ).format(least_secret=_LEAST_SECRET),
+        "read_sites": terminal_text("NAME=DATABASE_URL,REDIS_URL, several separated by blanks"),
+        "redis_url": terminal_text("redis://…, rediss://… or unix://…"),
         "friends_url": _HTTP,
         "decorations_url": _HTTP,
         "review_url": _HTTP,
-        "heat_weights": said(
-            'JSON，例如 {"decay": 0.12}；权重是得分的那些',
-            'JSON such as {"decay": 0.12}; the weights are those of the score',
-        ),
+        "heat_weights": terminal_text('JSON such as {"decay": 0.12}; the weights are those of the score'),
     }
 
     database_url: SecretStr = Field(
@@ -151,7 +144,7 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     @classmethod
     def _long_enough(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value() and len(value.get_secret_value()) < _LEAST_SECRET:
-            raise ValueError(said("太短", "too short"))
+            raise ValueError(terminal_text("too short"))
         return value
 
     @field_validator("api_keys")
@@ -173,7 +166,7 @@ class CommentsSettings(ModelSettings, LocatedSettings):
             raise self.mistake(
                 "review_by_llm",
                 "true",
-                said("没有设置 OPENROUTER_API_KEY 时只能是 false", "false, unless OPENROUTER_API_KEY is set"),
+                terminal_text("false, unless OPENROUTER_API_KEY is set"),
             )
         return self
 
@@ -182,14 +175,14 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     def _redis(cls, value: SecretStr) -> SecretStr:
         given = value.get_secret_value()
         if given and not given.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError(said("不是 Redis 的地址", "not a Redis address"))
+            raise ValueError(terminal_text("not a Redis address"))
         return value
 
     @field_validator("friends_url", "decorations_url", "review_url")
     @classmethod
     def _address(cls, value: str) -> str:
         if value and not value.startswith(("http://", "https://")):
-            raise ValueError(said("不是地址", "not an address"))
+            raise ValueError(terminal_text("not an address"))
         return value
 
     @property
@@ -209,7 +202,7 @@ def read_api_keys(text: str) -> dict[str, tuple[str, int]]:
         name, _, rest = item.partition("=")
         key, _, quota = rest.rpartition(":")
         if not name or not quota.isdecimal() or len(key) < _LEAST_SECRET:
-            raise ValueError(said("有密钥无法读出或太短", "a key that cannot be read or is too short"))
+            raise ValueError(terminal_text("a key that cannot be read or is too short"))
         found[name] = (key, int(quota))
     return found
 
@@ -225,7 +218,7 @@ def read_sites(text: str) -> dict[str, tuple[str, str]]:
         name, equals, rest = item.partition("=")
         database, _, cache = rest.partition(",")
         if not name or not equals or not database:
-            raise ValueError(said("有站点无法读出", "a site that cannot be read"))
+            raise ValueError(terminal_text("a site that cannot be read"))
         found[name] = (database, cache)
     return found
 

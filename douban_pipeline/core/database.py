@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with an error."""
@@ -98,16 +98,17 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHE
         parsed = make_url(url)
     except ArgumentError as error:
         raise DatabaseError(
-            said(
-                f"{setting} 不是 SQLAlchemy URL；应如 {(others or [last])[0]}://user:password@host/db",
-                f"{setting} is not an SQLAlchemy URL; expected e.g. {(others or [last])[0]}://user:password@host/db",
+            terminal_text("{setting} is not an SQLAlchemy URL; expected e.g. {others}://user:password@host/db").format(
+                setting=setting, others=(others or [last])[0]
             )
         ) from error
     if parsed.get_backend_name() not in backends:
-        expected = f"{', '.join(others)}{said(' 或 ', ' or ')}{last}" if others else last
+        expected = f"{', '.join(others)}{terminal_text(' or ')}{last}" if others else last
         named = repr(parsed.get_backend_name())
         raise DatabaseError(
-            said(f"{setting} 写的是 {named}；应为 {expected}", f"{setting} names {named}; expected {expected}")
+            terminal_text("{setting} names {named}; expected {expected}").format(
+                setting=setting, named=named, expected=expected
+            )
         )
     return parsed
 
@@ -154,11 +155,10 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
         shown = parsed.render_as_string(hide_password=True)
         expected = _SCHEMES[parsed.get_backend_name()]
         raise DatabaseError(
-            said(
-                f"{setting} 需要的驱动没有安装，{shown}（{error}）",
-                f"{setting} needs a driver that is not installed, {shown} ({error})",
+            terminal_text("{setting} needs a driver that is not installed, {shown} ({error})").format(
+                setting=setting, shown=shown, error=error
             ),
-            said(f"请写 {expected}://…", f"write {expected}://…"),
+            terminal_text("write {expected}://…").format(expected=expected),
         ) from error
 
     @event.listens_for(engine, "connect")

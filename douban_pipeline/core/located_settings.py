@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, SecretStr, field_validator
 
 from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX, DEFAULT_OWNER, OWNERS, SystemSettings, owner_name, time_zone
-from douban_pipeline.core.ui.language import said
 
 
 class LocatedSettings(SystemSettings):
@@ -23,12 +23,9 @@ class LocatedSettings(SystemSettings):
 
     file: ClassVar[str] = ""
     allowed: ClassVar[Mapping[str, str]] = {
-        "site_timezone": said("时区，例如 Asia/Shanghai", "a time zone such as Asia/Shanghai"),
+        "site_timezone": terminal_text("a time zone such as Asia/Shanghai"),
         "owner": OWNERS,
-        "database_url": said(
-            "mysql+pymysql://…、postgresql+psycopg2://… 或 sqlite:///文件",
-            "mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE",
-        ),
+        "database_url": terminal_text("mysql+pymysql://…, postgresql+psycopg2://… or sqlite:///FILE"),
     }
 
     home: Path = Field(

@@ -18,8 +18,8 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
 
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migration_steps import Shape
-from douban_pipeline.core.ui.language import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +129,7 @@ class MigrationTree:
         parameters = {"name": name, "seconds": LOCK_WAIT_SECONDS}
         if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), parameters).scalar() != 1:
             raise DatabaseError(
-                said(
-                    "另一个进程正在升级或恢复我们的表：等它结束再试",
-                    "another process is upgrading or restoring our tables: wait for it to end and try again",
-                )
+                terminal_text("another process is upgrading or restoring our tables: wait for it to end and try again")
             )
         try:
             yield
@@ -158,16 +155,15 @@ class MigrationTree:
             return
         url = engine.url.render_as_string(hide_password=True)
         if found is None:
-            what = said(f"{url} 里还没有 {self.system} 的表", f"the tables of {self.system} in {url} do not exist yet")
+            what = terminal_text("the tables of {system} in {url} do not exist yet").format(system=self.system, url=url)
         else:
-            what = said(
-                f"{url} 里 {self.system} 的表是版本 {found}，此发行版需要 {self.head}",
-                f"the tables of {self.system} in {url} are at version {found}, this release needs {self.head}",
-            )
+            what = terminal_text(
+                "the tables of {system} in {url} are at version {found}, this release needs {head}"
+            ).format(system=self.system, url=url, found=found, head=self.head)
         command = f"`douban-pipeline {'setup' if found is None else 'upgrade'}{self.option}`"
         job = self.next_job if found is None else ""
-        then = said(f"，再启动作业 {job}", f", then launch the job {job}") if job else ""
-        raise DatabaseError(said(f"{what}：请运行 {command}{then}", f"{what}: run {command}{then}"))
+        then = terminal_text(", then launch the job {job}").format(job=job) if job else ""
+        raise DatabaseError(terminal_text("{what}: run {command}{then}").format(what=what, command=command, then=then))
 
     @cached_property
     def head(self) -> str:
@@ -189,13 +185,11 @@ class MigrationTree:
         """
         if version is not None and version not in self.versions:
             raise DatabaseError(
-                said(
-                    f"我们的表是版本 {version}，此发行版最新的是 {self.head}：它比建立这些表的发行版旧。"
-                    "请重新安装那个发行版；只有用此前的备份才能退回",
-                    f"our tables are at version {version}, the newest version of this release is {self.head}: it is "
-                    "older than the release that made them. Install that one again; only a backup from before leads "
-                    "back",
-                )
+                terminal_text(
+                    "our tables are at version {version}, the newest version of this release is "
+                    "{head}: it is older than the release that made them. Install that one again; "
+                    "only a backup from before leads back"
+                ).format(version=version, head=self.head)
             )
         return version
 
@@ -206,9 +200,8 @@ class MigrationTree:
         for table in leftovers:
             if connection.execute(select(func.count()).select_from(table)).scalar_one():
                 raise DatabaseError(
-                    said(
-                        f"{table.name} 里有数据，而 {self.version_table} 里没有版本：{self.misplaced}",
-                        f"{table.name} holds rows, but {self.version_table} holds no version: {self.misplaced}",
+                    terminal_text("{table} holds rows, but {version_table} holds no version: {misplaced}").format(
+                        table=table.name, version_table=self.version_table, misplaced=self.misplaced
                     )
                 )
         return leftovers

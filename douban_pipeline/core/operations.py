@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from douban_pipeline.core.check_results import CheckResult
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 
 class Operations:
@@ -20,7 +20,7 @@ class Operations:
 
     def mode(self, services: Any) -> str:
         """Return what the settings say, in a line."""
-        return said(f"表在 {services.shown_url}", f"tables in {services.shown_url}")
+        return terminal_text("tables in {shown_url}").format(shown_url=services.shown_url)
 
     def place(self, _services: Any) -> CheckResult | None:
         """Check that the database is the right one, before any other check of it; None for nothing to check."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from douban_pipeline.core.environment import BASE_PREFIX
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,13 @@ class Removed:
         """Return what to tell somebody who sets ``variable``."""
         if self.name:
             now, how = f"{BASE_PREFIX}{self.name}", f": {self.change}" if self.change else ""
-            return said(f"{variable} 现在叫 {now}{how}", f"{variable} is {now} now{how}")
-        return said(
-            f"{variable} 现在是常量（{self.value}），请删掉这个变量",
-            f"{variable} is a constant now ({self.value}): remove it",
+            return terminal_text("{variable} is {now} now{how}").format(variable=variable, now=now, how=how)
+        return terminal_text("{variable} is a constant now ({value}): remove it").format(
+            variable=variable, value=self.value
         )
 
 
-_ON = said("开启", "on")
+_ON = terminal_text("on")
 _CONSTANTS: Mapping[str, Mapping[str, str]] = {
     "": {
         "BACK_OFF_JITTER": "0.1",
@@ -53,11 +52,11 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
         "MAX_SYNC_RUNS": "2",
         "MIN_DUE_PER_RUN": "10",
         "MISS_CACHE_HOURS": "24 h",
-        "NEWCOMERS": said("SYSTEMS 里有 feeds 时开启", "on where SYSTEMS names feeds"),
+        "NEWCOMERS": terminal_text("on where SYSTEMS names feeds"),
         "POSTER_REQUESTS_PER_MINUTE": "120",
         "PRECISION_LEAST_LABELS": "30",
         "PRECISION_TARGET": "0.95",
-        "PRIORITY_FROM_COMMENTS": said("SYSTEMS 里有 comments 时开启", "on where SYSTEMS names comments"),
+        "PRIORITY_FROM_COMMENTS": terminal_text("on where SYSTEMS names comments"),
         "RECHECKS_PER_DAY": "5000",
         "SUBJECT_CACHE_HOURS": "24 h",
         "TITLE_FLOOR": "0.55",
@@ -69,7 +68,7 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
     "FEEDS_": {
         "BATCH_SIZE": "500",
         "HOST_CONCURRENCY": "2",
-        "HOST_POLLS_PER_DAY": said("不限", "no limit"),
+        "HOST_POLLS_PER_DAY": terminal_text("no limit"),
         "MAX_BODY_BYTES": "8 MB",
         "MAX_ENTRIES": "500",
         "RUN_MINUTES": "10 min",
@@ -81,14 +80,12 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
         "DEEPSEEK_MAX_TOKENS": "8000",
         "DEEPSEEK_REQUESTS_PER_MINUTE": "600",
         "DEEPSEEK_TEMPERATURE": "0.2",
-        "DEEPSEEK_THINKING": said(
-            "deepseek-reasoner 为 enabled，其他模型不发送", "enabled for deepseek-reasoner, unsent for others"
-        ),
+        "DEEPSEEK_THINKING": terminal_text("enabled for deepseek-reasoner, unsent for others"),
         "DEEPSEEK_WIRE_MODELS": "deepseek-reasoner=deepseek-flash",
         "MAX_SLOT_ATTEMPTS": "3",
         "PUSH_TIMEOUT_SECONDS": "10 s",
         "RETRIES_PER_SLOT": "10",
-        "RUBRIC_FOLDER": said("HOME 下的 digest", "digest in HOME"),
+        "RUBRIC_FOLDER": terminal_text("digest in HOME"),
         "SLOT_MINUTES": "20 min",
         "STALE_HOURS": "36 h",
         "WERSS_PREFIX": "/api/v1/wx",
@@ -107,14 +104,14 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
         "VIDEOS_PER_RUN": "500",
     },
     "COMMENTS_": {
-        "CMS_MODERATION": said("IMPORT_BATCH 大于 0 时开启", "on where IMPORT_BATCH is above 0"),
+        "CMS_MODERATION": terminal_text("on where IMPORT_BATCH is above 0"),
         "LINKS_TO_REVIEW": "2",
         "LIST_SECONDS": "600 s",
         "LIST_SIZE": "1000",
         "MAX_LAG_SECONDS": "5 s",
         "MAX_LENGTH": "2000",
         "PLUG_SECONDS": "1 s",
-        "READ_SITE": said("READ_SITES 里的第一个", "the first of READ_SITES"),
+        "READ_SITE": terminal_text("the first of READ_SITES"),
         "REVIEW_MINUTES": "60 min",
         "REVIEW_PER_MINUTE": "60",
         "REVIEW_SECONDS": "5 s",
@@ -124,7 +121,7 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
 }
 """Constants, by the system's prefix and their former name."""
 _RENAMED: Mapping[str, Removed] = {
-    "REVIEW_URL": Removed(name="PUBLIC_URL", change=said("写不带 /review/ 的地址", "without /review/ at its end")),
+    "REVIEW_URL": Removed(name="PUBLIC_URL", change=terminal_text("without /review/ at its end")),
     "FEEDS_REQUEST_TIMEOUT_SECONDS": Removed(name="REQUEST_TIMEOUT_SECONDS"),
     "FEEDS_WERSS_URL": Removed(name="WERSS_URL"),
     "FEEDS_WERSS_USERNAME": Removed(name="WERSS_USERNAME"),

@@ -24,8 +24,8 @@ from douban_pipeline.core import environment
 from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_ENCODING
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.removed_settings import what_became_of
-from douban_pipeline.core.ui.language import said
 
 SHARED_VARIABLES = tuple(
     BASE_PREFIX + name for name in ("WERSS_URL", "WERSS_USERNAME", "WERSS_PASSWORD", "WERSS_ACCESS_KEY")
@@ -35,7 +35,7 @@ SHARED_VARIABLES = tuple(
 
 DEFAULT_OWNER = "team:site"
 """Owner of what Dagster shows, unless the settings name another."""
-OWNERS = said("电子邮箱，或 team:名字，例如 team:site", "an e-mail address, or team:NAME such as team:site")
+OWNERS = terminal_text("an e-mail address, or team:NAME such as team:site")
 """Allowed values of an owner, as text."""
 _OWNER = re.compile(r"team:\S+|[^@\s]+@[^@\s]+\.[A-Za-z]{2,7}")
 
@@ -53,7 +53,7 @@ class SettingsError(Exception):
 
     def __init__(self, problems: Sequence[str]) -> None:
         lines = "\n".join(f"  {problem}" for problem in problems)
-        super().__init__(f"{said('设置有误：', 'Wrong settings:')}\n{lines}")
+        super().__init__(f"{terminal_text('Wrong settings:')}\n{lines}")
         self.problems = tuple(problems)
 
 
@@ -82,7 +82,7 @@ class SystemSettings(BaseSettings):
             problems = cls._unknown_variables()
         except UnicodeDecodeError as error:
             file = Path(ENV_FILE).absolute()
-            problem = said(f"{file} 不是 UTF-8 编码：请另存为 UTF-8", f"{file} is not UTF-8: save it as UTF-8")
+            problem = terminal_text("{file} is not UTF-8: save it as UTF-8").format(file=file)
             raise SettingsError([problem]) from error
         settings = None
         try:
@@ -103,7 +103,7 @@ class SystemSettings(BaseSettings):
     def mistake(cls, name: str, value: object, allowed: str) -> ValueError:
         """Return the error a validator raises for a value that conflicts with another setting."""
         given = f"{cls.variable(name)} = {str(value)!r}"
-        return ValueError(said(f"{given} 不允许：{allowed}", f"{given} is not allowed: {allowed}"))
+        return ValueError(terminal_text("{given} is not allowed: {allowed}").format(given=given, allowed=allowed))
 
     @classmethod
     def _prefix(cls) -> str:
@@ -122,8 +122,8 @@ class SystemSettings(BaseSettings):
                     problems.append(gone)
                     continue
                 near = nearest(given.upper(), known)
-                meant = said(f"；是不是 {near}？", f"; did you mean {near}?") if near else ""
-                problems.append(said(f"没有 {given} 这个设置", f"{given} is not a setting") + meant)
+                meant = terminal_text("; did you mean {near}?").format(near=near) if near else ""
+                problems.append(terminal_text("{given} is not a setting").format(given=given) + meant)
         return problems
 
     @classmethod
@@ -134,34 +134,34 @@ class SystemSettings(BaseSettings):
         name = next((name for name in cls.model_fields if cls.variable(name) == loc), loc.lower())
         field = cls.model_fields.get(name)
         variable = cls.variable(name) if field is not None else cls._prefix() + name.upper()
-        allowed = said("应为 ", "expected ") + (cls.allowed.get(name) or cls._bounds(name) or _expected(detail))
+        allowed = terminal_text("expected ") + (cls.allowed.get(name) or cls._bounds(name) or _expected(detail))
         own = detail["type"] == "value_error"
         # What pydantic says is English; in Chinese, what is expected must do.
-        why = _plain(detail["msg"]) if own else said("", _plain(detail["msg"]))
+        why = _plain(detail["msg"]) if own else ("" if terminal_language() == "zh" else _plain(detail["msg"]))
         if field is not None and field.annotation is SecretStr:
-            problem = said(f"{variable} 不可用", f"{variable} is not usable")
+            problem = terminal_text("{variable} is not usable").format(variable=variable)
         else:
             value = str(detail["input"])
-            problem = said(f"{variable} = {value!r} 不允许", f"{variable} = {value!r} is not allowed")
-        return problem + said("：", ": ") + said("；", "; ").join(part for part in (why, allowed) if part)
+            problem = terminal_text("{variable} = {value!r} is not allowed").format(variable=variable, value=value)
+        return problem + terminal_text(": ") + terminal_text("; ").join(part for part in (why, allowed) if part)
 
     @classmethod
     def _bounds(cls, name: str) -> str:
         field = cls.model_fields.get(name)
         if field is not None and field.annotation is bool:
-            return said("true 或 false", "true or false")
+            return terminal_text("true or false")
         if field is None or field.annotation not in (int, float):
             return ""
         whole = field.annotation is int
         words = {
-            "ge": said("不小于 {:g}", "from {:g}"),
-            "gt": said("大于 {:g}", "above {:g}"),
-            "le": said("不大于 {:g}", "to {:g}"),
+            "ge": terminal_text("from {:g}"),
+            "gt": terminal_text("above {:g}"),
+            "le": terminal_text("to {:g}"),
         }
         bounds = {each: getattr(item, each) for item in field.metadata for each in words if hasattr(item, each)}
         limits = [text.format(bounds[each]) for each, text in words.items() if each in bounds]
-        kind = said("整数" if whole else "数", "a whole number" if whole else "a number")
-        return said("，".join([kind, *limits]), " ".join([kind, *limits]))
+        kind = terminal_text("a whole number") if whole else terminal_text("a number")
+        return terminal_text(" ").join([kind, *limits])
 
 
 def own_prefixes() -> tuple[str, ...]:
@@ -191,7 +191,8 @@ def nearest(given: str, known: Collection[str]) -> str | None:
 def _expected(detail: Any) -> str:
     """Return what a setting without a description of its values must be."""
     choices = detail.get("ctx", {}).get("expected")
-    return said(str(choices).replace(" or ", " 或 "), _plain(detail["msg"])) if choices else _plain(detail["msg"])
+    in_chinese = choices and terminal_language() == "zh"
+    return str(choices).replace(" or ", " 或 ") if in_chinese else _plain(detail["msg"])
 
 
 def _plain(message: str) -> str:
@@ -214,12 +215,12 @@ def split_pairs(value: Any) -> Any:
     return {name.strip(): given.strip() for name, _, given in pairs}
 
 
-def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise ValueError if a name is not in ``known``."""
+def refuse_unknown(message: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise ValueError with ``message`` about ``{names}`` if some names are not in ``known``."""
     unknown = sorted(set(given) - set(known))
     if unknown:
         names = ", ".join(unknown)
-        raise ValueError(said(f"不认识的值 {names}", f"unknown {what} {names}"))
+        raise ValueError(terminal_text(message).format(names=names))
 
 
 def time_zone(value: str) -> str:
@@ -231,7 +232,7 @@ def time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
-        raise ValueError(said("没有这个时区", "no such time zone")) from None
+        raise ValueError(terminal_text("no such time zone")) from None
     return value
 
 
@@ -242,7 +243,7 @@ def owner_name(value: str) -> str:
         ValueError: It is neither an e-mail address nor ``team:NAME``.
     """
     if not _OWNER.fullmatch(value):
-        raise ValueError(said("既不是电子邮箱，也不是 team:名字", "neither an e-mail address nor team:NAME"))
+        raise ValueError(terminal_text("neither an e-mail address nor team:NAME"))
     return value
 
 
@@ -254,7 +255,7 @@ def http_address(value: str) -> str:
     """
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(said("不是 http:// 或 https:// 地址", "not an http:// or https:// address"))
+        raise ValueError(terminal_text("not an http:// or https:// address"))
     return value
 
 

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, http_address
-from douban_pipeline.core.ui.language import said
 
-HTTP_ADDRESS = said("http:// 或 https:// 地址", "an http:// or https:// address")
+HTTP_ADDRESS = terminal_text("an http:// or https:// address")
 """Allowed values of an address, as text."""
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from douban_pipeline.core import environment
+from douban_pipeline.core.language import terminal_text
 
 if TYPE_CHECKING:
     import typer
@@ -105,11 +106,10 @@ def system_named(name: str) -> System:
     """
     if name not in environment.SYSTEMS:
         from douban_pipeline.core.errors import ProblemsError
-        from douban_pipeline.core.ui.language import said
 
         known = ", ".join(environment.SYSTEMS)
         raise ProblemsError(
-            [said(f"没有系统 {name!r}；系统：{known}", f"there is no system {name!r}; systems: {known}")]
+            [terminal_text("there is no system {name!r}; systems: {known}").format(name=name, known=known)]
         )
     return Part[System](f"douban_pipeline.{name}.system:SYSTEM")()
 

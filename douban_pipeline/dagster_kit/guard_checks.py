@@ -8,8 +8,8 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.platform import Platform
-from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.metadata import shown_table
 
 _MOST_SHOWN = 20
@@ -101,9 +101,7 @@ def guard_checks(
             dg.AssetCheckSpec(guard.name, asset=asset, description=guard.description, blocking=True) for guard in guards
         ],
         can_subset=True,
-        description=described(
-            "逐条核对规则；每条检查另有说明。", "Compare the tables with each rule; each check describes its rule."
-        ),
+        description=page_text("Compare the tables with each rule; each check describes its rule."),
     )
     def check(
         context: dg.AssetCheckExecutionContext, services: dg.ResourceParam[Platform]

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 import dagster as dg
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described, language, one_language, one_side
+from douban_pipeline.core.language import language, page_text
 from douban_pipeline.core.ui.launchpad_links import Launchpad, comment_of, launch_link, op_config, row
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.dagster_kit.labels import owners
@@ -27,14 +27,11 @@ def person_tags(system: str) -> dict[str, str]:
 
 
 class LaunchpadConfig(dg.Config):
-    """Base of launchpad configs: descriptions of fields, written as ``中文 · English``, are shown in the pages'
-    language."""
+    """Base of launchpad configs: the launchpad shows the descriptions of their fields."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        for field in cls.model_fields.values():
-            field.description = one_side(field.description or "") or None
         if language() == "zh":
             # Otherwise Dagster would show the docstring, which is in English.
             cls.__doc__ = None
@@ -60,7 +57,7 @@ def person_job(
         work: The op's function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
             resources. The launchpad opens with the defaults of the config class, in the order of its fields.
         name: Name of the job.
-        manual: Description of the job in Markdown, of which `one_language` keeps the pages' language. In it,
+        manual: Description of the job in Markdown, in the language of the pages. In it,
             ``{fields}`` is replaced by a list of the config's fields with their descriptions, ``{examples}`` by
             ``examples`` as YAML, ``{link}`` by a link to the launchpad filled with the first of them, ``{links}`` by a
             list of such links to all of them.
@@ -98,17 +95,17 @@ def person_job(
         # Without comments if they would make the link too long.
         return launch_link(text, whole, location) or launch_link(text, Launchpad(name, op_config(op, given)), location)
 
-    opens = described("打开填好的启动页", "Open the prefilled launchpad")
+    opens = page_text("Open the prefilled launchpad")
     texts = {
         "{fields}": lambda: _field_list(config_class),
         "{examples}": lambda: "\n\n".join(_titled(what, example_yaml(op, each)) for what, each in shown.items()),
         "{link}": lambda: link(opens, next(iter(shown.values()))),
         "{links}": lambda: "\n".join(
-            f"- {link(described(what, f'Example {place}'), each)}"
+            f"- {link(what if language() == 'zh' else f'Example {place}', each)}"
             for place, (what, each) in enumerate(shown.items(), 1)
         ),
     }
-    manual = one_language(manual).strip()
+    manual = manual.strip()
     summary = manual.partition("\n")[0]
     for marker, text in texts.items():
         if marker in manual:
@@ -170,7 +167,7 @@ def _explained(config: dg.Config, given: Mapping[str, Any]) -> tuple[dict[str, s
     """Return a short comment for each field of a config, and the fields that the example does not set, with
     defaults."""
     fields = type(config).model_fields
-    said = {name: comment_of(one_side(field.description or "").partition("；")[0]) for name, field in fields.items()}
+    said = {name: comment_of((field.description or "").partition("；")[0]) for name, field in fields.items()}
     complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
     others = {name: complete[name] for name in fields if name not in given and complete.get(name) is not None}
     return said, others
@@ -183,9 +180,9 @@ def _titled(what: str, block: str) -> str:
 def _field_list(config_class: type[dg.Config], indent: str = "") -> str:
     """Return the fields of a config class with their descriptions as a Markdown list; fields of its rows are nested."""
     lines: list[str] = []
-    colon = described("：", ": ")
+    colon = page_text(": ")
     for name, field in config_class.model_fields.items():
-        lines.append(f"{indent}- `{name}`{colon}{one_side(field.description or '')}")
+        lines.append(f"{indent}- `{name}`{colon}{field.description or ''}")
         for part in get_args(field.annotation):
             if isinstance(part, type) and issubclass(part, dg.Config):
                 lines.append(_field_list(part, indent + "  "))

@@ -6,6 +6,7 @@ from datetime import datetime
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
@@ -14,7 +15,7 @@ from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 class RetentionConfig(LaunchpadConfig):
     """Config of a pruning job: delete expired data, or only count it."""
 
-    dry_run: bool = Field(False, description="true 只统计会删除多少 · true: only count what would be deleted.")
+    dry_run: bool = Field(False, description=page_text("true: only count what would be deleted."))
 
 
 def prune_opening(op: str) -> dg.RunConfig:

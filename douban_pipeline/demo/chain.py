@@ -15,9 +15,8 @@ from rich.table import Table
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.outcomes import Outcome
-from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
@@ -60,8 +59,8 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         )
         settings = load_settings()
         services = open_services(settings)
-        console.print(printed("library", url=settings.shown_library_url), soft_wrap=True)
-        console.print(printed("upstream", url=upstream.base))
+        console.print(terminal_text("library    {url}").format(url=settings.shown_library_url), soft_wrap=True)
+        console.print(terminal_text("upstream   {url} (bundled replay, this machine only)").format(url=upstream.base))
         make_library(services)
         done = _run_all(settings, services, instance, console)
         _print_result(services, done, console)
@@ -72,9 +71,11 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
     well = not done.failed_runs and all(all(passed) for passed in done.guards.values())
     failed = counts["search_candidates.failed"] + counts["synced_fields.failed"]
     due, intros = counts["due_videos.due"], counts["ai_intros.written"]
-    result = printed("chain", due=due, judged=judged, written=written, intros=intros)
-    result += printed("again", count=failed) if failed else ""
-    return Outcome(well, result if due else printed("nothing"), home / "reports" / "index.html")
+    result = terminal_text("{due} visits, {judged} judged, {written} written, {intros} intros").format(
+        due=due, judged=judged, written=written, intros=intros
+    )
+    result += terminal_text(", {count} to be tried again").format(count=failed) if failed else ""
+    return Outcome(well, result if due else terminal_text("nothing was due"), home / "reports" / "index.html")
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:
@@ -83,7 +84,7 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
     columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         steps = SHARDS // SHARDS_PER_RUN
-        bar = progress.add_task(printed("taking in"), total=steps + 2)
+        bar = progress.add_task(terminal_text("taking in the library"), total=steps + 2)
         ops = {"initialise": {"config": {"spread": False}}}
         _run(repository, instance, done, "initialise_library", ops=ops)
         apply_states(services)
@@ -95,7 +96,9 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
             if waiting.isdisjoint(range(first, last + 1)):
                 progress.advance(bar)
                 continue
-            these = printed("shards", first=partition_key(first), last=partition_key(last), count=SHARDS)
+            these = terminal_text("shards {first}-{last} of {count}").format(
+                first=partition_key(first), last=partition_key(last), count=SHARDS
+            )
             progress.update(bar, description=these)
             if not console.is_terminal:
                 console.print(these)
@@ -103,11 +106,11 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
             progress.advance(bar)
         # Videos whose id does not fit become due for a match as soon as this is detected; they fit into one run.
         if work.overview():
-            progress.update(bar, description=printed("late"))
+            progress.update(bar, description=terminal_text("what became due meanwhile"))
             _run(repository, instance, done, CHAIN, shards=(0, SHARDS - 1))
-        progress.update(bar, description=printed("reports"))
+        progress.update(bar, description=terminal_text("reports"))
         _run(repository, instance, done, "nightly_reports")
-        progress.update(bar, advance=1, description=printed("done"))
+        progress.update(bar, advance=1, description=terminal_text("done"))
     return done
 
 
@@ -159,17 +162,26 @@ def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int]
 
 def _print_result(services: Services, done: DemoResult, console: Console) -> None:
     counts = done.counts
-    result = Table(title=printed("run"), title_justify="left", show_header=False)
+    result = Table(title=terminal_text("This run"), title_justify="left", show_header=False)
     for label, value in (
-        (printed("due"), counts["due_videos.due"]),
-        (printed("confirmed"), counts["scored_matches.confirmed"]),
-        (printed("review"), counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
-        (printed("not found"), counts["scored_matches.not_found"]),
-        (printed("synced"), counts["synced_fields.written"] + counts["synced_fields.unchanged"]),
-        (printed("failed"), counts["search_candidates.failed"] + counts["synced_fields.failed"]),
-        (printed("deferred"), counts["search_candidates.deferred"] + counts["synced_fields.deferred"]),
-        (printed("intros"), counts["ai_intros.written"]),
-        (printed("requests"), counts["search_candidates.requests"]),
+        (terminal_text("due"), counts["due_videos.due"]),
+        (terminal_text("confirmed by this run"), counts["scored_matches.confirmed"]),
+        (terminal_text("sent to review"), counts["scored_matches.review"] + counts["synced_fields.sent_to_review"]),
+        (terminal_text("not found"), counts["scored_matches.not_found"]),
+        (
+            terminal_text("synced (written or up to date)"),
+            counts["synced_fields.written"] + counts["synced_fields.unchanged"],
+        ),
+        (
+            terminal_text("failed, to be tried again"),
+            counts["search_candidates.failed"] + counts["synced_fields.failed"],
+        ),
+        (
+            terminal_text("deferred by a failing source"),
+            counts["search_candidates.deferred"] + counts["synced_fields.deferred"],
+        ),
+        (terminal_text("intros written"), counts["ai_intros.written"]),
+        (terminal_text("requests to find candidates"), counts["search_candidates.requests"]),
     ):
         result.add_row(label, str(value))
     console.print(result)
@@ -179,14 +191,19 @@ def _print_result(services: Services, done: DemoResult, console: Console) -> Non
     if written.row_count:
         console.print(written)
     for run in done.failed_runs:
-        console.print(f"[red]{printed('failed run')}[/red] {run}")
+        console.print(f"[red]{terminal_text('failed run:')}[/red] {run}")
 
 
 def _library_table(services: Services) -> Table:
     video = services.tables.video
     status = shown_status_column(video)
-    heads = (printed(name) for name in ("status", "videos", "locked", "with id"))
-    table = Table(*heads, title=printed("now"), title_justify="left")
+    heads = (
+        terminal_text("status"),
+        terminal_text("videos"),
+        terminal_text("locked id"),
+        terminal_text("with Douban id"),
+    )
+    table = Table(*heads, title=terminal_text("The library now"), title_justify="left")
     query = (
         select(
             status,
@@ -199,12 +216,21 @@ def _library_table(services: Services) -> Table:
     )
     with reading(services.engine) as connection:
         for shown, *numbers in connection.execute(query):
-            table.add_row(said(word_for(REVIEW_STATUSES, shown), shown), *(str(number) for number in numbers))
+            table.add_row(
+                word_for(REVIEW_STATUSES, shown) if terminal_language() == "zh" else shown,
+                *(str(number) for number in numbers),
+            )
     return table
 
 
 def _guard_table(done: DemoResult) -> Table:
-    table = Table(*map(printed, ("guard", "passed", "failures")), title=printed("guards"), title_justify="left")
+    table = Table(
+        terminal_text("guard"),
+        terminal_text("passed"),
+        terminal_text("failed", "demo"),
+        title=terminal_text("Guards"),
+        title_justify="left",
+    )
     for guard, passed in sorted(done.guards.items()):
         failed = len(passed) - sum(passed)
         table.add_row(guard, str(sum(passed)), f"[red]{failed}[/red]" if failed else "0")
@@ -220,8 +246,13 @@ def _written_table(services: Services, done: DemoResult) -> Table:
         for values in connection.execute(query).scalars():
             changes += 1
             columns.update(values.keys())
-    table = Table(printed("column"), printed("changes"), title=printed("written"), title_justify="left")
-    table.caption = printed("logged", count=changes)
+    table = Table(
+        terminal_text("column of mac_vod"),
+        terminal_text("changes"),
+        title=terminal_text("Written"),
+        title_justify="left",
+    )
+    table.caption = terminal_text("{count} logged changes").format(count=changes)
     for column, count in columns.most_common():
         table.add_row(column, str(count))
     return table

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 GRACE_SECONDS = 15.0
 """Seconds after each signal before the next, stronger one."""
@@ -53,7 +53,7 @@ class Children:
         for name, process in self._running.items():
             status = process.poll()
             if status is not None:
-                return said(f"{name} 已退出，状态 {status}", f"{name} ended with the status {status}")
+                return terminal_text("{name} ended with the status {status}").format(name=name, status=status)
         return ""
 
     def wait(self, end: threading.Event, pause: float = 0.5) -> None:

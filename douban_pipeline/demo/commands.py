@@ -8,7 +8,7 @@ import dagster as dg
 import typer
 from rich.console import Console
 
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.dev import run_dev
 from douban_pipeline.demo.run import SYSTEMS, run_demo
 from douban_pipeline.demo.setup import demo_home, project_folder
@@ -30,7 +30,7 @@ def run_once(systems: str, console: Console) -> None:
     try:
         well = run_demo(project_folder(), chosen, console)
     except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-        console.print(said("已停止；`make demo` 会从停下的地方继续", "stopped; `make demo` continues from there"))
+        console.print(terminal_text("stopped; `make demo` continues from there"))
         raise typer.Exit(130) from None
     if not well:
         raise typer.Exit(1)
@@ -54,10 +54,7 @@ def open_all(systems: str, port: int, service_port: int, console: Console) -> No
     refuse_taken_port(service_port, "--service-port (make dev SERVICE_PORT=8888)")
     if port == service_port:
         raise typer.BadParameter(
-            said(
-                f"端口 {port} 给了两次：Dagster 界面和服务各需要一个",
-                f"port {port} is given twice: Dagster's UI and the service need one each",
-            )
+            terminal_text("port {port} is given twice: Dagster's UI and the service need one each").format(port=port)
         )
     _print_by_lines()
     raise typer.Exit(run_dev(project_folder(), demo_home(), chosen, port, service_port, console))
@@ -74,7 +71,7 @@ def chosen_systems(names: str) -> list[str]:
     if unknown:
         known = ", ".join(SYSTEMS)
         raise typer.BadParameter(
-            said(f"没有系统 {unknown[0]!r}；系统：{known}", f"there is no system {unknown[0]!r}; systems: {known}")
+            terminal_text("there is no system {unknown!r}; systems: {known}").format(unknown=unknown[0], known=known)
         )
     return [name for name in SYSTEMS if name in chosen]
 
@@ -89,11 +86,9 @@ def refuse_taken_port(port: int, option: str) -> None:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError as error:
         raise typer.BadParameter(
-            said(
-                f"无法使用 127.0.0.1 的端口 {port}（{error.strerror}）：停止占用它的程序，或用 {option} 换一个",
-                f"port {port} of 127.0.0.1 cannot be had ({error.strerror}): stop what is on it, or choose another "
-                f"with {option}",
-            )
+            terminal_text(
+                "port {port} of 127.0.0.1 cannot be had ({error}): stop what is on it, or choose another with {option}"
+            ).format(port=port, error=error.strerror, option=option)
         ) from None
 
 

@@ -19,10 +19,9 @@ from pydantic import SecretStr
 from rich.console import Console
 from sqlalchemy import create_engine, inspect
 
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.comment_sample import make_comments
 from douban_pipeline.demo.outcomes import Outcome
-from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.demo.talk import run_talk
 
@@ -109,7 +108,13 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
     """
     talked = run_talk(home, instance, console)
     well = run_section(home, instance, console)
-    return Outcome(talked.well and well, printed("section", talk=talked.done, count=COMMENTS), talked.page)
+    return Outcome(
+        talked.well and well,
+        terminal_text("{talk}; {count} comments taken in, a rule tried, one deleted everywhere").format(
+            talk=talked.done, count=COMMENTS
+        ),
+        talked.page,
+    )
 
 
 def prepare_section(settings: Any) -> None:
@@ -171,7 +176,7 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
     with ExitStack() as stack:
         redis = stack.enter_context(embedded_redis())
         if redis is None:
-            console.print(printed("no redis-server"))
+            console.print(terminal_text("comments   no redis-server is found: everything is read from the database"))
         settings = CommentsSettings.load(
             home=folder,
             library_url=SecretStr(url),
@@ -231,18 +236,29 @@ def _take_in(stage: _Stage, console: Console, comments: int) -> bool:
     stage.work()
     seconds = time.perf_counter() - begun
     scored, passed = stage.run("score_comments")
-    checks = printed("checks passed") if passed else printed("checks failed", names=", ".join(scored["failed checks"]))
+    checks = (
+        terminal_text("passed")
+        if passed
+        else terminal_text("failed: {names}").format(names=", ".join(scored["failed checks"]))
+    )
     counts = {"count": taken.get("taken", 0), "sections": scored.get("sections", 0)}
-    text = printed("taken in", title=title, seconds=f"{seconds:.1f}", checks=checks, **counts)
+    text = terminal_text(
+        "comments   {count} of the CMS's own on 《{title}》 taken in and applied in {seconds} s, "
+        "sections ordered by heat: {sections}; checks {checks}"
+    ).format(title=title, seconds=f"{seconds:.1f}", checks=checks, **counts)
     console.print(text, soft_wrap=True)
     begun = time.perf_counter()
     page = stage.page("heat")
     took = 1000 * (time.perf_counter() - begun)
     section = page["section"]
-    console.print(printed("page", count=section["count"], roots=section["roots"], took=f"{took:.0f}"))
+    console.print(
+        terminal_text("page       {count} comments, {roots} of them roots, opened in {took} ms; the first:").format(
+            count=section["count"], roots=section["roots"], took=f"{took:.0f}"
+        )
+    )
     _print_first(page["items"], console)
     found = stage.ask(f"/admin/comments/{page['items'][2]['id']}", stage.admin)
-    console.print(printed("third", why=found["why"][0]), markup=False, soft_wrap=True)
+    console.print(terminal_text("why third? {why}").format(why=found["why"][0]), markup=False, soft_wrap=True)
     for sentence in found["why"][1:]:
         console.print(f"           {sentence}", markup=False, soft_wrap=True)
     return reported and passed and section["count"] == comments and len(found["why"]) > 3
@@ -253,7 +269,13 @@ def _print_first(items: list[dict[str, Any]], console: Console) -> None:
         text = "".join(piece.get("text") or piece.get("link") or "" for piece in item["pieces"])
         text = text if len(text) <= 40 else text[:39] + "…"
         told = {"author": item["author"]["name"], "likes": item["likes"], "replies": item["replies"]}
-        console.print(printed("first", place=place, text=text, **told), markup=False, soft_wrap=True)
+        console.print(
+            terminal_text("           {place}. {text} ({author}, {likes} likes, {replies} replies)").format(
+                place=place, text=text, **told
+            ),
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _try_rule(stage: _Stage, console: Console) -> bool:
@@ -262,15 +284,21 @@ def _try_rule(stage: _Stage, console: Console) -> bool:
     rule = {**RULE, "try_on": section_id}
     tried, first = stage.run("save_comment_rule", save_rule=rule)
     given = {name: RULE[name] for name in ("expression", "decision", "amount")}
-    text = printed("rule", changed=tried.get("changed"), moved=tried.get("moved"), **given)
+    text = terminal_text(
+        "rule       {expression} → {decision} by {amount}, tried: {changed} would get another score, {moved} would move"
+    ).format(changed=tried.get("changed"), moved=tried.get("moved"), **given)
     console.print(text, markup=False, soft_wrap=True)
     before = [item["id"] for item in stage.page("heat")["items"]]
     saved, second = stage.run("save_comment_rule", save_rule={**rule, "dry_run": False, "operator": "demo"})
     _, third = stage.run("score_comments")
     page = stage.page("heat")
     gone = [place for place, number in enumerate(before, start=1) if number not in {i["id"] for i in page["items"]}]
-    left = ", ".join(map(str, gone)) or printed("nobody")
-    console.print(printed("in force", revision=saved.get("revision"), gone=left))
+    left = ", ".join(map(str, gone)) or terminal_text("nobody")
+    console.print(
+        terminal_text(
+            "           in force as revision {revision}; who was number {gone} has left the first ten:"
+        ).format(revision=saved.get("revision"), gone=left)
+    )
     _print_first(page["items"], console)
     return first and second and third and len(gone) == 1 and tried.get("revision") == 0
 
@@ -285,13 +313,35 @@ def _delete(stage: _Stage, console: Console) -> bool:
     refused = stage.decide("moderate", **given)["refused"]
     batch = stage.decide("moderate", **given, dry_run=False)["batch"]
     after, found = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
-    lists = said("、", ", ").join(printed(f"list {name}") for name in _LISTS)
+    lists = terminal_text(", ").join(_list_names().values())
     counts = {"below": below, "found": len(found), "before": before, "after": after}
-    console.print(printed("deleted", number=number, lists=lists, **counts), soft_wrap=True)
+    console.print(
+        terminal_text(
+            "deleted    comment {number} with {below} replies, which was in all of {lists}: now in "
+            "{found} of them, and {before} comments became {after}"
+        ).format(number=number, lists=lists, **counts),
+        soft_wrap=True,
+    )
     stage.decide("undo", batch=batch, reason="演示撤销")
     again, back = stage.page("new")["section"]["count"], _places(stage, chosen, replies)
-    console.print(printed("taken back", count=again, found=len(back), all=len(_LISTS)))
+    console.print(
+        terminal_text("           taken back: {count} comments, in {found} of {all} again").format(
+            count=again, found=len(back), all=len(_LISTS)
+        )
+    )
     return not refused and not found and (after, again) == (before - 1 - below, before) and listed == back == [*_LISTS]
+
+
+def _list_names() -> dict[str, str]:
+    return {
+        "heat": terminal_text("by heat"),
+        "time": terminal_text("by time"),
+        "likes": terminal_text("by likes"),
+        "floor": terminal_text("by floor"),
+        "replies": terminal_text("its replies"),
+        "dialog": terminal_text("its dialog"),
+        "servers": terminal_text("the API of servers"),
+    }
 
 
 _LISTS = ("heat", "time", "likes", "floor", "replies", "dialog", "servers")

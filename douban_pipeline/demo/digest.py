@@ -14,10 +14,9 @@ from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.feeds import SteppedClock
 from douban_pipeline.demo.outcomes import Outcome
-from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
@@ -56,17 +55,30 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Ou
             push_channels=f"{robots.channel('wecom')} {robots.channel('dingtalk')}",
         )
         services = open_services(settings, clock).ready()
-        console.print(printed("articles", url=server.base))
+        console.print(
+            terminal_text("articles   {url} (bundled WeRSS and model, this machine only)").format(url=server.base)
+        )
         with reading(services.engine) as connection:
             before = {row.slot for row in slots.of_day(connection, day) if row.status == SlotStatus.SUCCESS}
         due = [slot for slot in settings.schedule_slots if slot not in before]
         ended = [_slot(services, instance, clock, SlotKey(day, slot)) for slot in due]
         _print(services, console, day)
         sent = [each.title for each in robots.taken if each.kind == "wecom"]
-        console.print(printed("taken", count=len(robots.taken), titles="; ".join(sent)), soft_wrap=True)
+        console.print(
+            terminal_text("{count} messages taken by two robots: {titles}").format(
+                count=len(robots.taken), titles="; ".join(sent)
+            ),
+            soft_wrap=True,
+        )
         page = services.reports.path / "digest" / "daily" / f"{day}.html"
         services.close()
-    done = printed("digest", day=day, slots=len(due), messages=len(robots.taken)) if due else printed("nothing")
+    done = (
+        terminal_text("{slots} slots of {day}, {messages} messages pushed").format(
+            day=day, slots=len(due), messages=len(robots.taken)
+        )
+        if due
+        else terminal_text("nothing was due")
+    )
     return Outcome(all(ended) and page.exists(), done, page)
 
 
@@ -128,12 +140,21 @@ def _slot(services: DigestServices, instance: dg.DagsterInstance, clock: Stepped
 
 
 def _print(services: DigestServices, console: Console, day: date) -> None:
-    heads = (printed(name) for name in ("slot", "status", "new", "analysed", "findings", "best"))
-    table = Table(*heads, title=printed("digest of", day=day))
+    heads = (
+        terminal_text("slot"),
+        terminal_text("status"),
+        terminal_text("new"),
+        terminal_text("analysed"),
+        terminal_text("findings", "demo"),
+        terminal_text("best"),
+    )
+    table = Table(*heads, title=terminal_text("The digest of {day}").format(day=day))
     with reading(services.engine) as connection:
         rows = slots.of_day(connection, day)
     for row in rows:
         names = ("articles_new", "analysed", "findings", "best_score")
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
-        table.add_row(row.slot, said(SLOT_STATUSES[row.status], row.status.lower()), *numbers)
+        table.add_row(
+            row.slot, SLOT_STATUSES[row.status] if terminal_language() == "zh" else row.status.lower(), *numbers
+        )
     console.print(table)

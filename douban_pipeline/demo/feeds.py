@@ -16,9 +16,8 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.outcomes import Outcome
-from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.following import SourceRequest, follow
@@ -89,7 +88,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
     with _sources(home, now, lambda: clock.at) as (start, reached, server):
         clock.at = reached
         services = open_services(_settings(home, server), clock).ready()
-        console.print(printed("sources", url=server.base))
+        console.print(terminal_text("sources    {url} (bundled, this machine only)").format(url=server.base))
         if reached == start:
             _follow_all(services, server)
         polls, hits = _totals(services)
@@ -100,7 +99,13 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         asked, found = (after - earlier for after, earlier in zip(_totals(services), (polls, hits), strict=True))
         _print(services, console, asked, found, now - reached)
         services.close()
-    done = printed("feeds", polls=asked, sources=len(server.channels), hits=found) if asked else printed("nothing")
+    done = (
+        terminal_text("{polls} polls of {sources} sources, {hits} found something").format(
+            polls=asked, sources=len(server.channels), hits=found
+        )
+        if asked
+        else terminal_text("nothing was due")
+    )
     return Outcome(well, done, home / "reports" / "feeds.html")
 
 
@@ -204,8 +209,15 @@ def _through_dagster(services: FeedsServices, instance: dg.DagsterInstance) -> b
 
 
 def _print(services: FeedsServices, console: Console, polls: int, hits: int, seconds: int) -> None:
-    heads = (printed(name) for name in ("source", "kind", "polls", "hits", "next poll", "why"))
-    table = Table(*heads, title=printed("followed"), title_justify="left")
+    heads = (
+        terminal_text("source"),
+        terminal_text("kind"),
+        terminal_text("polls"),
+        terminal_text("hits"),
+        terminal_text("next poll", "demo"),
+        terminal_text("why"),
+    )
+    table = Table(*heads, title=terminal_text("Followed sources"), title_justify="left")
     with reading(services.engine) as connection:
         rows = stats.with_sources(connection)
     zone = services.settings.zone
@@ -213,7 +225,16 @@ def _print(services: FeedsServices, console: Console, polls: int, hits: int, sec
         due = "—" if row.state != "active" else f"{datetime.fromtimestamp(row.next_due_at, zone):%H:%M}"
         why = reason_text(row.why, row._asdict())
         table.add_row(
-            row.title, said(KINDS.get(row.kind, row.kind), row.kind), str(row.check_count), str(row.hit_count), due, why
+            row.title,
+            KINDS.get(row.kind, row.kind) if terminal_language() == "zh" else row.kind,
+            str(row.check_count),
+            str(row.hit_count),
+            due,
+            why,
         )
     console.print(table)
-    console.print(printed("polled", polls=polls, hours=f"{seconds / _HOUR:.1f}", hits=hits))
+    console.print(
+        terminal_text("{polls} polls in {hours} hours of the sources' time, {hits} found something").format(
+            polls=polls, hours=f"{seconds / _HOUR:.1f}", hits=hits
+        )
+    )

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.templates import render
 
 
@@ -52,16 +52,16 @@ def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) 
 
 def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Console) -> None:
     """Print one row per system with its seconds, then the address of each system's page."""
-    heads = map(said, ("系统", "做了什么", "秒", ""), ("system", "what was done", "seconds", ""))
-    table = Table(*heads, title=said("演示", "The demo"), title_justify="left")
+    heads = (terminal_text("system"), terminal_text("what was done"), terminal_text("seconds"), "")
+    table = Table(*heads, title=terminal_text("The demo"), title_justify="left")
     for name, outcome, seconds in outcomes:
         table.add_row(
             name,
             escape(outcome.done),
             f"{seconds:.0f}",
-            f"[green]{said('正常', 'ok')}[/]" if outcome.well else f"[red]{said('失败', 'failed')}[/]",
+            f"[green]{terminal_text('ok')}[/]" if outcome.well else f"[red]{terminal_text('failed')}[/]",
         )
-    table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} {said('秒', 'seconds')}"
+    table.caption = f"{sum(seconds for _, _, seconds in outcomes):.0f} {terminal_text('seconds')}"
     console.print(table)
     for name, outcome, _ in outcomes:
         if outcome.page is not None:

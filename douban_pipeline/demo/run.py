@@ -11,8 +11,8 @@ from pathlib import Path
 import dagster as dg
 from rich.console import Console
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.internals import InstanceRef
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import Outcome, print_outcomes
@@ -39,7 +39,7 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
         console: Where to print.
     """
     home = demo_home()
-    console.print(f"{said('文件夹     ', 'home       ')}{home}", highlight=False, soft_wrap=True)
+    console.print(f"{terminal_text('home       ')}{home}", highlight=False, soft_wrap=True)
     prepare_home(home, project)
     chosen = [name for name in SYSTEMS if name in systems]
     os.environ.update({**demo_environment(home), f"{BASE_PREFIX}SYSTEMS": ",".join(chosen)})
@@ -48,19 +48,16 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
         set_pool_limits(instance, pool_limits())
         for number, name in enumerate(chosen, 1):
             count = len(chosen)
-            console.rule(said(f"第 {number} 个，共 {count} 个：{name}", f"{number} of {count}: {name}"), align="left")
+            console.rule(
+                terminal_text("{number} of {count}: {name}").format(number=number, count=count, name=name), align="left"
+            )
             began = time.monotonic()
             outcome = _run(name, home, instance, console)
             outcomes.append((name, outcome, time.monotonic() - began))
     console.rule()
     print_outcomes(outcomes, console)
-    console.print(
-        said(
-            "接下来：`make dev` 在 Dagster 界面中显示这些运行和新的运行。",
-            "Next: `make dev` shows these runs, and new ones, in Dagster's UI.",
-        )
-    )
-    afresh = said(f"删除 {home} 即可重新开始。", f"Delete {home} to start afresh.")
+    console.print(terminal_text("Next: `make dev` shows these runs, and new ones, in Dagster's UI."))
+    afresh = terminal_text("Delete {home} to start afresh.").format(home=home)
     console.print(afresh, soft_wrap=True, highlight=False)
     return all(outcome.well for _, outcome, _ in outcomes)
 
@@ -85,7 +82,7 @@ def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) 
         install = f"pip install 'douban_pipeline[{extra}]'"
         return Outcome(
             True,
-            said(f"略过：没有安装 {error.name}（{install}）", f"left out: {error.name} is not installed ({install})"),
+            terminal_text("left out: {error} is not installed ({install})").format(error=error.name, install=install),
         )
     outcome = run(home, instance, console)
     assert isinstance(outcome, Outcome)

@@ -28,9 +28,9 @@ from douban_pipeline.comments.store.counting import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
-from douban_pipeline.demo.printed import printed
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
@@ -88,8 +88,12 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
     services = open_services(settings, "demo").ready()
     try:
         with _served(services) as client:
-            console.print(printed("service", url=client.base_url))
-            console.print(printed("in redis" if services.lists is not None else "no redis"))
+            console.print(terminal_text("service    {url} (this machine only)").format(url=client.base_url))
+            console.print(
+                terminal_text("lists      lists in Redis")
+                if services.lists is not None
+                else terminal_text("lists      no Redis is named: the database answers")
+            )
             sent = _talk(client, services)
             applied = _apply(services)
             scored = _through_dagster(services, instance)
@@ -102,7 +106,11 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
     finally:
         services.close()
     _print(hot, console)
-    console.print(printed("applied", sent=sent, applied=applied, wrong=len(differences)))
+    console.print(
+        terminal_text("{sent} requests, {applied} events applied; {wrong} counters differ from the rows").format(
+            sent=sent, applied=applied, wrong=len(differences)
+        )
+    )
     well = scored and not differences and len(hot) == len(new) == sum(said.parent is None for said in TALK) - 2
     page = write_page(
         home / "reports" / "comments_demo.html",
@@ -113,7 +121,15 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
             for key, name, items in (("heat", "按热度", hot), ("new", "按时间", new))
         ],
     )
-    return Outcome(well, printed("talk", applied=applied, threads=len(hot)) if applied else printed("nothing"), page)
+    return Outcome(
+        well,
+        terminal_text("{applied} events of a section applied, {threads} threads by heat").format(
+            applied=applied, threads=len(hot)
+        )
+        if applied
+        else terminal_text("nothing was due"),
+        page,
+    )
 
 
 @contextmanager
@@ -201,8 +217,11 @@ def _rows(items: Sequence[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
 
 def _print(items: Sequence[dict[str, Any]], console: Console) -> None:
     table = Table(
-        *map(printed, ("author", "comment", "likes", "replies")),
-        title=printed("by heat", title=TITLE),
+        terminal_text("author"),
+        terminal_text("comment"),
+        terminal_text("likes"),
+        terminal_text("replies"),
+        title=terminal_text("{title}, by heat").format(title=TITLE),
         title_justify="left",
     )
     for row in _rows(items):

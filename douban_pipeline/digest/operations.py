@@ -10,8 +10,8 @@ from douban_pipeline.core.address_checks import reached
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.store.tables import gate, slot_run
@@ -29,31 +29,34 @@ class DigestOperations(Operations):
             yield reached("werss", settings.variable("werss_url"), settings.werss_url)
             if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():
                 password, key = settings.variable("werss_password"), settings.variable("werss_access_key")
-                message = said("给了 WeRSS，但没有登录方式", "WeRSS is set, but no way to log in")
+                message = terminal_text("WeRSS is set, but no way to log in")
                 yield CheckResult(
-                    "werss login", "fail", message, said(f"设置 {password} 或 {key}", f"set {password} or {key}")
+                    "werss login",
+                    "fail",
+                    message,
+                    terminal_text("set {password} or {key}").format(password=password, key=key),
                 )
         elif not settings.feed_sources:
             url, sources = settings.variable("werss_url"), settings.variable("feed_sources")
-            message = said("没有可摘要的来源", "there is nothing to digest")
-            yield CheckResult("sources", "fail", message, said(f"设置 {url} 或 {sources}", f"set {url} or {sources}"))
+            message = terminal_text("there is nothing to digest")
+            yield CheckResult(
+                "sources", "fail", message, terminal_text("set {url} or {sources}").format(url=url, sources=sources)
+            )
         if settings.deepseek_api_key.get_secret_value():
             model, url = settings.deepseek_model, settings.deepseek_url
-            yield CheckResult("model", "ok", said(f"{url} 的 {model}", f"{model} at {url}"))
+            yield CheckResult("model", "ok", terminal_text("{model} at {url}").format(model=model, url=url))
         else:
             key = settings.variable("deepseek_api_key")
             yield CheckResult(
-                "model", "warn", said("没有模型的密钥", "no key for the model"), said(f"设置 {key}", f"set {key}")
+                "model", "warn", terminal_text("no key for the model"), terminal_text("set {key}").format(key=key)
             )
         if settings.channels:
             named = ", ".join(settings.channels)
-            yield CheckResult("channels", "ok", said(f"消息发往 {named}", f"messages go to {named}"))
+            yield CheckResult("channels", "ok", terminal_text("messages go to {named}").format(named=named))
         else:
             variable = settings.variable("push_channels")
-            message = said(
-                "没有推送渠道：报告只有网页，不发消息", "no channel: reports are pages only, no message is sent"
-            )
-            yield CheckResult("channels", "warn", message, said(f"设置 {variable}", f"set {variable}"))
+            message = terminal_text("no channel: reports are pages only, no message is sent")
+            yield CheckResult("channels", "warn", message, terminal_text("set {variable}").format(variable=variable))
 
     def leased_by(self, connection: Connection, services: DigestServices) -> list[str]:
         """Return who holds leases now."""
@@ -75,6 +78,6 @@ def _closed_gates(engine: Engine) -> Iterator[CheckResult]:
             select(gate.c.source, gate.c.reason).where(gate.c.state != GateState.CLOSED.value)
         ).all()
     for source, reason in found:
-        remedy = said("密码改好后运行 digest login", "run digest login once the password is right")
-        message = said(f"闸门关闭，暂不请求：{reason}", f"its gate takes no calls: {reason}")
+        remedy = terminal_text("run digest login once the password is right")
+        message = terminal_text("its gate takes no calls: {reason}").format(reason=reason)
         yield CheckResult(f"gate {source}", "warn", message, remedy if source == WERSS else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.digest.guards import REPORT_LATE
 from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
@@ -33,7 +33,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
         execution_timezone=settings.site_timezone,
         owners=owners(),
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=described("到点启动当天的各个时段。", "Launches each slot at its time."),
+        description=page_text("Launches each slot at its time."),
     )
     def digest_slots(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         moment = context.scheduled_execution_time.astimezone(settings.zone)
@@ -48,28 +48,22 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             name="digest_watchdog",
             job=watch_digest,
             cron_schedule=[_cron(report, int(GRACE.total_seconds() / 60)), look],
-            description=described(
-                "该出日报的时段没有出时，补出日报并放进发件箱；一刻钟后日报还没有送达任何渠道时，发出告警。",
-                "Makes the day's report and puts it into the outbox, if its slot did not; a quarter of an hour later, "
-                "alerts if no channel accepted the report.",
+            description=page_text(
+                "Makes the day's report and puts it into the outbox, if its slot did not; a quarter "
+                "of an hour later, alerts if no channel accepted the report."
             ),
         ),
         by_clock(
             name="digest_look",
             job=check_job,
             cron_schedule=look,
-            description=described(
-                "检查当天各时段是否正常结束、日报是否送达。",
-                "Checks that the day's slots succeeded and its report was delivered.",
-            ),
+            description=page_text("Checks that the day's slots succeeded and its report was delivered."),
         ),
         by_clock(
             name="nightly_digest_prune",
             job=prune_digest,
             cron_schedule="40 4 * * *",
-            description=described(
-                "每晚清理到期的原始内容和运行记录。", "Deletes raw answers and runs after their retention period."
-            ),
+            description=page_text("Deletes raw answers and runs after their retention period."),
         ),
     ]
 

@@ -3,8 +3,8 @@
 import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.run_failures import likely_reason
-from douban_pipeline.core.ui.language import described
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.run_failures import why_failed
@@ -29,25 +29,17 @@ def sensors_for(settings: DigestSettings) -> list[dg.SensorDefinition]:
         request_job=watch_digest,
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description=described(
-            "出日报的时段运行失败时，启动 watch_digest 补出日报。",
-            "Launches watch_digest when the run of the report's slot failed.",
-        ),
+        description=page_text("Launches watch_digest when the run of the report's slot failed."),
     )
     def digest_failure_sensor(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
         partition = context.dagster_run.tags.get(PARTITION_NAME_TAG, "")
         try:
             key = SlotKey.parse(partition)
         except ValueError:
-            return dg.SkipReason(
-                described(f"失败的运行没有时段：{partition}", f"the failed run has no slot: {partition}")
-            )
+            return dg.SkipReason(page_text("the failed run has no slot: {partition}").format(partition=partition))
         if key.slot != settings.report_slot:
             return dg.SkipReason(
-                described(
-                    f"{key} 不是出日报的时段，下一时段会接着做",
-                    f"{key} is not the report's slot; the next slot continues its work",
-                )
+                page_text("{key} is not the report's slot; the next slot continues its work").format(key=key)
             )
         error = why_failed(context.instance, context.dagster_run, context.failure_event)
         reason = f"运行失败：{likely_reason(error).reason}"[:_LONGEST_REASON]
@@ -67,10 +59,7 @@ _MOST_FAILED = 5
     minimum_interval_seconds=INTERVAL_SECONDS,
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "有消息到期时启动 push_notifications，同时只有一次运行。",
-        "Launches push_notifications when a message is due; one run at a time.",
-    ),
+    description=page_text("Launches push_notifications when a message is due; one run at a time."),
 )
 def push_sensor(
     context: dg.SensorEvaluationContext, services: dg.ResourceParam[DigestServices]
@@ -86,21 +75,17 @@ def push_sensor(
         due, abandoned, later = outbox.waiting(connection, now, allowed)
     if not due and not abandoned:
         when = local_time(later, settings.zone) if later else ""
-        following = described(f"；下次重发在 {when}", f"; the next retry is at {when}") if when else ""
-        return dg.SkipReason(described("没有要发送的消息", "no message is due") + following)
+        following = page_text("; the next retry is at {when}").format(when=when) if when else ""
+        return dg.SkipReason(page_text("no message is due") + following)
     runs = JobRuns(context.instance, code_location_of_sensor(context), push_notifications.name)
     if runs.under_way():
         return dg.SkipReason(
-            described(
-                f"有 {due} 条消息要发送；已有运行在进行，稍后再看",
-                f"{due} messages are due; a run is in progress; the next tick checks again",
-            )
+            page_text("{due} messages are due; a run is in progress; the next tick checks again").format(due=due)
         )
     if len(runs.failed_since(services.clock.now() - PAUSE)) >= _MOST_FAILED:
         return dg.SkipReason(
-            described(
-                f"有 {due} 条消息要发送，但最近 {_MOST_FAILED} 次运行失败：暂停十分钟",
-                f"{due} messages are due, but the last {_MOST_FAILED} runs failed: paused for ten minutes",
+            page_text("{due} messages are due, but the last {most_failed} runs failed: paused for ten minutes").format(
+                due=due, most_failed=_MOST_FAILED
             )
         )
     return dg.RunRequest(tags={**PUSH_TAGS, "digest/due": str(due)})

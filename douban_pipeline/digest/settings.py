@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
@@ -24,7 +25,6 @@ from douban_pipeline.core.shared_settings import (
     RequestSettings,
     WerssSettings,
 )
-from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}DIGEST_"
 ALERT_CHANNEL = "告警"
@@ -39,23 +39,14 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     file: ClassVar[str] = "digest.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "schedule_slots": said(
-            "一天中的时刻，例如 07:00，由早到晚；最后一个出日报",
-            "times of the day such as 07:00, ascending; the last slot makes the report",
-        ),
+        "schedule_slots": terminal_text("times of the day such as 07:00, ascending; the last slot makes the report"),
         "werss_url": HTTP_ADDRESS,
-        "deepseek_url": said(
-            "chat completions 的 http:// 或 https:// 地址", "the http:// or https:// address of chat completions"
-        ),
+        "deepseek_url": terminal_text("the http:// or https:// address of chat completions"),
         "public_url": HTTP_ADDRESS,
-        "push_channels": said(
-            f"[名字=]类型+地址[#密钥]，多个以空格分隔，类型为 {', '.join(KINDS)}；见手册",
-            "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, "
-            f"with a kind of {', '.join(KINDS)}; see the manual",
-        ),
-        "quiet_hours": said(
-            "以短横相连的两个时刻，例如 23:00-07:00", "two times with a dash between them, such as 23:00-07:00"
-        ),
+        "push_channels": terminal_text(
+            "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, with a kind of {kinds}; see the manual"
+        ).format(kinds=", ".join(KINDS)),
+        "quiet_hours": terminal_text("two times with a dash between them, such as 23:00-07:00"),
     }
 
     feeds_url: SecretStr = Field(
@@ -109,7 +100,7 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     @classmethod
     def _slots(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value or list(value) != sorted(set(value)) or not all(_SLOT.fullmatch(slot) for slot in value):
-            raise ValueError(said("不是由早到晚的时刻", "not an ascending list of times"))
+            raise ValueError(terminal_text("not an ascending list of times"))
         return value
 
     @field_validator("push_channels")
@@ -173,9 +164,9 @@ def read_quiet_hours(text: str) -> tuple[time, ...]:
     try:
         hours = (time.fromisoformat(begin), time.fromisoformat(end))
     except ValueError:
-        raise ValueError(said("不是以短横相连的两个时刻", "not two times with a dash between them")) from None
+        raise ValueError(terminal_text("not two times with a dash between them")) from None
     if not dash or hours[0] == hours[1]:
-        raise ValueError(said("不是以短横相连的两个不同时刻", "not two different times with a dash between them"))
+        raise ValueError(terminal_text("not two different times with a dash between them"))
     return hours
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.sql.dml import UpdateBase
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.grants import grant, missing_rights, quoted_name, quoted_text
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.douban.settings import Settings, variable
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
@@ -36,12 +36,7 @@ def cms_grants(settings: Settings, url: URL, *, user: str, host: str) -> Iterato
     if not settings.database_url.get_secret_value():
         name = variable("database_url")
         raise ProblemsError(
-            [
-                said(
-                    f"没有设置 {name}：无法确定为哪个数据库授权",
-                    f"{name} is not set: it names the database to grant rights in",
-                )
-            ]
+            [terminal_text("{name} is not set: it names the database to grant rights in").format(name=name)]
         )
     prefix, database = settings.table_prefix, url.database or ""
     # A comment, so that running this unchanged does not create an account with a known password.

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import (
     BACKFILL_ID_TAG,
@@ -40,12 +40,10 @@ chain_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(*CHAIN_ASSETS),
     owners=owners(),
     tags=SYNC_TAGS,
-    description=described(
-        "主作业：到期的影片经搜索、判定、检查后写入 CMS，开启时再写简介；覆盖一个或几个分片。由 "
-        "`due_videos_sensor`、回填或人工启动；同时运行也不会重复。",
-        "The main job: searches, judges, checks and writes due videos, and writes intros if enabled; for one shard or "
-        "several. Launched by the sensor `due_videos_sensor`, by backfills, or by hand; concurrent runs divide the "
-        "work.",
+    description=page_text(
+        "The main job: searches, judges, checks and writes due videos, and writes intros if enabled; "
+        "for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by "
+        "hand; concurrent runs divide the work."
     ),
 )
 
@@ -54,9 +52,8 @@ decisions_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(applied_decisions),
     owners=owners(),
     tags=DECISION_TAGS,
-    description=described(
-        "立即执行人工决定。由 `decisions_sensor` 自动启动；手动启动也无妨。",
-        "Immediately applies people's decisions. Launched by the sensor `decisions_sensor`; safe to launch by hand.",
+    description=page_text(
+        "Immediately applies people's decisions. Launched by the sensor `decisions_sensor`; safe to launch by hand."
     ),
 )
 ordered_intros_job = dg.define_asset_job(
@@ -64,9 +61,8 @@ ordered_intros_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(ordered_intros),
     owners=owners(),
     tags=DECISION_TAGS,
-    description=described(
-        "立即写人工点名的简介。由 `decisions_sensor` 自动启动。",
-        "Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`.",
+    description=page_text(
+        "Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`."
     ),
 )
 jobs = [chain_job, decisions_job, ordered_intros_job]

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, func, inspect, select
 
 from douban_pipeline.core.check_results import CheckResult, State
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.core.owner import is_dead
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.grants import cms_grants, missing_cms_grants
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.services import Services
@@ -32,15 +32,14 @@ class DoubanOperations(Operations):
 
     def mode(self, services: Services) -> str:
         """Return whether the CMS is written to."""
-        dry = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
-        return dry if services.settings.dry_run else said("正式运行", "live")
+        dry = terminal_text("dry run: nothing is written to the CMS")
+        return dry if services.settings.dry_run else terminal_text("live", "douban")
 
     def place(self, services: Services) -> CheckResult:
         """Check that the database contains the CMS's tables."""
         cms, count = services.cms, len(services.categories)
-        message = said(
-            f"{services.shown_url}：{cms.vod.name} 和 {cms.type.name}，{count} 个分类",
-            f"{services.shown_url}: {cms.vod.name} and {cms.type.name}, {count} categories",
+        message = terminal_text("{shown_url}: {vod} and {type}, {count} categories").format(
+            shown_url=services.shown_url, vod=cms.vod.name, type=cms.type.name, count=count
         )
         return CheckResult("database", "ok", message)
 
@@ -67,15 +66,14 @@ class DoubanOperations(Operations):
     def introduction(self, services: Services) -> Iterator[str]:
         """Yield what was found of the CMS, and the next step."""
         cms, count = services.cms, len(services.categories)
-        yield f"CMS        {services.shown_url}{said(f'，{count} 个分类', f', {count} categories')}"
-        with_bin = said("回收站：有", "recycle bin: yes")
-        without = said("回收站：无（2026 年以前的版本）", "recycle bin: no (release before 2026)")
+        yield f"CMS        {services.shown_url}{terminal_text(', {count} categories').format(count=count)}"
+        with_bin = terminal_text("recycle bin: yes")
+        without = terminal_text("recycle bin: no (release before 2026)")
         yield f"           {with_bin if cms.has_recycle_bin else without}"
-        practice = said("演练：不写入 CMS", "dry run: nothing is written to the CMS")
-        yield f"{said('模式', 'mode')}       {practice if services.settings.dry_run else said('正式', 'live')}"
-        yield said(
-            "下一步：启动作业 initialise_library，再启动 Dagster（见 docs/operate.zh-CN.md 的小步开始）。",
-            "Next: launch the job initialise_library, then start Dagster (docs/operate.md, “Start small”).",
+        practice = terminal_text("dry run: nothing is written to the CMS")
+        yield f"{terminal_text('mode')}       {practice if services.settings.dry_run else terminal_text('live')}"
+        yield terminal_text(
+            "Next: launch the job initialise_library, then start Dagster (docs/operate.md, “Start small”)."
         )
 
     def after_upgrade(self, services: Services) -> Iterator[CheckResult]:
@@ -98,11 +96,10 @@ class DoubanOperations(Operations):
 
     def losses(self, connection: Connection, services: Services, since: datetime | None) -> Iterator[str]:
         """Yield how many changes in the log a restored log does not contain."""
-        newest = f"{since:%Y-%m-%d %H:%M:%S} UTC" if since else said("从未", "never")
-        yield said(
-            f"日志       最新的写入为 {newest}；此后的写入不在其中，但仍在 CMS 里",
-            f"log        its newest write is of {newest}; later ones stay in the CMS and are not in it",
-        )
+        newest = f"{since:%Y-%m-%d %H:%M:%S} UTC" if since else terminal_text("never")
+        yield terminal_text(
+            "log        its newest write is of {newest}; later ones stay in the CMS and are not in it"
+        ).format(newest=newest)
         log = services.tables.log
         if not inspect(connection).has_table(log.name):
             return
@@ -110,18 +107,16 @@ class DoubanOperations(Operations):
         query = select(func.count(), func.count(log.c.vod_id.distinct())).where(done)
         changes, videos = connection.execute(query if since is None else query.where(log.c.prepared_at > since)).one()
         if changes:
-            yield said(
-                f"将丢失     现有日志记着的 {videos} 部影片的 {changes} 次改动",
-                f"lost       {changes} changes to {videos} videos that are in the present log",
+            yield terminal_text("lost       {changes} changes to {videos} videos that are in the present log").format(
+                changes=changes, videos=videos
             )
 
     def after_restore(self, _services: Services) -> Iterator[str]:
         """Yield how to find out what the CMS holds beyond the restored log."""
-        yield said(
-            "接下来：设 DOUBAN_PIPELINE_DRY_RUN=true 和 DOUBAN_PIPELINE_RESTORE_LOCKED=false，启动 Dagster，运行作业 "
-            "initialise_library，查看 cms_drift，再重新记录此后人工的决定和撤销。",
-            "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start Dagster, launch "
-            "the\njob initialise_library, read cms_drift, and record again what people decided or reverted since.",
+        yield terminal_text(
+            "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start "
+            "Dagster, launch the\njob initialise_library, read cms_drift, and record again what "
+            "people decided or reverted since."
         )
 
 
@@ -135,20 +130,18 @@ def tmdb_facts_result(services: Services) -> CheckResult:
         found = overdue(services, connection)
     days = TERM.days
     if not found:
-        kept = said(f"没有一列 TMDB 资料超过 {days} 天", f"no column of TMDB's is older than {days} days")
+        kept = terminal_text("no column of TMDB's is older than {days} days").format(days=days)
         return CheckResult("tmdb_facts", "ok", kept)
-    places = said(
-        "、".join(f"{each.column} {each.rows} 行" for each in found),
-        ", ".join(f"{each.rows} rows of {each.column}" for each in found),
+    places = terminal_text(", ").join(
+        terminal_text("{rows} rows of {column}").format(rows=each.rows, column=each.column) for each in found
     )
     return CheckResult(
         "tmdb_facts",
         "warn",
-        said(
-            f"超过 {days} 天，TMDB 的条款不允许：{places}",
-            f"older than {days} days, which TMDB's terms do not allow: {places}",
+        terminal_text("older than {days} days, which TMDB's terms do not allow: {places}").format(
+            days=days, places=places
         ),
-        said("在 Dagster 里启动作业 prune_history", "launch the job prune_history in Dagster"),
+        terminal_text("launch the job prune_history in Dagster"),
     )
 
 
@@ -156,25 +149,22 @@ def profile_result(services: Services) -> CheckResult:
     """Report the profile of matching, and whether the first verdicts used another default."""
     name, own = services.settings.match_profile, variable("match_profile")
     if "match_profile" in services.settings.model_fields_set:
-        set_by = said(f"按 {own} 使用评分方案 {name}", f"matches are scored by the profile {name}, as {own} says")
+        set_by = terminal_text("matches are scored by the profile {name}, as {own} says").format(name=name, own=own)
         return CheckResult("profile", "ok", set_by)
-    message = said(
-        f"使用默认的评分方案 {name}：没有设置 {own}",
-        f"matches are scored by the profile {name}, the default: {own} is not set",
+    message = terminal_text("matches are scored by the profile {name}, the default: {own} is not set").format(
+        name=name, own=own
     )
     verdict = services.tables.verdict
     with reading(services.engine) as connection:
         first = connection.execute(select(verdict.c.profile).order_by(verdict.c.verdict_id).limit(1)).scalar()
     if first in (None, name):
         return CheckResult("profile", "ok", message)
-    message += said(
-        f"；此片库之前按当时的默认方案 {first} 判定",
-        f"; this library was judged by {first} before, which was the default then",
+    message += terminal_text("; this library was judged by {first} before, which was the default then").format(
+        first=first
     )
-    remedy = said(
-        f"设 {own}={first} 沿用以前的，或设 {own}={name} 表示已选定；rescore_library 显示会有哪些变化",
-        f"set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes",
-    )
+    remedy = terminal_text(
+        "set {own}={first} to go on as before, or {own}={name} to have chosen; rescore_library shows what changes"
+    ).format(own=own, first=first, name=name)
     return CheckResult("profile", "warn", message, remedy)
 
 
@@ -184,12 +174,11 @@ def intro_results(settings: Settings) -> Iterator[CheckResult]:
         return
     unseen = second_reading.INVENTIONS
     nearest, random = second_reading.THROUGH_READING["nearest"], second_reading.THROUGH_READING["random"]
-    through = said(
-        f"简介仍可能含有编造：{unseen} 篇各含一处编造的简介中，复核的模型从不说“没有依据”时，"
-        f"随意引原文会写入 {random} 篇，引最相近的原文会写入 {nearest} 篇；请抽查写入的简介",
-        f"intros may still hold inventions: of {unseen} with one each, {random} are written if the reading model never "
-        f"objects and quotes at random, {nearest} if it never objects and quotes what is most alike; look at samples",
-    )
+    through = terminal_text(
+        "intros may still hold inventions: of {unseen} with one each, {random} are written if the "
+        "reading model never objects and quotes at random, {nearest} if it never objects and quotes "
+        "what is most alike; look at samples"
+    ).format(unseen=unseen, random=random, nearest=nearest)
     yield CheckResult("intros", "ok", through)
 
 
@@ -200,22 +189,19 @@ def home_result(home: Path) -> CheckResult:
         return CheckResult(
             "home",
             "fail",
-            said(f"{folder} 不是文件夹", f"{folder} is not a folder"),
-            said(
-                "建立它，或把 DOUBAN_PIPELINE_HOME 设为已有的文件夹",
-                "create it, or set DOUBAN_PIPELINE_HOME to a folder",
-            ),
+            terminal_text("{folder} is not a folder").format(folder=folder),
+            terminal_text("create it, or set DOUBAN_PIPELINE_HOME to a folder"),
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         return CheckResult(
             "home",
             "fail",
-            said(f"{folder} 不可写", f"{folder} is not writable"),
-            said("把它交给运行本程序的用户", "make the user that runs the pipeline its owner"),
+            terminal_text("{folder} is not writable").format(folder=folder),
+            terminal_text("make the user that runs the pipeline its owner"),
         )
     free = shutil.disk_usage(folder).free / 1e6
     state: State = "fail" if free < FULL_DISK_MB else "warn" if free < LOW_DISK_MB else "ok"
-    room = said("请腾出空间：报告、备份和日志写在这里", "free some space: reports, backups and logs are written there")
+    room = terminal_text("free some space: reports, backups and logs are written there")
     left = f"{free / 1000:,.1f} GB"
-    message = said(f"{folder}：剩余 {left}", f"{folder}: {left} free")
+    message = terminal_text("{folder}: {left} free").format(folder=folder, left=left)
     return CheckResult("home", state, message, "" if state == "ok" else room)

@@ -4,6 +4,7 @@ from functools import partial
 
 import dagster as dg
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import location_of, person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
@@ -19,9 +20,7 @@ tags_of = partial(run_tags, SYSTEM)
 
 PERSON_TAGS = person_tags(SYSTEM)
 
-OVERRIDE = (
-    "影片已在 CMS 中锁定（vod_lock = 1）仍要写入；默认拒绝 · Write although the row is locked; refused otherwise."
-)
+OVERRIDE = page_text("Write although the row is locked; refused otherwise.")
 """Description of a field that all jobs share in which people decide what is written."""
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.chain.linking.assets import DueRechecksConfig
@@ -40,9 +40,8 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         execution_timezone=time_zone,
         owners=owners(),
         default_status=running,
-        description=described(
-            "每周日凌晨把 64 个分片都检查一遍，每次八个，处理传感器没有顾到的影片。",
-            "Runs all 64 shards on Sunday morning, eight per run, for videos that the sensor did not reach.",
+        description=page_text(
+            "Runs all 64 shards on Sunday morning, eight per run, for videos that the sensor did not reach."
         ),
     )
     def weekly_backfill(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
@@ -58,10 +57,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         execution_timezone=time_zone,
         owners=owners(),
         default_status=running,
-        description=described(
-            "每小时查全库的二十四分之一，每个 ID 每天都看到一次。",
-            "Sweeps 1/24 of the library per hour, so that every id is checked once a day.",
-        ),
+        description=page_text("Sweeps 1/24 of the library per hour, so that every id is checked once a day."),
     )
     def hourly_sweep(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         """Sweeps 1/24 of the library per hour, so that every id is checked once a day."""
@@ -75,10 +71,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         execution_timezone=time_zone,
         owners=owners(),
         default_status=running,
-        description=described(
-            "每小时在一部分分片里找该重新判定的关联。",
-            "Checks 1/24 of the shards per hour for links to be judged again.",
-        ),
+        description=page_text("Checks 1/24 of the shards per hour for links to be judged again."),
     )
     def hourly_rechecks(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         """Checks 1/24 of the shards per hour for links to be judged again."""
@@ -93,41 +86,32 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         name="nightly_reports_schedule",
         job=reports_job,
         cron_schedule="30 3 * * *",
-        description=described("每天上班前更新给人看的报告。", "Refreshes the reports before working hours."),
+        description=page_text("Refreshes the reports before working hours."),
     )
     nightly_prune = by_clock(
         name="nightly_prune",
         job=prune_history,
         cron_schedule="50 4 * * *",
-        description=described(
-            "每晚清理到期的运行记录和已结束的任务。",
-            "Deletes finished runs and closed tasks after their retention period.",
-        ),
+        description=page_text("Deletes finished runs and closed tasks after their retention period."),
     )
     frequent_health = by_clock(
         name="frequent_health",
         job=health_job,
         cron_schedule="*/5 * * * *",
-        description=described("每五分钟更新健康报告。", "Refreshes the health report every five minutes."),
+        description=page_text("Refreshes the health report every five minutes."),
     )
     weekly_archive = by_clock(
         name="weekly_archive",
         job=prune_archive,
         cron_schedule="30 5 * * 1",
         run_config=dg.RunConfig(ops={"delete_answers": PruneConfig(dry_run=False)}),
-        description=described(
-            "每周清理到期且没有记录引用的存档答案。",
-            "Deletes unreferenced archived answers after their retention period.",
-        ),
+        description=page_text("Deletes unreferenced archived answers after their retention period."),
     )
     nightly_index = by_clock(
         name="nightly_index",
         job=index_archive,
         cron_schedule="10 5 * * *",
-        description=described(
-            "每晚为存档里的条目建索引，之后找到它们不必发请求。",
-            "Indexes the subjects in archived answers, so that they are found without a request.",
-        ),
+        description=page_text("Indexes the subjects in archived answers, so that they are found without a request."),
     )
     return [
         weekly_backfill,

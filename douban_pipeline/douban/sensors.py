@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import (
@@ -68,11 +68,9 @@ DECISIONS_INTERVAL_SECONDS = 10
     minimum_interval_seconds=INTERVAL_SECONDS,
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "有足够的影片到期、或有影片等了够久时启动主作业 douban_chain。数据源断开、检查不通过、或在 "
-        "DOUBAN_PIPELINE_ACTIVE_HOURS 之外时不启动；每次不启动都写明原因。",
-        "Launches douban_chain for shards with enough due videos, or with one that has waited long enough; "
-        "ticks without a launch show the reason.",
+    description=page_text(
+        "Launches douban_chain for shards with enough due videos, or with one that has waited long "
+        "enough; ticks without a launch show the reason."
     ),
 )
 def due_videos_sensor(
@@ -104,11 +102,10 @@ def due_videos_sensor(
         key, until = guard
         asset, when = key.asset_key.to_user_string(), local_time(until, services.settings.zone)
         return dg.SkipReason(
-            described(
-                f"{asset} 的检查 {key.name} 没有通过，会拦下每次运行：{when} 再试一次；手动启动的运行不受此限",
-                f"the check {key.name} of {asset} failed and would stop every run: the next attempt "
-                f"is at {when}; runs launched by hand are not delayed",
-            )
+            page_text(
+                "the check {key} of {asset} failed and would stop every run: the next attempt is at "
+                "{when}; runs launched by hand are not delayed"
+            ).format(key=key.name, asset=asset, when=when)
         )
     due = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
     waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
@@ -144,10 +141,9 @@ def due_videos_sensor(
     minimum_interval_seconds=DECISIONS_INTERVAL_SECONDS,
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "有人工决定等着时，几秒内启动 apply_decisions；有人工点名的简介时启动 write_ordered_intros。",
-        "Launches apply_decisions within seconds of a person's decision, and write_ordered_intros"
-        " for intros that people requested.",
+    description=page_text(
+        "Launches apply_decisions within seconds of a person's decision, and write_ordered_intros "
+        "for intros that people requested."
     ),
 )
 def decisions_sensor(
@@ -163,11 +159,7 @@ def decisions_sensor(
     if refusal:
         return dg.SkipReason(refusal)
     if services.settings.dry_run:
-        return dg.SkipReason(
-            described(
-                "试运行（DOUBAN_PIPELINE_DRY_RUN）：决定先不执行", "dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)"
-            )
-        )
+        return dg.SkipReason(page_text("dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)"))
     found = open_orders(services)
     wanted = {decisions_job.name: found.decisions + found.syncs, ordered_intros_job.name: found.intros}
     requests, reasons = [], []
@@ -178,16 +170,16 @@ def decisions_sensor(
         now = services.clock.now()
         until = pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now)
         if runs.under_way():
-            reasons.append(described(f"{job} 正在运行", f"a run of {job} is in progress"))
+            reasons.append(page_text("a run of {job} is in progress").format(job=job))
         elif until is not None:
             when = local_time(until, services.settings.zone)
-            reasons.append(described(f"{job} 运行失败，{when} 再试", f"{job} failed; the next attempt is at {when}"))
+            reasons.append(page_text("{job} failed; the next attempt is at {when}").format(job=job, when=when))
         else:
             requests.append(dg.RunRequest(job_name=job))
     if requests:
         return dg.SensorResult(run_requests=requests)
-    idle = described("目前没有可以执行的人工决定或点名", "no requested decision or intro can be processed now")
-    return dg.SkipReason(described("；", "; ").join(reasons) or idle)
+    idle = page_text("no requested decision or intro can be processed now")
+    return dg.SkipReason(page_text("; ").join(reasons) or idle)
 
 
 def _chain_run(covered: range) -> dg.RunRequest:
@@ -202,16 +194,12 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     """Return why only what people ordered is done at present; empty if due videos may be selected."""
     if not settings.works_at(now):
         hours = ", ".join(str(hour) for hour in sorted(settings.active_hours))
-        return described(
-            f"现在不在工作时段（DOUBAN_PIPELINE_ACTIVE_HOURS：{hours} 点），只做人工点名的",
-            f"outside the active hours ({hours}): only requests of people are processed",
+        return page_text("outside the active hours ({hours}): only requests of people are processed").format(
+            hours=hours
         )
     if settings.due_interval_seconds and now < waits_until:
         when = local_time(waits_until, settings.zone)
-        return described(
-            f"按 DOUBAN_PIPELINE_DUE_INTERVAL_SECONDS 的间隔，{when} 再选取到期的影片",
-            f"paced: the next due videos are selected at {when}",
-        )
+        return page_text("paced: the next due videos are selected at {when}").format(when=when)
     return ""
 
 
@@ -220,10 +208,9 @@ def _quiet_reason(settings: Settings, now: datetime, waits_until: datetime) -> s
     minimum_interval_seconds=INTAKE_INTERVAL_SECONDS,
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "CMS 有新增或改动的影片时启动 take_in_changes；来源系统发现库里片名有更新时也启动。",
-        "Launches take_in_changes when the CMS has new or changed rows, or a followed resource site added or "
-        "changed a title of the library.",
+    description=page_text(
+        "Launches take_in_changes when the CMS has new or changed rows, or a followed resource site "
+        "added or changed a title of the library."
     ),
 )
 def intake_sensor(
@@ -237,28 +224,22 @@ def intake_sensor(
     if refusal:
         return dg.SkipReason(refusal)
     if JobRuns(context.instance, code_location_of_sensor(context), take_in_changes.name).under_way():
-        return dg.SkipReason(described("take_in_changes 正在运行", "an intake run is in progress"))
+        return dg.SkipReason(page_text("an intake run is in progress"))
     intake = Intake.of(services)
     if not intake.has_begun():
-        return dg.SkipReason(
-            described(
-                "影视库还没有接入：请启动作业 initialise_library",
-                "the library is not initialised: launch the job initialise_library",
-            )
-        )
+        return dg.SkipReason(page_text("the library is not initialised: launch the job initialise_library"))
     if not intake.waiting():
         try:
             told_of = Newcomers(services).any_in_library()
         except (DatabaseError, SQLAlchemyError) as error:
             reason = str(getattr(error, "orig", None) or error)
             return dg.SkipReason(
-                described(
-                    f"CMS 没有新增或改动的影片；来源系统的新片无法读取：{reason}",
-                    f"no new or changed rows in the CMS; the feeds' new titles cannot be read: {reason}",
+                page_text("no new or changed rows in the CMS; the feeds' new titles cannot be read: {reason}").format(
+                    reason=reason
                 )
             )
         if not told_of:
-            return dg.SkipReason(described("CMS 没有新增或改动的影片", "no new or changed rows in the CMS"))
+            return dg.SkipReason(page_text("no new or changed rows in the CMS"))
     return dg.RunRequest()
 
 
@@ -266,10 +247,7 @@ def intake_sensor(
     minimum_interval_seconds=RENEWED_SECONDS,
     owners=owners(),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "每两分钟重写首页 index.html，不启动任何运行。",
-        "Writes the front page index.html every two minutes. It launches nothing.",
-    ),
+    description=page_text("Writes the front page index.html every two minutes. It launches nothing."),
 )
 def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
     """Writes the overview page (`index.html` among the reports) every two minutes. It launches nothing."""
@@ -278,13 +256,19 @@ def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
         return dg.SkipReason(refusal)
     found = write_overview(services)
     return dg.SkipReason(
-        described(
-            f"已写出首页：影片 {found.total} 部，没有 ID {found.without_id}，未检查 {found.unchecked}，"
-            f"未找到 {found.not_found}，待审核 {found.in_review}，"
-            f"今天到期 {found.due_today}，完成 {found.done_today}，失败 {found.failed_today}",
-            f"written: {found.total} videos, {found.without_id} without an id, {found.unchecked} unchecked, "
-            f"{found.not_found} not found, {found.in_review} in review, "
-            f"{found.due_today} due today, {found.done_today} done, {found.failed_today} failed",
+        page_text(
+            "written: {total} videos, {without_id} without an id, {unchecked} unchecked, {not_found} "
+            "not found, {in_review} in review, {due_today} due today, {done_today} done, "
+            "{failed_today} failed"
+        ).format(
+            total=found.total,
+            without_id=found.without_id,
+            unchecked=found.unchecked,
+            not_found=found.not_found,
+            in_review=found.in_review,
+            due_today=found.due_today,
+            done_today=found.done_today,
+            failed_today=found.failed_today,
         )
     )
 
@@ -303,9 +287,8 @@ def _setup_refusal(services: Services) -> str | None:
 
 def _closed(gate: GateStatus, services: Services) -> str:
     until = gate.open_until.astimezone(services.settings.zone) if gate.open_until else None
-    return described(
-        f"来源 {gate.source} 的断路器断开到 {until:%H:%M:%S}：{gate.reason}",
-        f"the gate of {gate.source} is closed until {until:%H:%M:%S}: {gate.reason}",
+    return page_text("the gate of {source} is closed until {until:%H:%M:%S}: {reason}").format(
+        source=gate.source, until=until, reason=gate.reason
     )
 
 

@@ -7,8 +7,8 @@ import math
 from typing import Any, Literal
 
 from douban_pipeline.core import environment
+from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import OWNERS, http_address, refuse_unknown, split_list, split_pairs
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -73,78 +73,54 @@ SCORE_ITEMS = tuple(item.name for item in dataclasses.fields(Weights))
 
 
 def _such_as(address: str) -> str:
-    return said(f"地址，例如 {address}", f"an address such as {address}")
+    return terminal_text("an address such as {address}").format(address=address)
 
 
 ALLOWED = {
-    "database_url": said(
-        "SQLAlchemy URL：mysql+pymysql://user:password@host:3306/database?charset=utf8mb4，或 sqlite:///file",
-        "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file",
+    "database_url": terminal_text(
+        "an SQLAlchemy URL: mysql+pymysql://user:password@host:3306/database?charset=utf8mb4, or sqlite:///file"
     ),
-    "table_prefix": said(
-        "字母、数字和下划线，至多 20 个；CMS 的通常是 mac_",
-        "letters, digits and underscores, at most 20; the CMS's is usually mac_",
-    ),
-    "systems": said(
-        f"以逗号分隔的名字，可用 {', '.join(environment.SYSTEMS)}",
-        f"names separated by commas, of {', '.join(environment.SYSTEMS)}",
-    ),
-    "language": said("zh 或 en", "zh or en"),
+    "table_prefix": terminal_text("letters, digits and underscores, at most 20; the CMS's is usually mac_"),
+    "systems": terminal_text("names separated by commas, of {systems}").format(systems=", ".join(environment.SYSTEMS)),
+    "language": terminal_text("zh or en"),
     "owner": OWNERS,
-    "site_timezone": said("IANA 时区，例如 Asia/Shanghai", "an IANA time zone such as Asia/Shanghai"),
-    "search_provider": said(f"{', '.join(SEARCH_PROVIDERS)} 或 {CHAIN}", f"{', '.join(SEARCH_PROVIDERS)} or {CHAIN}"),
-    "search_chain": said(
-        "按询问顺序、以逗号分隔的提供方，可各带地址，例如 "
-        "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha；提供方：",
+    "site_timezone": terminal_text("an IANA time zone such as Asia/Shanghai"),
+    "search_provider": terminal_text("{search_providers} or {chain}").format(
+        search_providers=", ".join(SEARCH_PROVIDERS), chain=CHAIN
+    ),
+    "search_chain": terminal_text(
         "providers in the order queried, separated by commas, each optionally with its address, e.g. "
-        "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha; providers: ",
+        "searxng=http://127.0.0.1:8080/search,douban_suggest,bocha; providers: "
     )
     + ", ".join(SEARCH_PROVIDERS),
-    "daily_quotas": said(
-        "以逗号分隔的 来源=次数，次数不小于 1，例如 bocha=1000；来源：",
-        "source=calls pairs separated by commas, calls from 1, e.g. bocha=1000; sources: ",
-    )
+    "daily_quotas": terminal_text("source=calls pairs separated by commas, calls from 1, e.g. bocha=1000; sources: ")
     + ", ".join(SOURCES),
     "llm_url": _such_as("https://openrouter.ai/api/v1/chat/completions"),
-    "llm_fallback_models": said(
-        "以逗号分隔的模型名，按此顺序尝试；留空为没有",
-        "model names separated by commas, tried in this order; empty for none",
-    ),
+    "llm_fallback_models": terminal_text("model names separated by commas, tried in this order; empty for none"),
     "alert_webhook_url": _such_as("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=…"),
     "douban_url": _such_as("http://127.0.0.1:8790/douban.php"),
     "search_url": _such_as("http://127.0.0.1:8080/search"),
-    "excluded_type_ids": said(
-        "以逗号分隔的分类 ID（mac_type.type_id），例如 20,31",
-        "category ids (mac_type.type_id) separated by commas, e.g. 20,31",
-    ),
-    "included_type_ids": said(
-        "以逗号分隔的分类 ID（mac_type.type_id）；留空为全部",
-        "category ids (mac_type.type_id) separated by commas; empty means all",
-    ),
-    "active_hours": said(
-        "站点时区的 0 到 24 点，以逗号分隔，例如 1-7,22-24；22-6 跨过午夜，9 即 9-10；留空为全天",
+    "excluded_type_ids": terminal_text("category ids (mac_type.type_id) separated by commas, e.g. 20,31"),
+    "included_type_ids": terminal_text("category ids (mac_type.type_id) separated by commas; empty means all"),
+    "active_hours": terminal_text(
         "hours from 0 to 24 in the site's time zone, separated by commas, e.g. 1-7,22-24; 22-6 spans "
-        "midnight, 9 is 9-10; empty means all day",
+        "midnight, 9 is 9-10; empty means all day"
     ),
-    "back_off_minutes": said(
-        "以逗号分隔的分钟数，后面的不小于前面的，例如 10,30,120,360,1440",
-        "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440",
+    "back_off_minutes": terminal_text(
+        "minutes separated by commas, none shorter than the one before, e.g. 10,30,120,360,1440"
     ),
-    "visit_tiers": said(
-        f"以逗号分隔的 年龄=间隔（天），最后一个给更早的（{OLDER}），例如 30=3,180=7,365=30,730=60,{OLDER}=90",
-        f"age=interval pairs in days separated by commas, the last one for {OLDER} videos, "
-        f"e.g. 30=3,180=7,365=30,730=60,{OLDER}=90",
-    ),
-    "bulk_unlockers": said("审核人署的名字，以逗号分隔", "names as reviewers enter them, separated by commas"),
-    "match_profile": said(" 或 ", " or ").join(PROFILES),
-    "score_weights": said(
-        "以逗号分隔的 项=分数，分数不小于 0，例如 director=14,actors=6；项：",
-        "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: ",
+    "visit_tiers": terminal_text(
+        "age=interval pairs in days separated by commas, the last one for {older} videos, e.g. "
+        "30=3,180=7,365=30,730=60,{older}=90"
+    ).format(older=OLDER),
+    "bulk_unlockers": terminal_text("names as reviewers enter them, separated by commas"),
+    "match_profile": terminal_text(" or ").join(PROFILES),
+    "score_weights": terminal_text(
+        "item=points pairs separated by commas, points from 0, e.g. director=14,actors=6; items: "
     )
     + ", ".join(SCORE_ITEMS),
-    "field_policies": said(
-        "以逗号分隔的 列=策略，策略为 never、fill 或 overwrite；列：",
-        "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: ",
+    "field_policies": terminal_text(
+        "column=policy pairs separated by commas; policy is never, fill or overwrite; columns: "
     )
     + ", ".join(DEFAULT_FIELD_POLICIES),
 }
@@ -153,9 +129,9 @@ ALLOWED = {
 def systems(value: Any) -> tuple[str, ...]:
     """Return the names of systems in ``value``, each once."""
     names = tuple(dict.fromkeys(split_list(value)))
-    refuse_unknown("system", names, environment.SYSTEMS)
+    refuse_unknown(translatable("unknown system {names}"), names, environment.SYSTEMS)
     if not names:
-        raise ValueError(said("没有写系统的名字", "no system is named"))
+        raise ValueError(terminal_text("no system is named"))
     return names
 
 
@@ -165,33 +141,33 @@ def category_ids(value: Any) -> Any:
         return value
     parts = split_list(value)
     if any(not part.isdecimal() for part in parts):
-        raise ValueError(said("不是分类 ID 的列表", "not a list of category ids"))
+        raise ValueError(terminal_text("not a list of category ids"))
     return frozenset(int(part) for part in parts)
 
 
 def score_weights(value: Any) -> dict[str, float]:
     """Return the points of score items in ``value``."""
     value = split_pairs(value)
-    refuse_unknown("item", value, SCORE_ITEMS)
+    refuse_unknown(translatable("unknown item {names}"), value, SCORE_ITEMS)
     try:
         weights = {item: float(points) for item, points in value.items()}
     except (TypeError, ValueError):
-        raise ValueError(said("有分数不是数", "points that are not numbers")) from None
+        raise ValueError(terminal_text("points that are not numbers")) from None
     if not all(math.isfinite(points) and points >= 0 for points in weights.values()):
-        raise ValueError(said("有分数小于 0 或是无穷", "points below 0 or infinite"))
+        raise ValueError(terminal_text("points below 0 or infinite"))
     return weights
 
 
 def daily_quotas(value: Any) -> dict[str, int]:
     """Return the allowed calls a day in ``value``, by source."""
     value = split_pairs(value)
-    refuse_unknown("source", value, SOURCES)
+    refuse_unknown(translatable("unknown source {names}"), value, SOURCES)
     try:
         quotas = {source: int(calls) for source, calls in value.items()}
     except (TypeError, ValueError):
-        raise ValueError(said("有次数不是整数", "calls that are not whole numbers")) from None
+        raise ValueError(terminal_text("calls that are not whole numbers")) from None
     if any(calls < 1 for calls in quotas.values()):
-        raise ValueError(said("有次数小于 1", "calls below 1"))
+        raise ValueError(terminal_text("calls below 1"))
     return quotas
 
 
@@ -202,11 +178,11 @@ def search_chain(value: Any) -> dict[str, str]:
     parts = split_list(value)
     pairs = [part.partition("=") for part in parts]
     chain = {name.strip(): address.strip() or SEARCH_PROVIDERS.get(name.strip(), "") for name, _, address in pairs}
-    refuse_unknown("provider", chain, SEARCH_PROVIDERS)
+    refuse_unknown(translatable("unknown provider {names}"), chain, SEARCH_PROVIDERS)
     if len(chain) != len(parts):
-        raise ValueError(said("同一个提供方写了两次", "a provider is named twice"))
+        raise ValueError(terminal_text("a provider is named twice"))
     if not chain:
-        raise ValueError(said("没有写提供方", "no provider is named"))
+        raise ValueError(terminal_text("no provider is named"))
     for address in chain.values():
         http_address(address)
     return chain
@@ -216,9 +192,9 @@ def minutes(value: Any) -> Any:
     """Return the waits in minutes in ``value``, none shorter than the one before."""
     steps = _numbers(value, above=0.0, most=_MOST_MINUTES)
     if not steps:
-        raise ValueError(said("没有写分钟数", "no number of minutes is given"))
+        raise ValueError(terminal_text("no number of minutes is given"))
     if list(steps) != sorted(steps):
-        raise ValueError(said("后面的等待比前面的短", "a wait shorter than the one before"))
+        raise ValueError(terminal_text("a wait shorter than the one before"))
     return steps
 
 
@@ -226,13 +202,10 @@ def _numbers(value: Any, *, above: float, most: float) -> tuple[float, ...]:
     try:
         found = tuple(float(part) for part in split_list(value))
     except (TypeError, ValueError):
-        raise ValueError(said("不是数的列表", "not a list of numbers")) from None
+        raise ValueError(terminal_text("not a list of numbers")) from None
     if any(not above < number <= most for number in found):
         raise ValueError(
-            said(
-                f"有数不在大于 {above:g}、不大于 {most:g} 的范围内",
-                f"a number that is not above {above:g} and at most {most:g}",
-            )
+            terminal_text("a number that is not above {above:g} and at most {most:g}").format(above=above, most=most)
         )
     return found
 
@@ -241,7 +214,7 @@ def visit_tiers(value: Any) -> dict[str, float]:
     """Return the days between visits in ``value``, by age; `OLDER` stands for all older videos."""
     value = split_pairs(value)
     if OLDER not in value:
-        raise ValueError(said(f"缺少 {OLDER} 一项", f"{OLDER} is missing"))
+        raise ValueError(terminal_text("{older} is missing").format(older=OLDER))
     ages = [age for age in value if age != OLDER]
     _numbers(ages, above=0.0, most=_MOST_DAYS)
     days = _numbers(list(value.values()), above=0.0, most=_MOST_DAYS)
@@ -256,9 +229,9 @@ def hours_of_day(value: Any) -> Any:
     for part in split_list(value):
         first, to, last = part.partition("-")
         if not first.strip().isdecimal() or (to and not last.strip().isdecimal()):
-            raise ValueError(said("不是钟点", "not hours"))
+            raise ValueError(terminal_text("not hours"))
         begin, end = int(first), int(last) if to else int(first) + 1
         if begin > 23 or end > 24 or begin == end:
-            raise ValueError(said("有钟点大于 23，或范围是空的", "an hour after 23 or an empty range"))
+            raise ValueError(terminal_text("an hour after 23 or an empty range"))
         hours.update(range(begin, end) if begin < end else (*range(begin, 24), *range(end)))
     return frozenset(hours)

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
+from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.pacing import Tiers
 from douban_pipeline.douban.setting_values import (
     DEFAULT_FIELD_POLICIES,
@@ -141,14 +141,14 @@ class Settings(SourceSettings):
     @classmethod
     def _policies(cls, value: Any) -> Any:
         value = split_pairs(value)
-        refuse_unknown("column", value, DEFAULT_FIELD_POLICIES)
+        refuse_unknown(translatable("unknown column {names}"), value, DEFAULT_FIELD_POLICIES)
         return value
 
     @field_validator("site_page", "site_player")
     @classmethod
     def _path_of_a_video(cls, value: str) -> str:
         if value and not (value.startswith("/") and "{id}" in value):
-            raise ValueError(said("不是含有 {id} 的路径", "not a path with {id}"))
+            raise ValueError(terminal_text("not a path with {id}"))
         return value
 
     @field_validator("ui_url", "graphql_url", "site_url")
@@ -162,27 +162,23 @@ class Settings(SourceSettings):
             raise self.mistake(
                 "lease_seconds",
                 self.lease_seconds,
-                said(
-                    f"至少为 {self.longest_step.total_seconds():g}，即一步最长的时间："
-                    f"{PREFIX}RUN_SECONDS（{self.run_seconds}）加上最后一次请求及其重试",
-                    f"at least {self.longest_step.total_seconds():g}, the maximum duration of a step: "
-                    f"{PREFIX}RUN_SECONDS ({self.run_seconds}) plus the last request with its retries",
-                ),
+                terminal_text(
+                    "at least {total_seconds:g}, the maximum duration of a step: {prefix}RUN_SECONDS "
+                    "({run_seconds}) plus the last request with its retries"
+                ).format(total_seconds=self.longest_step.total_seconds(), prefix=PREFIX, run_seconds=self.run_seconds),
             )
         if self.review_score > self.confirm_score:
             most, now = f"{PREFIX}CONFIRM_SCORE", f"{self.confirm_score:g}"
-            allowed = said(f"至多为 {most}，现为 {now}", f"at most {most}, which is {now}")
+            allowed = terminal_text("at most {most}, which is {now}").format(most=most, now=now)
             raise self.mistake("review_score", self.review_score, allowed)
         if self.match_profile == "plan" and self.weights.total < self.confirm_score:
             raise self.mistake(
                 "score_weights",
                 ",".join(f"{item}={points:g}" for item, points in self.score_weights.items()),
-                said(
-                    f"各项之和要达到 {PREFIX}CONFIRM_SCORE（{self.confirm_score:g}）；现在之和为 "
-                    f"{self.weights.total:g}，什么都不可能确认",
-                    f"points with a sum of at least {PREFIX}CONFIRM_SCORE ({self.confirm_score:g}); "
-                    f"the sum is {self.weights.total:g}, so that nothing could be confirmed",
-                ),
+                terminal_text(
+                    "points with a sum of at least {prefix}CONFIRM_SCORE ({confirm_score:g}); the "
+                    "sum is {total:g}, so that nothing could be confirmed"
+                ).format(prefix=PREFIX, confirm_score=self.confirm_score, total=self.weights.total),
             )
         return self
 

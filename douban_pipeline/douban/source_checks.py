@@ -10,9 +10,9 @@ from urllib.request import getproxies, proxy_bypass
 from douban_pipeline.core.address_checks import reached, shown_address
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
-from douban_pipeline.core.ui.language import said, terminal_language
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -29,7 +29,7 @@ def reached_results(services: Services) -> Iterator[CheckResult]:
     for source, (setting, url) in _addresses(services).items():
         if _proxied(url):
             shown = shown_address(url)
-            through = said(f"{shown} 经环境变量中的代理访问", f"{shown} is asked through the proxy of the environment")
+            through = terminal_text("{shown} is asked through the proxy of the environment").format(shown=shown)
             yield CheckResult(source, "ok", through)
         else:
             yield reached(source, setting, url)
@@ -45,18 +45,15 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
             yield reached(source, setting, url)
             continue
         shown = shown_address(url)
-        remedy = said(
-            f"检查 {setting}，在本机浏览器中打开 {shown}，并查看其服务器的日志",
-            f"check {setting}, open {shown} in a browser on this machine, and read its server's log",
-        )
+        remedy = terminal_text(
+            "check {setting}, open {shown} in a browser on this machine, and read its server's log"
+        ).format(setting=setting, shown=shown)
         try:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
             yield CheckResult(source, "ok", f"{shown_address(url)}: {message}")
         except GateClosed as error:
-            closed = said(f"闸门已关闭：{error.reason}", f"its gate is closed: {error.reason}")
-            yield CheckResult(
-                source, "warn", closed, said("见 source_gates，或用 set_gate", "see source_gates, or set_gate")
-            )
+            closed = terminal_text("its gate is closed: {reason}").format(reason=error.reason)
+            yield CheckResult(source, "warn", closed, terminal_text("see source_gates, or set_gate"))
         except SourceError as error:
             yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {error.reason}", remedy)
 
@@ -66,14 +63,10 @@ def _ask_douban(services: Services) -> str:
     try:
         record = services.douban.subject(douban_id, max_age=None).record
     except NotFound:
-        return said(
-            f"有应答，但不知道确实存在的条目 {douban_id}",
-            f"answers, but does not know subject {douban_id}, which exists",
-        )
-    named = "" if record.id_confirmed else said("，没有写明 ID", ", without naming the id")
-    return said(
-        f"条目 {douban_id} 是《{record.title}》（{record.year}）{named}",
-        f"subject {douban_id} is 《{record.title}》 ({record.year}){named}",
+        return terminal_text("answers, but does not know subject {douban_id}, which exists").format(douban_id=douban_id)
+    named = "" if record.id_confirmed else terminal_text(", without naming the id")
+    return terminal_text("subject {douban_id} is 《{title}》 ({year}){named}").format(
+        douban_id=douban_id, title=record.title, year=record.year, named=named
     )
 
 

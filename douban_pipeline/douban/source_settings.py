@@ -14,6 +14,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 
 from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
     DEFAULT_OWNER,
     http_address,
@@ -23,7 +24,6 @@ from douban_pipeline.core.settings_base import (
     time_zone,
 )
 from douban_pipeline.core.shared_settings import AlertSettings, ModelSettings, PublicSettings, RequestSettings
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.douban.pacing import BACK_OFF_JITTER, BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
@@ -167,7 +167,7 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
     @field_validator("database_url")
     @classmethod
     def _database(cls, value: SecretStr) -> SecretStr:
-        refuse_unusable_url(value.get_secret_value(), setting=said("这个 URL", "it"), backends=LIBRARY_BACKENDS)
+        refuse_unusable_url(value.get_secret_value(), setting=terminal_text("it"), backends=LIBRARY_BACKENDS)
         return value
 
     @field_validator("owner")
@@ -196,43 +196,40 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
             rate = getattr(self, name)
             if rate > most and not all(map(is_loopback, urls)):
                 raise self.mistake(
-                    name, rate, said(f"本机以外的来源为 1 到 {most}", f"1 to {most} for a source outside this machine")
+                    name, rate, terminal_text("1 to {most} for a source outside this machine").format(most=most)
                 )
         if self.intro_min_han > self.intro_max_han:
             bound = f"{PREFIX}INTRO_MAX_HAN"
-            allowed = said(
-                f"至多为 {bound}，现为 {self.intro_max_han}", f"at most {bound}, which is {self.intro_max_han}"
+            allowed = terminal_text("at most {bound}, which is {intro_max_han}").format(
+                bound=bound, intro_max_han=self.intro_max_han
             )
             raise self.mistake("intro_min_han", self.intro_min_han, allowed)
         if self.evidence_from_posters and find_spec("PIL") is None:
             raise ValueError(
-                said(
-                    f"{self.variable('evidence_from_posters')} = true 需要 Pillow，它没有安装："
-                    "pip install 'douban_pipeline[posters]'",
-                    f"{self.variable('evidence_from_posters')} = true needs Pillow, which is not installed: "
-                    "pip install 'douban_pipeline[posters]'",
-                )
+                terminal_text(
+                    "{evidence_from_posters} = true needs Pillow, which is not installed: pip "
+                    "install 'douban_pipeline[posters]'"
+                ).format(evidence_from_posters=self.variable("evidence_from_posters"))
             )
         if self.evidence_from_tmdb:
             url, setting = self.tmdb_database_url.get_secret_value(), self.variable("tmdb_database_url")
             if not url:
                 needed_by = f"{self.variable('evidence_from_tmdb')} = true"
                 raise ValueError(
-                    said(
-                        f"没有设置 {setting}，而 {needed_by} 需要它", f"{setting} is not set, but {needed_by} needs it"
+                    terminal_text("{setting} is not set, but {needed_by} needs it").format(
+                        setting=setting, needed_by=needed_by
                     )
                 )
             refuse_unusable_url(url, setting=setting, backends=("postgresql",))
         for name, needed_by, needed in (
-            ("bocha_api_key", said("搜索提供方 bocha", "the search provider bocha"), "bocha" in self.search_urls),
+            ("bocha_api_key", terminal_text("the search provider bocha"), "bocha" in self.search_urls),
             ("openrouter_api_key", f"{PREFIX}AI_INTROS = true", self.ai_intros),
         ):
             if needed and not getattr(self, name).get_secret_value():
                 raise ValueError(
-                    said(
-                        f"没有设置 {self.variable(name)}，而{needed_by} 需要它：请把密钥放进环境变量",
-                        f"{self.variable(name)} is not set, but {needed_by} needs it: put the key into the environment",
-                    )
+                    terminal_text(
+                        "{variable} is not set, but {needed_by} needs it: put the key into the environment"
+                    ).format(variable=self.variable(name), needed_by=needed_by)
                 )
         return self
 

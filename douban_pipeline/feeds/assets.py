@@ -5,7 +5,7 @@ from datetime import datetime
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
@@ -44,10 +44,8 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
     group_name="feeds",
     kinds={"python"},
     pool=POLL_POOL,
-    description=described(
-        "抓取到期的来源，一次最多 10 分钟。出错的来源记下原因、延后再试，不影响其他来源；暂停的主机跳过。"
-    ),
 )
+@page_docstring
 def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Polls every source that is due, under leases, for 10 minutes at most.
 
@@ -78,8 +76,8 @@ def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[
     group_name="feeds",
     kinds={"python"},
     deps=[feed_polls],
-    description=described("各来源发布的内容（表 `feed_entry`）：数量，以及最新的若干条。"),
 )
+@page_docstring
 def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Entries published by the sources, in the table `feed_entry`: counts, and the newest ones."""
     services.ready()
@@ -103,8 +101,8 @@ def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeRes
 @dg.asset(
     group_name="feeds",
     kinds={"python"},
-    description=described("重新分析所有来源的更新节奏；`budget` 方案下同时排出抓取计划。"),
 )
+@page_docstring
 def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """Re-analyses all sources: their cadences, and in profile budget the plan by which polls are distributed."""
     services.ready()
@@ -134,8 +132,8 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     group_name="feeds",
     kinds={"python"},
     deps=[feed_cadence],
-    description=described("来源总览网页 `feeds.html`：每个来源的节奏、上次和下次抓取、活跃时段及原因。"),
 )
+@page_docstring
 def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
     """The page `feeds.html` under HOME/reports: each source with cadence, last and next poll, publishing hours, and
     reason."""

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.guard_checks import BreachTable, Guard, guard_checks
 from douban_pipeline.feeds import guards
 from douban_pipeline.feeds.assets import feed_entries, feed_polls
@@ -18,37 +18,32 @@ _SHOWN: BreachTable[FeedBreach] = BreachTable(
 _POLL_GUARDS = [
     Guard(
         "no_source_starved",
-        described("每个在用的来源到期后都抓取过。", "Every active source was polled when it was due."),
+        page_text("Every active source was polled when it was due."),
         guards.starved,
         warns=True,
     ),
     Guard(
         "every_source_planned",
-        described("每个启用的来源都有抓取时间。", "Every active source has a time at which it is polled."),
+        page_text("Every active source has a time at which it is polled."),
         guards.never_polled,
         warns=True,
     ),
     Guard(
         "hosts_within_limits",
-        described("没有主机每分钟被请求的次数超过上限。", "No host got more requests per minute than allowed."),
+        page_text("No host got more requests per minute than allowed."),
         guards.over_limit,
         warns=True,
     ),
     Guard(
         "errors_explained",
-        described(
-            "没有来源需要登录，也没有来源一直因不明原因失败。",
-            "No source requires a login or keeps failing for an unknown reason.",
-        ),
+        page_text("No source requires a login or keeps failing for an unknown reason."),
         guards.unexplained,
         warns=True,
     ),
     Guard(
         "hit_rate_in_range",
-        described(
-            f"一天的抓取中有新内容的比例在 {100 * guards.LOW_HIT_RATE:g}% 到 {100 * guards.HIGH_HIT_RATE:g}% 之间。",
-            f"From {100 * guards.LOW_HIT_RATE:g} % to {100 * guards.HIGH_HIT_RATE:g} % of a day's polls find "
-            "new entries.",
+        page_text("From {value:g} % to {value_2:g} % of a day's polls find new entries.").format(
+            value=100 * guards.LOW_HIT_RATE, value_2=100 * guards.HIGH_HIT_RATE
         ),
         guards.odd_hit_rate,
         warns=True,
@@ -57,13 +52,13 @@ _POLL_GUARDS = [
 _ENTRY_GUARDS = [
     Guard(
         "nothing_left_unread",
-        described("没有来源的更新因太多而没读到。", "No source published more than was read of it."),
+        page_text("No source published more than was read of it."),
         guards.left_unread,
         warns=True,
     ),
     Guard(
         "entries_not_doubled",
-        described("没有来源的内容重复入库。", "No entry of a source is stored twice."),
+        page_text("No entry of a source is stored twice."),
         guards.duplicate_entries,
         warns=True,
     ),

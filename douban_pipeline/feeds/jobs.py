@@ -8,7 +8,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
@@ -29,9 +29,8 @@ poll_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(feed_polls, feed_entries),
     owners=owners(),
     tags=POLL_TAGS,
-    description=described(
-        "抓取到期的来源。由 `due_feeds_sensor` 自动启动，也可手动启动。",
-        "Polls every source that is due, under leases. Launched by the sensor `due_feeds_sensor`, or by hand.",
+    description=page_text(
+        "Polls every source that is due, under leases. Launched by the sensor `due_feeds_sensor`, or by hand."
     ),
 )
 
@@ -40,31 +39,26 @@ review_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(feed_cadence, feeds_page),
     owners=owners(),
     tags=tags_of("feeds_review"),
-    description=described(
-        "重新分析所有来源的节奏，排出抓取计划，更新 `feeds.html`。",
-        "Re-analyses all sources, computes the budget's plan, and rewrites the page feeds.html.",
-    ),
+    description=page_text("Re-analyses all sources, computes the budget's plan, and rewrites the page feeds.html."),
 )
 
 
 class SourceRow(LaunchpadConfig):
     """One source."""
 
-    kind: str = Field("rss", description="种类 · rss, werss, maccms or json.")
-    url: str = Field("", description="地址 · Address; empty for a public account.")
-    title: str = Field("", description="名称 · Title; empty: the source's own.")
-    cadence: str = Field("P2", description="手动节奏 · P0 (15 min) to P6 (24 h), until its own cadence is learned.")
-    mp_id: str = Field("", description="公众号在 WeRSS 的 id · Id of a public account at WeRSS.")
-    options: dict[str, str] = Field(
-        default_factory=dict, description="JSON 列表的 path 及 id、title、link、time、summary 的路径 · For JSON lists."
-    )
+    kind: str = Field("rss", description=page_text("rss, werss, maccms or json.", "feeds"))
+    url: str = Field("", description=page_text("Address; empty for a public account."))
+    title: str = Field("", description=page_text("Title; empty: the source's own."))
+    cadence: str = Field("P2", description=page_text("P0 (15 min) to P6 (24 h), until its own cadence is learned."))
+    mp_id: str = Field("", description=page_text("Id of a public account at WeRSS."))
+    options: dict[str, str] = Field(default_factory=dict, description=page_text("For JSON lists."))
 
 
 class FollowConfig(LaunchpadConfig):
     """Sources to add or edit."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check and preview; false: store.")
-    sources: list[SourceRow] = Field(default_factory=list, description="来源 · The sources.")
+    dry_run: bool = Field(True, description=page_text("true: only check and preview; false: store."))
+    sources: list[SourceRow] = Field(default_factory=list, description=page_text("The sources."))
 
 
 def store_sources(
@@ -98,24 +92,21 @@ def _shown(source: Source) -> dict[str, str]:
     return {"种类": kind, "名称": source.title, "地址": source.url, "手动节奏": source.manual_cadence}
 
 
-_FOLLOW = """\
-添加或修改来源 · Add sources, or edit those that are already followed.
+_FOLLOW = page_text(
+    """\
+Add sources, or edit those that are already followed.
 
-地址相同的来源不会加两次：名称、手动节奏和 options 会改成这里写的。`dry_run: true`（默认）只检查并列出会做什么；任何一个
-来源有误则全部不做，并一次列出所有问题。
-
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-手动节奏只用到学到它自己的节奏为止（已知三次不同的发布）。内网地址默认拒绝。
 """
+)
 
 follow_sources = person_job(
     store_sources,
@@ -148,10 +139,10 @@ follow_sources = person_job(
 class PauseConfig(LaunchpadConfig):
     """Sources to pause or resume."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: change.")
-    sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
-    resume: bool = Field(False, description="true 恢复 · true: resume; false: pause.")
-    reason: str = Field("", description="原因，显示在页面上 · Reason, shown on the page.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: change."))
+    sources: list[str] = Field(default_factory=list, description=page_text("Titles, addresses or ids."))
+    resume: bool = Field(False, description=page_text("true: resume; false: pause."))
+    reason: str = Field("", description=page_text("Reason, shown on the page."))
 
 
 def change_states(
@@ -169,21 +160,21 @@ def change_states(
     context.add_output_metadata({"dry_run": config.dry_run, "sources": run_table(rows, most=100)})
 
 
-_PAUSE = """\
-暂停或恢复来源 · Pause sources, or resume them.
+_PAUSE = page_text(
+    """\
+Pause sources, or resume them.
 
-暂停的来源不再抓取，历史和统计都保留；恢复后立即到期。消失（410）和重复的来源也可以用 `resume: true` 恢复。
-
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 pause_sources = person_job(
     change_states,
@@ -198,7 +189,7 @@ pause_sources = person_job(
 class PollNowConfig(LaunchpadConfig):
     """Sources to poll now."""
 
-    sources: list[str] = Field(default_factory=list, description="来源的名称、地址或 id · Titles, addresses or ids.")
+    sources: list[str] = Field(default_factory=list, description=page_text("Titles, addresses or ids."))
 
 
 def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg.ResourceParam[FeedsServices]) -> None:
@@ -212,21 +203,21 @@ def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg
     context.add_output_metadata(poll_metadata(report))
 
 
-_POLL_NOW = """\
-立即抓取 · Poll sources now, whether they are due or not.
+_POLL_NOW = page_text(
+    """\
+Poll sources now, whether they are due or not.
 
-主机的限速和闸门照常有效；正被另一次运行抓取的来源会跳过。
-
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 poll_sources_now = person_job(
     poll_now,
@@ -241,8 +232,8 @@ poll_sources_now = person_job(
 class OpmlConfig(LaunchpadConfig):
     """An OPML list of feeds."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check and preview; false: store.")
-    opml: str = Field("", description="OPML 文件的内容，整个贴进来 · The content of the OPML file.")
+    dry_run: bool = Field(True, description=page_text("true: only check and preview; false: store."))
+    opml: str = Field("", description=page_text("The content of the OPML file."))
 
 
 def import_outline(
@@ -255,19 +246,19 @@ def import_outline(
     )
 
 
-_OPML = """\
-导入 OPML · Follow the feeds of an OPML file, as feed readers export it.
+_OPML = page_text(
+    """\
+Follow the feeds of an OPML file, as feed readers export it.
 
-已经关注的源保持原样。大文件用命令行更方便：`douban-pipeline feeds import FILE`。
-
-示例 · Example:
+Example:
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 _OPML_EXAMPLE = """\
 <opml version="2.0"><body>
@@ -288,7 +279,8 @@ HISTORY_DAYS = 7
 """Days for which finished runs are kept: there is one every few minutes, and their results are in the tables."""
 
 
-@dg.op(description=described("删除过期的轮询、原始应答和已结束的运行"))
+@dg.op
+@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[FeedsServices]) -> None:
     """Delete polls, raw answers and finished runs after their retention period."""
     services.ready()
@@ -302,8 +294,8 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     config=prune_opening("prune"),
     owners=owners(),
     tags=tags_of("feeds_prune"),
-    description=described("清理超过 `DOUBAN_PIPELINE_FEEDS_POLL_DAYS` 天的抓取记录和原始内容，以及结束的运行记录。"),
 )
+@page_docstring
 def prune_feeds() -> None:
     """Delete polls and raw answers older than `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
     prune()

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, func, select
 from douban_pipeline.core.address_checks import reached
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline.feeds.types import SourceKind
@@ -26,16 +26,14 @@ class FeedsOperations(Operations):
             query = select(source.c.kind, func.count().label("sources")).group_by(source.c.kind)
             kinds = connection.execute(query).all()
         counts = {row.kind: row.sources for row in kinds}
-        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or said("还没有", "none yet")
-        yield CheckResult("sources", "ok", said(f"关注：{shown}", f"followed: {shown}"))
+        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or terminal_text("none yet")
+        yield CheckResult("sources", "ok", terminal_text("followed: {shown}").format(shown=shown))
         if settings.werss_url:
             yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         elif counts.get(SourceKind.WERSS):
             variable = settings.variable("werss_url")
-            message = said(
-                f"关注了公众号，但没有设置 {variable}", f"public accounts are followed, but {variable} is not set"
-            )
-            remedy = said("设为 WeRSS 的地址", "set it to the address of WeRSS")
+            message = terminal_text("public accounts are followed, but {variable} is not set").format(variable=variable)
+            remedy = terminal_text("set it to the address of WeRSS")
             yield CheckResult("werss", "fail", message, remedy)
 
     def leased_by(self, connection: Connection, services: FeedsServices) -> list[str]:

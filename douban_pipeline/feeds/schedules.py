@@ -4,7 +4,7 @@ from functools import partial
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.feeds.jobs import prune_feeds, review_job
 
@@ -22,17 +22,12 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             name="hourly_feeds_review",
             job=review_job,
             cron_schedule="7 * * * *",
-            description=described(
-                "每小时重新分析所有来源，更新网页。", "Re-analyses all sources every hour, and rewrites the page."
-            ),
+            description=page_text("Re-analyses all sources every hour, and rewrites the page."),
         ),
         by_clock(
             name="nightly_feeds_prune",
             job=prune_feeds,
             cron_schedule="20 4 * * *",
-            description=described(
-                "每晚清理到期的抓取记录、原始内容和运行记录。",
-                "Deletes polls, raw answers and runs after their retention period.",
-            ),
+            description=page_text("Deletes polls, raw answers and runs after their retention period."),
         ),
     ]

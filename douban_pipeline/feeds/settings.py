@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.settings_base import BASE_PREFIX, http_address
 from douban_pipeline.core.shared_settings import (
@@ -17,7 +18,6 @@ from douban_pipeline.core.shared_settings import (
     RequestSettings,
     WerssSettings,
 )
-from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}FEEDS_"
 
@@ -29,7 +29,7 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     file: ClassVar[str] = "feeds.sqlite"
     allowed: ClassVar[Mapping[str, str]] = {
         **LocatedSettings.allowed,
-        "profile": said("plan 或 budget", "plan or budget"),
+        "profile": terminal_text("plan or budget"),
         "werss_url": HTTP_ADDRESS,
     }
 

@@ -18,10 +18,10 @@ from sqlalchemy.types import UserDefinedType
 from douban_pipeline import __version__
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import OperatingError
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.system import System
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.backup_file import BackupHeader, backup_stream, whole_file
 
 _AT_ONCE = 500
@@ -48,9 +48,8 @@ def back_up(system: System, services: Platform, path: Path, now: datetime) -> tu
         tables = present_tables(connection, tree)
         if not tables:
             raise OperatingError(
-                said(
-                    f"{system.name} 的表不存在：没有可备份的",
-                    f"the tables of {system.name} do not exist: there is nothing to save",
+                terminal_text("the tables of {system} do not exist: there is nothing to save").format(
+                    system=system.name
                 )
             )
         header = BackupHeader(prefix_of(tree), version, __version__, now, newest, system.name)

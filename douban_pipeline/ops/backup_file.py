@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from douban_pipeline.core.errors import OperatingError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 ENDING = "jsonl"
 PARTIAL = ".partial"
@@ -89,9 +89,7 @@ def verify_backup(path: Path) -> BackupHeader:
         OperatingError: It cannot be read, is not a backup of ours, or is incomplete.
     """
     end = b""
-    not_ours = said(
-        f"{path} 不是 `douban-pipeline backup` 写的备份", f"{path} is not a backup made by `douban-pipeline backup`"
-    )
+    not_ours = terminal_text("{path} is not a backup made by `douban-pipeline backup`").format(path=path)
     try:
         with gzip.open(path, "rb") as packed:
             header = BackupHeader.of(packed.readline(_LONGEST_LINE))
@@ -101,16 +99,16 @@ def verify_backup(path: Path) -> BackupHeader:
                 end = (end + piece)[-len(_LAST_LINE) :]
     except OSError as error:
         if error.errno is None:  # raised by gzip for a file that is not gzip
-            raise OperatingError(said(f"{not_ours}：{error}", f"{not_ours}: {error}")) from error
+            raise OperatingError(terminal_text("{not_ours}: {error}").format(not_ours=not_ours, error=error)) from error
         raise OperatingError(
-            said(f"{path} 无法读取：{error.strerror}", f"{path} cannot be read: {error.strerror}")
+            terminal_text("{path} cannot be read: {error}").format(path=path, error=error.strerror)
         ) from error
     except (EOFError, zlib.error) as error:
         raise OperatingError(
-            said(f"{path} 已损坏或不完整：{error}", f"{path} is damaged or incomplete: {error}")
+            terminal_text("{path} is damaged or incomplete: {error}").format(path=path, error=error)
         ) from error
     if end != _LAST_LINE:
-        raise OperatingError(said(f"{path} 不完整：缺少结尾", f"{path} is incomplete: its end is missing"))
+        raise OperatingError(terminal_text("{path} is incomplete: its end is missing").format(path=path))
     return header
 
 
@@ -152,7 +150,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             try:
                 fcntl.flock(target, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise OperatingError(said(f"另一个进程正在写 {path}", f"another process is writing {path}")) from error
+                raise OperatingError(terminal_text("another process is writing {path}").format(path=path)) from error
             try:
                 os.ftruncate(descriptor, 0)
                 yield target
@@ -164,9 +162,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 raise
     except OSError as error:
         raise OperatingError(
-            said(
-                f"{path} 无法写入：{error.strerror or error}；原有的内容没有变",
-                f"{path} cannot be written: {error.strerror or error}; what was there before is kept",
+            terminal_text("{path} cannot be written: {error}; what was there before is kept").format(
+                path=path, error=error.strerror or error
             )
         ) from error
 

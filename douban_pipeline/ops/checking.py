@@ -12,35 +12,35 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult, State, print_results
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew, skew_text
+from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew
 from douban_pipeline.core.console import plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.grants import missing_table_grants
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen, every_system
-from douban_pipeline.core.ui.language import said
 
 _NAMED = 4
 
 
 def _mend() -> str:
-    return said("在环境变量或 .env 中改正", "correct the variable, in the environment or in .env")
+    return terminal_text("correct the variable, in the environment or in .env")
 
 
 def _look(services: Platform) -> str:
     setting = getattr(services.settings, "database_setting", services.settings.variable("database_url"))
-    return said(f"检查 {setting}，以及服务器是否在运行", f"check {setting} and that the server runs")
+    return terminal_text("check {setting} and that the server runs").format(setting=setting)
 
 
 def _keep_clocks() -> str:
-    return said("用 NTP 保持各机器时钟一致", "keep the clocks of all machines synchronised with NTP")
+    return terminal_text("keep the clocks of all machines synchronised with NTP")
 
 
 def _run_grants(option: str = "") -> str:
     command = f"`douban-pipeline grants{option}`"
-    return said(f"由数据库管理员执行 {command} 打印的内容", f"run what {command} prints, as the database's owner")
+    return terminal_text("run what {command} prints, as the database's owner").format(command=command)
 
 
 def check(names: Sequence[str] | None, *, dagster: bool, sources: bool, as_json: bool) -> bool:
@@ -182,46 +182,51 @@ def tables_result(engine: Engine, tree: MigrationTree) -> CheckResult:
     absent = engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file()
     found = None if absent else tree.current(engine)
     if found == tree.head:
-        return CheckResult("tables", "ok", said(f"自有的表为版本 {found}", f"our tables are at version {found}"))
+        return CheckResult("tables", "ok", terminal_text("our tables are at version {found}").format(found=found))
     if found is None:
         command = f"`douban-pipeline setup{tree.option}`"
-        missing = said("自有的表不存在", "our tables do not exist")
-        return CheckResult("tables", "fail", missing, said(f"运行 {command}", f"run {command}"))
+        missing = terminal_text("our tables do not exist")
+        return CheckResult("tables", "fail", missing, terminal_text("run {command}").format(command=command))
     tree.known(found)
-    message = said(
-        f"自有的表为版本 {found}，本版本需要 {tree.head}",
-        f"our tables are at version {found}, this release needs {tree.head}",
+    message = terminal_text("our tables are at version {found}, this release needs {head}").format(
+        found=found, head=tree.head
     )
     command = f"`douban-pipeline upgrade{tree.option}`"
-    remedy = said(f"停止 Dagster，再运行 {command}", f"stop Dagster and run {command}")
+    remedy = terminal_text("stop Dagster and run {command}").format(command=command)
     return CheckResult("tables", "fail", message, remedy)
 
 
 def _grants_result(system: System, services: Platform) -> CheckResult:
     engine = services.engine
     if engine.dialect.name == "sqlite":
-        return CheckResult("grants", "ok", said("SQLite 没有账号", "SQLite has no accounts"))
+        return CheckResult("grants", "ok", terminal_text("SQLite has no accounts"))
     own = missing_table_grants(engine, services.tree.metadata.sorted_tables)
     missing = [*system.operations().missing_rights(services), *own]
     if not missing:
-        return CheckResult("grants", "ok", said("此账号的权限足够", "this account has the rights it needs"))
+        return CheckResult("grants", "ok", terminal_text("this account has the rights it needs"))
     left = len(missing) - _NAMED
-    more = said(f" 等，另有 {left} 项", f" and {left} more") if left > 0 else ""
+    more = terminal_text(" and {left} more").format(left=left) if left > 0 else ""
     named = f"{', '.join(missing[:_NAMED])}{more}"
     return CheckResult(
-        "grants", "fail", said(f"此账号缺少 {named}", f"this account lacks {named}"), _run_grants(system.option)
+        "grants", "fail", terminal_text("this account lacks {named}").format(named=named), _run_grants(system.option)
     )
 
 
 def clock_result(engine: Engine, clock: Clock) -> CheckResult:
     """Compare the database's clock with this machine's."""
     if engine.dialect.name == "sqlite":
-        return CheckResult("clock", "ok", said("SQLite 没有自己的时钟", "SQLite has no clock of its own"))
+        return CheckResult("clock", "ok", terminal_text("SQLite has no clock of its own"))
     skew = clock_skew(engine, clock)
     if abs(skew) >= SLIGHT_SKEW:
-        message = said(
-            f"本机时钟与数据库相差 {skew.total_seconds():+.1f} 秒", f"this machine's clock is {skew_text(skew)}"
+        message = (
+            terminal_text("this machine's clock is {total_seconds:.1f} s ahead of the database's").format(
+                total_seconds=abs(skew.total_seconds())
+            )
+            if skew.total_seconds() > 0
+            else terminal_text("this machine's clock is {total_seconds:.1f} s behind the database's").format(
+                total_seconds=abs(skew.total_seconds())
+            )
         )
         return CheckResult("clock", "warn", message, _keep_clocks())
-    agrees = said("数据库的时钟与本机一致", "the database's clock agrees with this machine's")
+    agrees = terminal_text("the database's clock agrees with this machine's")
     return CheckResult("clock", "ok", agrees)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
-from douban_pipeline.core.ui.language import said, terminal_language
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.ops.command_options import with_options
 from douban_pipeline.ops.digest_cli import digest
@@ -228,7 +228,7 @@ def _evaluate(options: EvaluationOptions) -> None:
     try:
         within_limits = command.run(options, load_settings(), console, SystemClock())
     except KeyboardInterrupt:
-        console.print(said("已停止；没有写出或改动报告", "stopped; no report was written or changed"))
+        console.print(terminal_text("stopped; no report was written or changed"))
         raise typer.Exit(130) from None
     if not within_limits:
         raise typer.Exit(1)
@@ -244,9 +244,9 @@ def main() -> None:
     """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2."""
     try:
         if terminal_language() == "zh":
-            from douban_pipeline.ops.translation import in_chinese
+            from douban_pipeline.ops.translation import in_terminal_language
 
-            in_chinese(app)()
+            in_terminal_language(app)()
         else:
             app()
     except Exception as error:
@@ -272,24 +272,22 @@ def _line_for(error: Exception) -> str | None:
         ("douban_pipeline.core.errors", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):
-        return f"[red]{said('错误：', 'error:')}[/red] {escape(str(error))}"
+        return f"[red]{terminal_text('error:')}[/red] {escape(str(error))}"
     if isinstance(error, OSError) and error.strerror:  # a full disk, or a folder that is not there or not writable
         named = f"{error.filename}: " if error.filename else ""
-        return f"[red]{said('错误：', 'error:')}[/red] {escape(f'{named}{error.strerror}')}"
+        return f"[red]{terminal_text('error:')}[/red] {escape(f'{named}{error.strerror}')}"
     if _is_a(error, ("dagster", "DagsterError")):
         short = escape(" ".join(str(error).split())[:400])
-        opened = said(
-            "无法打开 DAGSTER_HOME 中的 Dagster 实例：", "Dagster's instance in DAGSTER_HOME cannot be opened: "
-        )
-        return f"[red]{said('错误：', 'error:')}[/red] {opened}{short}"
+        opened = terminal_text("Dagster's instance in DAGSTER_HOME cannot be opened: ")
+        return f"[red]{terminal_text('error:')}[/red] {opened}{short}"
     if isinstance(error, ModuleNotFoundError) and error.name in ("psycopg", "psycopg_pool", "neo4j"):
-        missing = said("没有安装 TMDB 系统：", "the TMDB system is not installed: ")
-        return f"[red]{said('错误：', 'error:')}[/red] {missing}pip install 'douban_pipeline\\[tmdb]'"
+        missing = terminal_text("the TMDB system is not installed: ")
+        return f"[red]{terminal_text('error:')}[/red] {missing}pip install 'douban_pipeline\\[tmdb]'"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
-        return f"[red]{said('图数据库错误：', 'graph error:')}[/red] {escape(str(error))}"
+        return f"[red]{terminal_text('graph error:')}[/red] {escape(str(error))}"
     of_databases = (("sqlalchemy.exc", "SQLAlchemyError"), ("sqlite3", "Error"), ("psycopg", "Error"))
     if _is_a(error, *of_databases, ("psycopg_pool", "PoolTimeout")):
-        return f"[red]{said('数据库错误：', 'database error:')}[/red] {escape(str(error))}"
+        return f"[red]{terminal_text('database error:')}[/red] {escape(str(error))}"
     return None
 
 

@@ -11,9 +11,9 @@ import typer
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import plain
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.system import System, chosen, system_named
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.backup import back_up, label_of
 from douban_pipeline.ops.backup_file import ENDING, BackupHeader, drop_old, file_in, verify_backup
 from douban_pipeline.ops.restore import plan_restore, restore
@@ -29,9 +29,7 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
     """
     into = target.is_dir()
     if keep is not None and not into:
-        raise typer.BadParameter(
-            said(f"--keep 用于文件夹，而 {target} 不是", f"--keep is for a folder, and {target} is none")
-        )
+        raise typer.BadParameter(terminal_text("--keep is for a folder, and {target} is none").format(target=target))
     now = SystemClock().now()
     for number, system in enumerate(chosen(names)):
         with system.opened() as services:
@@ -39,10 +37,10 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
             file = file_in(target, label, now) if into else _beside(target, system.name, number)
             header, rows = back_up(system, services, file, now)
         size = file.stat().st_size / 1e6
-        about = said(f"版本 {header.version}，{rows} 行", f"version {header.version}, {rows} rows")
+        about = terminal_text("version {version}, {rows} rows").format(version=header.version, rows=rows)
         plain(f"{file}: {system.name}, {size:.1f} MB, {about}")
         for old in drop_old(target, label, keep) if keep is not None else []:
-            plain(said(f"已删除 {old}", f"removed {old}"))
+            plain(terminal_text("removed {old}").format(old=old))
 
 
 def _beside(target: Path, name: str, number: int) -> Path:
@@ -72,10 +70,9 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
     except KeyboardInterrupt:
         if not dry_run:
             plain(
-                said(
-                    "已中断。我们的表可能不完整；若不完整，不会有任何程序使用它们：请加 --replace 再恢复一次。",
-                    "Interrupted. Our tables may be incomplete, and nothing runs on them if they are: restore again "
-                    "with --replace.",
+                terminal_text(
+                    "Interrupted. Our tables may be incomplete, and nothing runs on them if they "
+                    "are: restore again with --replace."
                 )
             )
         raise
@@ -89,13 +86,12 @@ def _restore(system: System, path: Path, *, dry_run: bool, replace: bool, keep: 
         kept = home / "backups" / f"replaced-{label_of(system, services.tree)}{now:%Y%m%dT%H%M%S%fZ}.{ENDING}.gz"
         _print_backup(path, plan.header)
         plain(
-            said(
-                f"恢复到     {services.shown_url}，{system.name} 的表",
-                f"into       {services.shown_url}, tables of {system.name}",
+            terminal_text("into       {shown_url}, tables of {system}").format(
+                shown_url=services.shown_url, system=system.name
             )
         )
         _print_versions(plan.version, plan.header.version)
-        plain(f"{said('现有行数   ', 'rows now   ')}{sum(plan.rows.values())}")
+        plain(f"{terminal_text('rows now   ')}{sum(plan.rows.values())}")
         for line in plan.losses:
             plain(line)
         if dry_run:
@@ -110,38 +106,35 @@ def _restore(system: System, path: Path, *, dry_run: bool, replace: bool, keep: 
 
 def _end_dry_run(refusals: Sequence[str]) -> NoReturn:
     for refusal in refusals:
-        plain(f"{said('拒绝', 'refused')}    {refusal}")
-    done = said("演练：没有改动", "dry run: nothing was changed")
-    plain(done + ("" if refusals else said("；加 --no-dry-run 执行", "; add --no-dry-run to do it")))
+        plain(f"{terminal_text('refused')}    {refusal}")
+    done = terminal_text("dry run: nothing was changed")
+    plain(done + ("" if refusals else terminal_text("; add --no-dry-run to do it")))
     raise typer.Exit(1 if refusals else 0)
 
 
 def _print_backup(path: Path, header: BackupHeader) -> None:
     taken = _time(header.taken_at)
     plain(
-        said(
-            f"备份       {path}，由版本 {header.release} 于 {taken} 建立",
-            f"backup     {path}, taken {taken} by release {header.release}",
+        terminal_text("backup     {path}, taken {taken} by release {release}").format(
+            path=path, taken=taken, release=header.release
         )
     )
 
 
 def _print_versions(before: str | None, after: str | None) -> None:
-    none = said("无", "none")
-    plain(f"{said('表的版本   ', 'version    ')}{before or none} → {after or none}")
+    none = terminal_text("none")
+    plain(f"{terminal_text('version    ')}{before or none} → {after or none}")
 
 
 def _print_restored(kept: Path) -> None:
-    before = str(kept) if kept.exists() else said("没有，或未保存", "nothing, or not kept")
-    plain(said(f"已恢复。之前的内容：{before}", f"restored. Earlier contents: {before}"))
+    before = str(kept) if kept.exists() else terminal_text("nothing, or not kept")
+    plain(terminal_text("restored. Earlier contents: {before}").format(before=before))
 
 
 def _print_upgrade(option: str) -> None:
     command = f"`douban-pipeline upgrade{option}`"
-    plain(
-        said(f"接下来：{command}，这些表属于较早的版本。", f"Next: {command}: these tables are an earlier release's.")
-    )
+    plain(terminal_text("Next: {command}: these tables are an earlier release's.").format(command=command))
 
 
 def _time(moment: datetime | None) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else said("从未", "never")
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if moment else terminal_text("never")

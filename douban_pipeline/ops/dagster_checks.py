@@ -16,8 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.address_checks import reached
 from douban_pipeline.core.check_results import CheckResult, print_results
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage
 
 HEARTBEAT_SECONDS = 120
@@ -74,18 +74,13 @@ def home_results() -> Iterator[CheckResult]:
     """Check ``DAGSTER_HOME``, its dagster.yaml, the variables named there, and the broker of runs, if any."""
     home = os.environ.get("DAGSTER_HOME", "")
     if not home:
-        remedy = said(
-            "设为 Dagster 的 dagster.yaml 所在的文件夹，或加 --no-dagster",
-            "set it to the folder that holds Dagster's dagster.yaml, or add --no-dagster",
-        )
-        yield CheckResult("instance", "fail", said("没有设置 DAGSTER_HOME", "DAGSTER_HOME is not set"), remedy)
+        remedy = terminal_text("set it to the folder that holds Dagster's dagster.yaml, or add --no-dagster")
+        yield CheckResult("instance", "fail", terminal_text("DAGSTER_HOME is not set"), remedy)
         return
     if not Path(home).is_absolute() or not Path(home).is_dir():
         absolute = Path(home).is_absolute()
-        problem = said("不是文件夹", "is not a folder") if absolute else said("不是绝对路径", "is not an absolute path")
-        remedy = said(
-            "设为 Dagster 的 dagster.yaml 所在的文件夹", "set it to the folder that holds Dagster's dagster.yaml"
-        )
+        problem = terminal_text("is not a folder") if absolute else terminal_text("is not an absolute path")
+        remedy = terminal_text("set it to the folder that holds Dagster's dagster.yaml")
         yield CheckResult("instance", "fail", f"DAGSTER_HOME = {home} {problem}", remedy)
         return
     path = Path(home) / "dagster.yaml"
@@ -93,17 +88,14 @@ def home_results() -> Iterator[CheckResult]:
         config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (yaml.YAMLError, OSError, ValueError) as error:
         problem = " ".join(str(error).split())[:_MOST_SHOWN]
-        unreadable = said(f"{path} 无法读取（{problem}）", f"{path} cannot be read ({problem})")
-        mend = said("改正它，或使用 deploy/dagster.yaml", "correct it, or use deploy/dagster.yaml")
+        unreadable = terminal_text("{path} cannot be read ({problem})").format(path=path, problem=problem)
+        mend = terminal_text("correct it, or use deploy/dagster.yaml")
         yield CheckResult("instance", "fail", unreadable, mend)
         return
     for name in dict.fromkeys(_variables(config)):
         if name not in os.environ:  # an empty password may be intended
-            problem = said(f"没有设置 {name}，而 {path} 用到它", f"{name} is not set, but {path} names it")
-            remedy = said(
-                f"把 {name} 放进每个 Dagster 进程的环境变量",
-                f"put {name} into the environment of every Dagster process",
-            )
+            problem = terminal_text("{name} is not set, but {path} names it").format(name=name, path=path)
+            remedy = terminal_text("put {name} into the environment of every Dagster process").format(name=name)
             yield CheckResult("instance", "fail", problem, remedy)
     for name in ("DAGSTER_CELERY_BROKER", "DAGSTER_CELERY_BACKEND"):
         url = os.environ.get(name, "")
@@ -122,18 +114,14 @@ def unopened(error: Exception) -> CheckResult:
         return CheckResult(
             "instance",
             "fail",
-            said(
-                f"Dagster 的数据库没有应答：DAGSTER_PG_… = {server}（{why}）",
-                f"Dagster's database does not answer: DAGSTER_PG_… = {server} ({why})",
+            terminal_text("Dagster's database does not answer: DAGSTER_PG_… = {server} ({why})").format(
+                server=server, why=why
             ),
-            said(
-                "检查 PostgreSQL 是否在运行，以及变量 DAGSTER_PG_*",
-                "check that PostgreSQL runs and the variables DAGSTER_PG_*",
-            ),
+            terminal_text("check that PostgreSQL runs and the variables DAGSTER_PG_*"),
         )
     why = " ".join(str(error).split())[:_MOST_SHOWN]
-    problem = said(f"无法打开：{why}", f"it cannot be opened: {why}")
-    remedy = said("检查 DAGSTER_HOME 及其 dagster.yaml", "check DAGSTER_HOME and its dagster.yaml")
+    problem = terminal_text("it cannot be opened: {why}").format(why=why)
+    remedy = terminal_text("check DAGSTER_HOME and its dagster.yaml")
     return CheckResult("instance", "fail", problem, remedy)
 
 
@@ -152,13 +140,10 @@ def _variables(config: object) -> Iterator[str]:
 def _instance(instance: dg.DagsterInstance) -> CheckResult:
     running = len(instance.get_run_ids(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])))
     root = instance.root_directory
-    message = said(f"{root}，{running} 个运行进行中", f"{root}, {running} runs under way")
+    message = terminal_text("{root}, {running} runs under way").format(root=root, running=running)
     if isinstance(instance.run_storage, SqliteRunStorage):
-        remedy = said(
-            "长期使用请改用 deploy/dagster.yaml（PostgreSQL）",
-            "for permanent use, take deploy/dagster.yaml (PostgreSQL)",
-        )
-        return CheckResult("instance", "warn", message + said("，使用 SQLite", ", on SQLite"), remedy)
+        remedy = terminal_text("for permanent use, take deploy/dagster.yaml (PostgreSQL)")
+        return CheckResult("instance", "warn", message + terminal_text(", on SQLite"), remedy)
     return CheckResult("instance", "ok", message)
 
 
@@ -169,27 +154,21 @@ def _daemons(instance: dg.DagsterInstance, now: datetime) -> CheckResult:
         for name in sorted(instance.get_required_daemon_types())
     }
     stale = [
-        f"{name} {said('从未', 'never') if age is None else said(f'{age:.0f} 秒前', f'{age:.0f} s ago')}"
+        f"{name} {terminal_text('never') if age is None else terminal_text('{age:.0f} s ago').format(age=age)}"
         for name, age in ages.items()
         if age is None or age > HEARTBEAT_SECONDS
     ]
     if stale:
-        message = said(f"最近的心跳：{', '.join(stale)}", f"last heartbeat of {', '.join(stale)}")
-        remedy = said(
-            "启动 dagster-daemon，或查看其日志：没有它什么也不会启动",
-            "start dagster-daemon, or read its log: nothing is launched without it",
-        )
+        message = terminal_text("last heartbeat of {stale}").format(stale=", ".join(stale))
+        remedy = terminal_text("start dagster-daemon, or read its log: nothing is launched without it")
         return CheckResult("daemon", "fail", message, remedy)
     ailing = [name for name in ages if heartbeats[name].errors]
     if ailing:
-        message = said(f"{', '.join(ailing)} 报告了错误", f"{', '.join(ailing)} reports errors")
-        remedy = said(
-            "查看 dagster-daemon 的日志，或界面中的 *Deployment* → *Daemons*",
-            "read the log of dagster-daemon, or *Deployment* → *Daemons* in the UI",
-        )
+        message = terminal_text("{ailing} reports errors").format(ailing=", ".join(ailing))
+        remedy = terminal_text("read the log of dagster-daemon, or *Deployment* → *Daemons* in the UI")
         return CheckResult("daemon", "warn", message, remedy)
     count, seconds = len(ages), HEARTBEAT_SECONDS
-    alive = said(f"{count} 个守护进程，{seconds} 秒内有心跳", f"{count} daemons, heartbeats of the last {seconds} s")
+    alive = terminal_text("{count} daemons, heartbeats of the last {seconds} s").format(count=count, seconds=seconds)
     return CheckResult("daemon", "ok", alive)
 
 
@@ -198,7 +177,7 @@ def _pools(instance: dg.DagsterInstance, wanted: Mapping[str, int]) -> CheckResu
     missing = [pool for pool in wanted if pool not in limits]
     if missing:
         named = ", ".join(missing)
-        unset = said(f"没有设置上限：{named}", f"no limit is set for {named}")
-        remedy = said("运行 `douban-pipeline setup`", "run `douban-pipeline setup`")
+        unset = terminal_text("no limit is set for {named}").format(named=named)
+        remedy = terminal_text("run `douban-pipeline setup`")
         return CheckResult("pools", "fail", unset, remedy)
     return CheckResult("pools", "ok", ", ".join(f"{pool} {limits[pool]}" for pool in wanted))

@@ -15,7 +15,7 @@ from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.core.interrupts import ends_at_once
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
 from douban_pipeline.digest.running import EndedSlot, TooEarly, run_slot
@@ -49,15 +49,14 @@ def run(given: str, *, dry_run: bool) -> bool:
             with reading(services.engine) as connection:
                 row = slots.find(connection, key.run_date, key.slot)
                 waiting = items.counts_by_status(connection).get(AnalysedStatus.WAITING, 0)
-            state = said("从未运行", "has never run") if row is None else row.status.value
+            state = terminal_text("has never run") if row is None else row.status.value
             console.print(
-                said(
-                    f"{key} {state}；{waiting} 篇文章在等待。没有做任何事。",
-                    f"{key} {state}; {waiting} articles wait. Nothing was done.",
+                terminal_text("{key} {state}; {waiting} articles wait. Nothing was done.").format(
+                    key=key, state=state, waiting=waiting
                 )
             )
             return True
-        stopped = said("已停止；下一次运行会接着做", "stopped; the next run continues")
+        stopped = terminal_text("stopped; the next run continues")
         try:
             with ends_at_once(stopped):
                 ended = run_slot(services, key, f"terminal-{uuid.uuid4().hex[:8]}")
@@ -67,9 +66,8 @@ def run(given: str, *, dry_run: bool) -> bool:
         console.print(f"{key}: {wording.CLAIMS[ended]}")
         return True
     status, findings = ended.status.value, len(ended.findings)
-    line = said(
-        f"{key} {status}：{findings} 条发现，{ended.messages} 条消息放入发件箱",
-        f"{key} {status}: {findings} findings, {ended.messages} messages for the outbox",
+    line = terminal_text("{key} {status}: {findings} findings, {messages} messages for the outbox").format(
+        key=key, status=status, findings=findings, messages=ended.messages
     )
     console.print(line, highlight=False)
     for line in filter(None, (ended.error, ended.push_refusal)):
@@ -92,15 +90,23 @@ def list_slots(days: int, *, as_json: bool) -> None:
         ]
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
         return
-    heads = ("day", "slot", "status", "new", "analysed", "failed", "findings", "best", "problems")
-    chinese = ("日期", "时段", "状态", "新文章", "已分析", "失败", "发现", "最高分", "问题")
-    table = Table(*map(said, chinese, heads))
+    table = Table(
+        terminal_text("day"),
+        terminal_text("slot"),
+        terminal_text("status"),
+        terminal_text("new"),
+        terminal_text("analysed"),
+        terminal_text("failed"),
+        terminal_text("findings"),
+        terminal_text("best"),
+        terminal_text("problems"),
+    )
     for row in rows:
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
         status = wording.SLOT_STATUSES[row.status]
         table.add_row(str(row.run_date), row.slot, status, *numbers, escape(row.error[:80]))
     console.print(table)
-    console.print(said(f"{days} 天内 {len(rows)} 个时段", f"{len(rows)} slots in {days} days"))
+    console.print(terminal_text("{rows} slots in {days} days").format(rows=len(rows), days=days))
 
 
 def explain(words: str) -> None:
@@ -115,9 +121,16 @@ def explain(words: str) -> None:
             rows = items.by_title(connection, words, _MOST_SHOWN)
     if not rows:
         short = repr(words[:60])
-        raise ProblemsError([said(f"没有标题含有 {short} 的文章", f"no article's title holds {short}")])
-    heads = ("article", "account", "published", "body", "analysis", "score", "title")
-    table = Table(*map(said, ("文章", "公众号", "发布", "正文", "分析", "得分", "标题"), heads))
+        raise ProblemsError([terminal_text("no article's title holds {short}").format(short=short)])
+    table = Table(
+        terminal_text("article"),
+        terminal_text("account"),
+        terminal_text("published"),
+        terminal_text("body"),
+        terminal_text("analysis"),
+        terminal_text("score"),
+        terminal_text("title"),
+    )
     for row in rows:
         body = wording.BODIES[BodyState(row.body_state)]
         status = wording.ANALYSED[AnalysedStatus(row.analyzed_status)]
@@ -137,9 +150,9 @@ def write_rubric() -> None:
     """Write the subject and rubric files for the operator to edit, and print the current version."""
     services = open_services(load_settings())
     for path in rubrics.write_defaults(services.rubric_folder):
-        console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
+        console.print(terminal_text("wrote {path}").format(path=path), soft_wrap=True)
     version = f"{services.rubric.hash[:12]} ({services.rubric.origin})"
-    console.print(said(f"当前使用：{version}", f"in force: {version}"), soft_wrap=True)
+    console.print(terminal_text("in force: {version}").format(version=version), soft_wrap=True)
     services.close()
 
 
@@ -148,13 +161,13 @@ def log_in() -> None:
     with _opened() as services:
         if not services.settings.werss_url:
             raise ProblemsError(
-                [said("没有设置 WeRSS 的地址", f"{services.settings.variable('werss_url')} is not set")]
+                [terminal_text("{werss_url} is not set").format(werss_url=services.settings.variable("werss_url"))]
             )
         try:
             count = services.log_in_to_werss()
         except SourceError as error:
-            raise ProblemsError([said(f"没有登录：{error.reason}", f"not logged in: {error.reason}")]) from error
-    console.print(said(f"已登录；WeRSS 关注了 {count} 个公众号", f"logged in; WeRSS follows {count} accounts"))
+            raise ProblemsError([terminal_text("not logged in: {reason}").format(reason=error.reason)]) from error
+    console.print(terminal_text("logged in; WeRSS follows {count} accounts").format(count=count))
 
 
 def _named(services: DigestServices, given: str) -> SlotKey:
@@ -165,7 +178,7 @@ def _named(services: DigestServices, given: str) -> SlotKey:
     if key.slot not in services.settings.schedule_slots:
         known = ", ".join(services.settings.schedule_slots)
         raise ProblemsError(
-            [said(f"没有时段 {key.slot}；时段：{known}", f"there is no slot {key.slot}; slots: {known}")]
+            [terminal_text("there is no slot {slot}; slots: {known}").format(slot=key.slot, known=known)]
         )
     return key
 

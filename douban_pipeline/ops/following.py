@@ -15,8 +15,8 @@ from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.replaced_files import replaced
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.feeds import following, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock
@@ -57,20 +57,20 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
         return
     table = Table(
-        said("来源", "source"),
-        said("类型", "kind"),
-        said("节奏", "cadence"),
-        said("上次抓取", "last poll"),
-        said("下次抓取", "next poll"),
-        said("有更新/次数", "hits"),
-        said("状态", "state"),
+        terminal_text("source"),
+        terminal_text("kind"),
+        terminal_text("cadence"),
+        terminal_text("last poll"),
+        terminal_text("next poll"),
+        terminal_text("hits", "ops"),
+        terminal_text("state"),
     )
 
     def failure(row: Mapping[str, Any]) -> str:
-        return said(failure_text(row["error_kind"]), row["error_kind"])
+        return failure_text(row["error_kind"]) if terminal_language() == "zh" else row["error_kind"]
 
     for row in found:
-        well = said("正常", "ok")
+        well = terminal_text("ok")
         state = row["state"] if row["state"] != "active" else (failure(row) if row["fail_count"] else well)
         table.add_row(
             (row["title"] or row["url"])[:60],
@@ -83,7 +83,9 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         )
     console.print(table)
     count = len(found)
-    console.print(said(f"{count} 个来源{'到期' if due else ''}", f"{count} sources{' due' if due else ''}"))
+    console.print(
+        terminal_text("{count} sources{value}").format(count=count, value=terminal_text(" due") if due else "")
+    )
 
 
 def _clock_shown(source: Source) -> str:
@@ -91,7 +93,11 @@ def _clock_shown(source: Source) -> str:
     if not skew:
         return "—"
     hours = f"{abs(skew) / 3600:g} h"
-    return said(wording.clock_text(skew), f"{hours} {'ahead' if skew < 0 else 'behind'}, corrected")
+    return (
+        wording.clock_text(skew)
+        if terminal_language() == "zh"
+        else f"{hours} {'ahead' if skew < 0 else 'behind'}, corrected"
+    )
 
 
 def _gap_shown(source: Source, zone: ZoneInfo) -> str:
@@ -100,7 +106,11 @@ def _gap_shown(source: Source, zone: ZoneInfo) -> str:
         return "—"
     where = f", read on from page {gap.page}" if gap.page else ""
     since = wording.moment_text(gap.at, zone)
-    return said(wording.gap_text(gap, zone), f"since {since} ({gap.reason.value} {gap.error}){where}")
+    return (
+        wording.gap_text(gap, zone)
+        if terminal_language() == "zh"
+        else f"since {since} ({gap.reason.value} {gap.error}){where}"
+    )
 
 
 def explain(given: str) -> None:
@@ -112,39 +122,40 @@ def explain(given: str) -> None:
         zone = services.settings.zone
     table = Table(show_header=False, title=source.title or source.url, title_justify="left")
     hours = "—" if row.avg_publish_hour is None else f"{row.avg_publish_hour:.1f} ± {row.std_publish_hour:.1f}"
-    gap = "—" if row.mean_gap is None else said(f"{row.mean_gap / 3600:.1f} 小时", f"{row.mean_gap / 3600:.1f} h")
+    gap = "—" if row.mean_gap is None else terminal_text("{mean_gap:.1f} h").format(mean_gap=row.mean_gap / 3600)
     learned, by_hand = f"{row.cadence} ({row.frequency_type})", row.manual_cadence
     lines = {
         "id": source.source_id,
-        said("地址", "address"): source.url,
-        said("状态", "state"): f"{wording.STATES[row.state]} {row.state_reason}".strip(),
-        said("下次抓取", "next poll"): wording.moment_text(row.next_due_at, zone),
-        said("为何此时", "reason"): wording.reason_text(row.why, row._asdict()),
-        said("学到的节奏", "learned cadence"): said(f"{learned}；手工指定 {by_hand}", f"{learned}; by hand {by_hand}"),
-        said("已知的发布", "publications known"): said(
-            f"{row.known_count} 次，平均间隔 {gap}，时刻 {hours}", f"{row.known_count}, mean gap {gap}, hour {hours}"
+        terminal_text("address"): source.url,
+        terminal_text("state"): f"{wording.STATES[row.state]} {row.state_reason}".strip(),
+        terminal_text("next poll"): wording.moment_text(row.next_due_at, zone),
+        terminal_text("reason"): wording.reason_text(row.why, row._asdict()),
+        terminal_text("learned cadence"): terminal_text("{learned}; by hand {by_hand}").format(
+            learned=learned, by_hand=by_hand
         ),
-        said("最近一次发布", "last publication"): wording.moment_text(row.last_article_at, zone),
-        said("来源的时钟", "its clock"): _clock_shown(source),
-        said("没读到的更新", "left unread"): _gap_shown(source, zone),
-        said("抓取", "checks"): said(
-            f"{row.check_count} 次，{row.hit_count} 次有新内容，连续失败 {row.fail_count} 次",
-            f"{row.check_count}, {row.hit_count} found something, {row.fail_count} failed in a row",
+        terminal_text("publications known"): terminal_text("{known_count}, mean gap {gap}, hour {hours}").format(
+            known_count=row.known_count, gap=gap, hours=hours
         ),
-        said("退避至", "back-off until"): wording.moment_text(row.backoff_until, zone),
-        said("最近的错误", "last error"): row.last_error or "—",
+        terminal_text("last publication"): wording.moment_text(row.last_article_at, zone),
+        terminal_text("its clock"): _clock_shown(source),
+        terminal_text("left unread"): _gap_shown(source, zone),
+        terminal_text("checks"): terminal_text(
+            "{check_count}, {hit_count} found something, {fail_count} failed in a row"
+        ).format(check_count=row.check_count, hit_count=row.hit_count, fail_count=row.fail_count),
+        terminal_text("back-off until"): wording.moment_text(row.backoff_until, zone),
+        terminal_text("last error"): row.last_error or "—",
     }
     for label, value in lines.items():
         table.add_row(label, str(value))
     console.print(table)
     if last:
         shown = Table(
-            said("抓取", "poll"),
-            said("结果", "outcome"),
-            said("新条目", "new"),
-            said("毫秒", "ms"),
-            said("错误", "error"),
-            title=said("最近的抓取", "Last polls"),
+            terminal_text("poll"),
+            terminal_text("outcome"),
+            terminal_text("new", "ops"),
+            terminal_text("ms"),
+            terminal_text("error"),
+            title=terminal_text("Last polls"),
             title_justify="left",
         )
         for each in last:
@@ -167,7 +178,7 @@ def import_file(path: Path, *, dry_run: bool) -> None:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ProblemsError([said(f"{path} 无法读取：{error}", f"{path} cannot be read: {error}")]) from error
+        raise ProblemsError([terminal_text("{path} cannot be read: {error}").format(path=path, error=error)]) from error
     with _opened() as services:
         _print(following.import_opml(services, text, dry_run=dry_run), dry_run=dry_run)
 
@@ -181,7 +192,7 @@ def export(path: Path | None) -> None:
         return
     with replaced(path) as part:
         part.write_text(text, encoding="utf-8")
-    console.print(said(f"已写出 {path}", f"wrote {path}"), soft_wrap=True)
+    console.print(terminal_text("wrote {path}").format(path=path), soft_wrap=True)
 
 
 def poll(given: Sequence[str]) -> None:
@@ -195,9 +206,8 @@ def poll(given: Sequence[str]) -> None:
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     console.print(
-        said(
-            f"抓取了 {report.polled} 个来源（{outcomes or '没有到期的'}），新条目 {report.new} 个",
-            f"{report.polled} sources polled ({outcomes or 'none was due'}), {report.new} new entries",
+        terminal_text("{polled} sources polled ({outcomes}), {new} new entries").format(
+            polled=report.polled, outcomes=outcomes or terminal_text("none was due"), new=report.new
         )
     )
     for problem, count in report.problems.most_common():
@@ -205,13 +215,13 @@ def poll(given: Sequence[str]) -> None:
 
 
 def _print(report: FollowReport, *, dry_run: bool) -> None:
-    before = said("将会", "would be ") if dry_run else ""
+    before = terminal_text("would be ") if dry_run else ""
     done = (
-        (said("新增", "added"), report.added),
-        (said("修改", "edited"), report.edited),
-        (said("保持已有", "known already"), report.known),
+        (terminal_text("added"), report.added),
+        (terminal_text("edited"), report.edited),
+        (terminal_text("known already"), report.known),
     )
     for what, found in done:
         for each in found:
-            line = f"{before}{what}{said('：', ': ')}{each.title or each.url} ({each.kind.value})"
+            line = f"{before}{what}{terminal_text(': ')}{each.title or each.url} ({each.kind.value})"
             console.print(line, highlight=False, markup=False)

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from douban_pipeline.core.console import console, plain
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.known_subjects.archived import index_archived
 from douban_pipeline.douban.known_subjects.known_search import (
@@ -33,28 +33,26 @@ def load(files: Sequence[Path], *, dry_run: bool) -> None:
     path = loaded_index(load_settings().home)
     reports = {str(path): FileReport() for path in files}
     if len(reports) < len(files):
-        raise typer.BadParameter(said("有一个文件给了两次", "a file is given twice"))
+        raise typer.BadParameter(terminal_text("a file is given twice"))
     counts: dict[str, int] = {}
     try:
         subjects = _each_once(reports, counts)
         total = sum(1 for _ in _some(subjects)) if dry_run else _build(path, subjects, counts)
     except (SubjectFileError, OSError, sqlite3.Error) as error:
-        plain(said(f"没有装入任何内容：{error}", f"nothing was loaded: {error}"))
+        plain(terminal_text("nothing was loaded: {error}").format(error=error))
         raise typer.Exit(1) from error
     _print_files(reports, counts)
     if dry_run:
         plain(
-            said(
-                f"将会为 {total:,} 个条目建立索引：{path}；没有写入",
-                f"{total:,} subjects would be indexed: {path}; nothing was written",
+            terminal_text("{total:,} subjects would be indexed: {path}; nothing was written").format(
+                total=total, path=path
             )
         )
     else:
         size = path.stat().st_size / 1e6
         plain(
-            said(
-                f"{total:,} 个条目：{path}（{size:,.1f} MB）。此后开始的运行使用它。",
-                f"{total:,} subjects: {path} ({size:,.1f} MB). Runs that start from now on use it.",
+            terminal_text("{total:,} subjects: {path} ({size:,.1f} MB). Runs that start from now on use it.").format(
+                total=total, path=path, size=size
             )
         )
 
@@ -68,10 +66,7 @@ def _some(subjects: Iterator[NamedSubject]) -> Iterator[NamedSubject]:
     first = next(subjects, None)
     if first is None:
         raise SubjectFileError(
-            said(
-                "没有一行是带 ID 和片名的条目；之前装入的索引保留",
-                "no row is a subject with an id and a title; the index loaded before is kept",
-            )
+            terminal_text("no row is a subject with an id and a title; the index loaded before is kept")
         )
     yield first
     yield from subjects
@@ -89,15 +84,16 @@ def _each_once(reports: dict[str, FileReport], counts: dict[str, int]) -> Iterat
                 yield subject
             if report.read % _EVERY == 0:
                 count = f"{report.read:,}"
-                console.print(said(f"{name}：{count} 个条目…", f"{name}: {count} subjects …"), highlight=False)
+                console.print(
+                    terminal_text("{name}: {count} subjects …").format(name=name, count=count), highlight=False
+                )
 
 
 def _print_files(reports: dict[str, FileReport], counts: dict[str, int]) -> None:
     for name, report in reports.items():
         plain(
-            said(
-                f"{name}：{report.read:,} 个条目，其中新的 {counts[name]:,} 个，跳过 {report.refused:,} 行",
-                f"{name}: {report.read:,} subjects, {counts[name]:,} of them new, {report.refused:,} rows skipped",
+            terminal_text("{name}: {read:,} subjects, {counts:,} of them new, {refused:,} rows skipped").format(
+                name=name, read=report.read, counts=counts[name], refused=report.refused
             )
         )
         for problem in report.problems:
@@ -110,18 +106,27 @@ def index_archive() -> None:
     path = archived_index(services.settings.home)
     contents = index_archived(services.archive, path)
     subjects, names = f"{contents.subjects:,}", f"{contents.names:,}"
-    plain(said(f"{subjects} 个条目，{names} 个名称：{path}", f"{subjects} subjects with {names} names: {path}"))
+    plain(
+        terminal_text("{subjects} subjects with {names} names: {path}").format(
+            subjects=subjects, names=names, path=path
+        )
+    )
     services.close()
 
 
 def show() -> None:
     """Print the contents of the indexes."""
     settings = load_settings()
-    heads = ("index", "subjects", "names", "made", "from")
-    shown = Table(*map(said, ("索引", "条目", "名称", "建立于", "来自"), heads))
+    shown = Table(
+        terminal_text("index"),
+        terminal_text("subjects"),
+        terminal_text("names"),
+        terminal_text("made"),
+        terminal_text("from"),
+    )
     indexes = (
-        (said("装入的", "loaded"), loaded_index(settings.home)),
-        (said("存档", "archive"), archived_index(settings.home)),
+        (terminal_text("loaded"), loaded_index(settings.home)),
+        (terminal_text("archive"), archived_index(settings.home)),
     )
     for name, path in indexes:
         known = open_known_subjects(path)
@@ -132,7 +137,7 @@ def show() -> None:
 
 def _columns(contents: IndexContents | None, zone: ZoneInfo) -> tuple[str, ...]:
     if contents is None:
-        return "—", "", "", said("尚未建立", "not made yet")
+        return "—", "", "", terminal_text("not made yet")
     sources = ", ".join(f"{Path(name).name} ({count:,})" for name, count in contents.sources.items())
     return f"{contents.subjects:,}", f"{contents.names:,}", local_time(contents.built_at, zone), sources
 
@@ -142,18 +147,13 @@ def find(title: str, year: int | None) -> None:
     home = load_settings().home
     known = open_known_subjects(loaded_index(home), archived_index(home))
     if known is None:
-        plain(
-            said(
-                "还没有索引：douban-pipeline index load FILE，或 index archive",
-                "no index yet: douban-pipeline index load FILE, or index archive",
-            )
-        )
+        plain(terminal_text("no index yet: douban-pipeline index load FILE, or index archive"))
         raise typer.Exit(1)
     _print_found(known, title, year)
 
 
 def _print_found(known: KnownSubjects, title: str, year: int | None) -> None:
-    shown = Table("id", said("片名", "title"), said("年份", "year"), said("别名", "other names"))
+    shown = Table("id", terminal_text("title", "ops"), terminal_text("year"), terminal_text("other names"))
     listed = {
         subject.douban_id: subject for index in known.indexes for subject in index.find([title], year=year, limit=20)
     }

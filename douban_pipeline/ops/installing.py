@@ -20,10 +20,10 @@ from douban_pipeline.core.check_results import CheckResult, print_results
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.grants import MYSQL, table_grants
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.checking import opening_results, place_result
 from douban_pipeline.serve.settings import load_settings as load_service
 
@@ -68,16 +68,11 @@ def _set_up(system: System, services: Platform) -> None:
             limits = system.pool_limits()
             set_pool_limits(instance, limits)
         shown = ", ".join(f"{pool} {limit}" for pool, limit in limits.items())
-        plain(f"{system.name:<10} {said('并发池', 'pools')} {shown}")
+        plain(f"{system.name:<10} {terminal_text('pools')} {shown}")
     else:
         _stop_at(found)
         _upgrade(system, services)
-        console.print(
-            said(
-                "没有设置 DAGSTER_HOME：Dagster 并发池的上限保持不变",
-                "DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are",
-            )
-        )
+        console.print(terminal_text("DAGSTER_HOME is not set: the limits of Dagster's pools are left as they are"))
     for line in system.operations().introduction(services):
         plain(line)
 
@@ -97,7 +92,7 @@ def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
             if dry_run:
                 plan = services.tree.plan(services.engine)
                 plain(f"-- {system.name}: {_version_line(services.shown_url, plan.before, plan.after)}")
-                plain(plan.sql or said("-- 无事可做", "-- nothing to do"))
+                plain(plan.sql or terminal_text("-- nothing to do"))
             else:
                 _upgrade(system, services)
 
@@ -109,8 +104,8 @@ def _upgrade(system: System, services: Platform) -> None:
 
 
 def _version_line(url: str, before: str | None, after: str) -> str:
-    return said(
-        f"{url} 中的表：版本 {before or '无'} → {after}", f"tables in {url}: version {before or 'none'} → {after}"
+    return terminal_text("tables in {url}: version {before} → {after}").format(
+        url=url, before=before or terminal_text("none"), after=after
     )
 
 
@@ -131,9 +126,9 @@ def _grants(system: System, services: Platform, user: str, host: str) -> Iterato
         names = (*sorted(tree.metadata.tables), tree.version_table)
         yield from table_grants(names, database=url.database or "", user=user, host=host)
     else:
-        owned = said("账号拥有此数据库", "its account owns the database")
-        what = owned if backend == "postgresql" else said("文件没有账号", "a file has no accounts")
-        needless = said("不需要授权", "needs no grants of ours")
+        owned = terminal_text("its account owns the database")
+        what = owned if backend == "postgresql" else terminal_text("a file has no accounts")
+        needless = terminal_text("needs no grants of ours")
         yield f"-- {system.name}: {services.shown_url} {needless}: {what}"
 
 
@@ -144,16 +139,16 @@ def show_settings(names: Sequence[str] | None) -> None:
     """
     # A truncated variable cannot be copied.
     table = Table(
-        Column(said("变量", "variable"), no_wrap=True),
-        Column(said("当前值", "value"), overflow="fold"),
-        Column(said("含义", "meaning"), overflow="fold"),
+        Column(terminal_text("variable"), no_wrap=True),
+        Column(terminal_text("value"), overflow="fold"),
+        Column(terminal_text("meaning"), overflow="fold"),
     )
     shown: set[str] = set()
     for settings in (*(system.settings().load() for system in chosen(names)), load_service()):
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:  # some are shared
-                row = (given, _shown(getattr(settings, name)), definition.description or "")
+                row = (given, _shown(getattr(settings, name)), terminal_text(definition.description or ""))
                 table.add_row(*row) if console.is_terminal else typer.echo("\t".join(row))  # rich has no tabs
             shown.add(given)
     if console.is_terminal:

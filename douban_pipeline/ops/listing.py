@@ -15,8 +15,8 @@ import typer
 
 from douban_pipeline.core.clock import moment_in
 from douban_pipeline.core.console import console
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.replaced_files import replaced
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.lists.list_page import cell_text, holds
 from douban_pipeline.core.ui.lists.list_table import batches, frame_of, write_csv
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
@@ -48,13 +48,13 @@ def show(name: str, asked: ListRequest, csv: Path | None) -> None:
     if name not in LISTS:
         known = ", ".join(LISTS)
         raise typer.BadParameter(
-            said(f"没有列表 {name!r}；列表：{known}", f"there is no list {name!r}; lists: {known}")
+            terminal_text("there is no list {name!r}; lists: {known}").format(name=name, known=known)
         )
     services = open_services(load_settings()).ready()
     wanted = LISTS[name](services)
     if asked.sort and asked.sort not in wanted.rows.sorts:
         known = ", ".join(wanted.rows.sorts)
-        orders = said(f"{name} 可按 {known} 排序", f"{name} can be ordered by {known}")
+        orders = terminal_text("{name} can be ordered by {known}").format(name=name, known=known)
         raise typer.BadParameter(f"--sort {asked.sort}: {orders}")
     restricted = ListFilter(
         categories=asked.categories,
@@ -66,7 +66,7 @@ def show(name: str, asked: ListRequest, csv: Path | None) -> None:
     if csv is not None:
         count = _write(services, wanted, restricted, asked, csv)
         if csv != Path("-"):
-            console.print(said(f"{count:,} 行：{csv}", f"{count:,} rows: {csv}"), highlight=False)
+            console.print(terminal_text("{count:,} rows: {csv}").format(count=count, csv=csv), highlight=False)
     else:
         _print(services, wanted, restricted, asked)
     services.close()
@@ -118,9 +118,9 @@ def _print(services: Services, wanted: NamedList, restricted: ListFilter, asked:
         filled = [column for column in others if holds(column, row.get(column.key))]
         facts = (f"{column.head} {_short(cell_text(row.get(column.key), zone))}" for column in filled)
         console.print("  " + " · ".join(facts), markup=False, highlight=False, soft_wrap=True)
-    following = said(f"；--page {asked.page + 1} 还有", f"; --page {asked.page + 1} has more")
+    following = terminal_text("; --page {page} has more").format(page=asked.page + 1)
     more = following if len(found) > asked.size else ""
-    page = said(f"第 {asked.page} 页，{len(shown)} 行", f"page {asked.page}, {len(shown)} rows")
+    page = terminal_text("page {page}, {shown} rows").format(page=asked.page, shown=len(shown))
     console.print(f"{page}{more}", highlight=False)
 
 

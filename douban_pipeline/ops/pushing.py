@@ -12,8 +12,8 @@ from douban_pipeline.core.console import console
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.interrupts import ends_at_once
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.messages.types import DeliveryError, Message
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest.push.outbox import Notification, select_notifications
 from douban_pipeline.digest.push.sender import Sender
@@ -42,15 +42,12 @@ def push(*, dry_run: bool) -> bool:
             _print(report.sent, services)
             sent, held = len(report.sent), len(report.held)
             console.print(
-                said(
-                    f"将会发送 {sent} 条，{held} 条等待免打扰时段结束",
-                    f"{sent} would be sent, {held} wait for the end of quiet hours",
+                terminal_text("{sent} would be sent, {held} wait for the end of quiet hours").format(
+                    sent=sent, held=held
                 )
             )
             return True
-        stopped = said(
-            "已停止；未得到答复的消息由下一次运行处理", "stopped; the next run settles messages that had no answer yet"
-        )
+        stopped = terminal_text("stopped; the next run settles messages that had no answer yet")
         with ends_at_once(stopped):
             report = sender.run()
         _print([*report.sent, *report.failed, *report.unknown, *report.dead], services)
@@ -67,12 +64,11 @@ def test(channel: str) -> bool:
     with _opened() as services:
         channels = services.push_channels
         if channel != _ALL and channel not in channels:
-            known, setting = ", ".join(channels) or said("无", "none"), f"{PREFIX}PUSH_CHANNELS"
+            known, setting = ", ".join(channels) or terminal_text("none"), f"{PREFIX}PUSH_CHANNELS"
             raise ProblemsError(
                 [
-                    said(
-                        f"{setting} 中没有渠道 {channel!r}；渠道：{known}",
-                        f"{setting} names no channel {channel!r}; channels: {known}",
+                    terminal_text("{setting} names no channel {channel!r}; channels: {known}").format(
+                        setting=setting, channel=channel, known=known
                     )
                 ]
             )
@@ -91,7 +87,7 @@ def test(channel: str) -> bool:
             try:
                 for part in found.parts(message):
                     found.send(part, now=services.now())
-                console.print(f"{name} ({found.kind}): {said('已接收', 'taken')}", highlight=False)
+                console.print(f"{name} ({found.kind}): {terminal_text('taken')}", highlight=False)
             except DeliveryError as error:
                 good = False
                 console.print(f"{name} ({found.kind}): [red]{escape(str(error))}[/red]", highlight=False)
@@ -107,8 +103,13 @@ def show(limit: int) -> None:
 
 
 def _print(rows: Sequence[Notification], services: DigestServices) -> None:
-    heads = ("id", "slot", "channel", "state", "message")
-    table = Table(*map(said, ("ID", "时段", "渠道", "状态", "消息"), heads))
+    table = Table(
+        terminal_text("id"),
+        terminal_text("slot"),
+        terminal_text("channel"),
+        terminal_text("state"),
+        terminal_text("message"),
+    )
     for column in table.columns[:-1]:
         column.no_wrap = True
     for row in rows:
@@ -116,13 +117,13 @@ def _print(rows: Sequence[Notification], services: DigestServices) -> None:
             str(row.id),
             f"{row.report_date.isoformat()} {row.slot}",
             escape(row.channel),
-            row.state + ("" if row.attempts < 2 else said(f"，试了 {row.attempts} 次", f", {row.attempts} tries")),
+            row.state + ("" if row.attempts < 2 else terminal_text(", {attempts} tries").format(attempts=row.attempts)),
             "\n".join(
                 filter(
                     None,
                     (
                         escape(row.title),
-                        f"{said('发送于', 'sent')} {local_time(row.sent_at, services.settings.zone)}"
+                        f"{terminal_text('sent')} {local_time(row.sent_at, services.settings.zone)}"
                         if row.sent_at
                         else "",
                         escape(row.error),

@@ -20,10 +20,10 @@ from sqlalchemy.schema import DropTable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.grants import MYSQL
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.system import System
-from douban_pipeline.core.ui.language import said
 from douban_pipeline.ops.backup import back_up, prefix_of, present_tables
 from douban_pipeline.ops.backup_file import BackupHeader, holds_sql, lines_of, verify_backup
 
@@ -77,18 +77,16 @@ def plan_restore(system: System, services: Platform, path: Path, *, replace: boo
     if owners:
         named = ", ".join(owners[:3])
         refusals.append(
-            said(
-                f"有运行正在进行（{named}）：请停止 Dagster 的守护进程，等它们结束再试",
-                f"runs are under way ({named}): stop Dagster's daemon, wait until they have ended, and try again",
-            )
+            terminal_text(
+                "runs are under way ({named}): stop Dagster's daemon, wait until they have ended, and try again"
+            ).format(named=named)
         )
     held = {name: count for name, count in rows.items() if count}
     if held and not replace:
         shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
         refusals.append(
-            said(
-                f"我们的表里有数据（{shown} …）：加 --replace 用备份取代",
-                f"our tables hold rows ({shown} …): add --replace to replace them with the backup",
+            terminal_text("our tables hold rows ({shown} …): add --replace to replace them with the backup").format(
+                shown=shown
             )
         )
     return RestorePlan(header, tree.current(services.engine), rows, losses, tuple(refusals))
@@ -107,28 +105,23 @@ def _file_refusals(header: BackupHeader, tree: MigrationTree, path: Path, dialec
     refusals, prefix = [], prefix_of(tree)
     if header.prefix != prefix:
         refusals.append(
-            said(
-                f"备份的表前缀是 {header.prefix!r}，DOUBAN_PIPELINE_TABLE_PREFIX 是 {prefix!r}",
-                f"the backup is of tables under {header.prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix!r}",
-            )
+            terminal_text(
+                "the backup is of tables under {prefix!r}, DOUBAN_PIPELINE_TABLE_PREFIX is {prefix_2!r}"
+            ).format(prefix=header.prefix, prefix_2=prefix)
         )
     if not header.version:
         refusals.append(
-            said(
-                "备份没有注明表的版本：它是恢复中断后留下的内容",
-                "the backup names no version of its tables: it was made after an interrupted restore",
-            )
+            terminal_text("the backup names no version of its tables: it was made after an interrupted restore")
         )
     elif header.version not in tree.versions:
         refusals.append(
-            said(
-                f"备份是版本 {header.version}，此发行版最新只到 {tree.head}：请安装发行版 {header.release} 或更新的",
-                f"the backup is of version {header.version}, the newest of this release is {tree.head}: "
-                f"install release {header.release} or a later one",
-            )
+            terminal_text(
+                "the backup is of version {version}, the newest of this release is {head}: install "
+                "release {release} or a later one"
+            ).format(version=header.version, head=tree.head, release=header.release)
         )
     if dialect not in MYSQL and holds_sql(path):
-        refusals.append(said("备份是 MariaDB 和 MySQL 的 SQL", "the backup is SQL, which is for MariaDB and MySQL"))
+        refusals.append(terminal_text("the backup is SQL, which is for MariaDB and MySQL"))
     return refusals
 
 
@@ -155,7 +148,7 @@ def restore(
     with services.engine.begin() as connection, services.tree.alone(connection):
         plan = plan_restore(system, services, path, replace=replace)
         if plan.refusals:
-            raise OperatingError(said("没有恢复：", "not restored: ") + said("；", "; ").join(plan.refusals))
+            raise OperatingError(terminal_text("not restored: ") + terminal_text("; ").join(plan.refusals))
         if keep_in is not None and any(plan.rows.values()):
             _keep(system, services, keep_in, now)
         if holds_sql(path):
@@ -168,9 +161,8 @@ def restore(
     if restored != plan.header.version:
         noted = plan.header.version
         raise OperatingError(
-            said(
-                f"恢复后的表注明版本 {restored}，备份注明 {noted}",
-                f"restored tables note version {restored}, the backup {noted}",
+            terminal_text("restored tables note version {restored}, the backup {noted}").format(
+                restored=restored, noted=noted
             )
         )
     return plan
@@ -182,10 +174,9 @@ def _keep(system: System, services: Platform, path: Path, now: datetime) -> None
         back_up(system, services, path, now)
     except OperatingError as error:
         raise OperatingError(
-            said(
-                f"没有恢复：无法保存现有的表（{error}）；加 --no-keep 则不保存",
-                f"not restored: the present tables cannot be kept ({error}); --no-keep goes on without",
-            )
+            terminal_text(
+                "not restored: the present tables cannot be kept ({error}); --no-keep goes on without"
+            ).format(error=error)
         ) from error
 
 
@@ -279,9 +270,8 @@ def _run_sql(connection: Connection, tree: MigrationTree, path: Path) -> None:
                     statement.clear()
     except connection.dialect.loaded_dbapi.Error as error:
         raise OperatingError(
-            said(
-                f"恢复失败：{error}。我们的表现在不完整，不会有任何程序使用它们：请排除原因，再加 --replace 恢复一次",
-                f"the restore failed: {error}. Our tables are incomplete now, and nothing runs on them: "
-                "fix the cause and restore again with --replace",
-            )
+            terminal_text(
+                "the restore failed: {error}. Our tables are incomplete now, and nothing runs on "
+                "them: fix the cause and restore again with --replace"
+            ).format(error=error)
         ) from error

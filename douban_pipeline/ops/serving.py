@@ -7,7 +7,7 @@ from typing import Any
 
 from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.serve.settings import PREFIX, load_settings
 
 
@@ -23,22 +23,21 @@ def serve(host: str | None, port: int | None, processes: int | None = None) -> N
         from douban_pipeline.serve.server import listen
         from douban_pipeline.serve.server import serve as run
     except ImportError as error:
-        missing = said(f"没有安装 {error.name}", f"{error.name} is not installed")
+        missing = terminal_text("{error} is not installed").format(error=error.name)
         raise ProblemsError([f"{missing}: pip install 'douban_pipeline[service]'"]) from error
     listener = listen(settings)
     address, number = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    alone = said("不需登录，仅限本机", "without a login, for this machine alone")
-    guarded = said("须用令牌", "with a token") if settings.token.get_secret_value() else alone
+    alone = terminal_text("without a login, for this machine alone")
+    guarded = terminal_text("with a token") if settings.token.get_secret_value() else alone
     count = settings.processes
-    by = said(f"，{count} 个进程", f" by {count} processes") if count > 1 else ""
+    by = terminal_text(" by {count} processes").format(count=count) if count > 1 else ""
     url = f"http://{shown}:{number}/"
-    line = said(f"服务于 {url} {by}，{guarded}；Ctrl-C 停止", f"serving at {url}{by} {guarded}; Ctrl-C stops")
+    line = terminal_text("serving at {url}{by} {guarded}; Ctrl-C stops").format(url=url, by=by, guarded=guarded)
     console.print(line, highlight=False, soft_wrap=True)
     if os.environ.get("FORWARDED_ALLOW_IPS") and not settings.proxies:
-        ignored = said(
-            f"FORWARDED_ALLOW_IPS 不起作用：代理的地址请写在 {PREFIX}PROXIES",
-            f"FORWARDED_ALLOW_IPS has no effect: name proxies in {PREFIX}PROXIES",
+        ignored = terminal_text("FORWARDED_ALLOW_IPS has no effect: name proxies in {prefix}PROXIES").format(
+            prefix=PREFIX
         )
         console.print(ignored, highlight=False, soft_wrap=True)
     run(settings, listener)

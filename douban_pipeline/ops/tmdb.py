@@ -15,7 +15,7 @@ from douban_pipeline.core.check_results import print_results
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.cleaning import id_of
@@ -50,22 +50,19 @@ def set_up(*, dry_run: bool, graph: bool) -> None:
             engine = store.engine()
             plan = TREE.plan(engine)
             engine.dispose()
-            done = said(f"-- 无事可做：版本 {plan.after}", f"-- nothing to do: at version {plan.after}")
+            done = terminal_text("-- nothing to do: at version {after}").format(after=plan.after)
             plain(plan.sql if plan.before != plan.after else done)
             return
         before, after = store.upgrade()
         shown = store.url.render_as_string(hide_password=True)
-    line = said(
-        f"{shown} 的模式 tmdb：版本 {before or '无'} → {after}",
-        f"schema tmdb in {shown}: version {before or 'none'} → {after}",
+    line = terminal_text("schema tmdb in {shown}: version {before} → {after}").format(
+        shown=shown, before=before or terminal_text("none"), after=after
     )
     console.print(line, highlight=False, soft_wrap=True)
     if graph:
         with open_graph(settings) as target:
             target.set_up()
-            line = said(
-                f"{target.uri} 的图：约束和索引已就绪", f"graph at {target.uri}: constraints and indexes are there"
-            )
+            line = terminal_text("graph at {uri}: constraints and indexes are there").format(uri=target.uri)
             console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -104,8 +101,7 @@ def load_files(files: Sequence[Path], *, as_json: bool) -> bool:
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
     else:
         console.print(
-            ", ".join(f"{count} {what}" for what, count in report.summary.items())
-            or said("没有可装入的", "nothing to load")
+            ", ".join(f"{count} {what}" for what, count in report.summary.items()) or terminal_text("nothing to load")
         )
     return report.unreadable == 0
 
@@ -120,7 +116,7 @@ def _line(loaded: Loaded) -> str:
 def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
     """Load a list of ids from a file, or TMDB's list of a day."""
     if (file is None) == (day is None):
-        raise ProblemsError([said("请给出文件或 --day 之一", "give either a file or --day")])
+        raise ProblemsError([terminal_text("give either a file or --day")])
     settings = load_settings()
     with ExitStack() as stack:
         store = stack.enter_context(open_store(settings)).ready()
@@ -134,9 +130,8 @@ def load_ids(entity: EntityType, file: Path | None, day: date | None) -> None:
         except SourceError as error:
             raise ProblemsError([str(error)]) from error
     console.print(
-        said(
-            f"新占位行 {report.new} 个，已有 {report.known} 个，无法解析 {report.unreadable} 行",
-            f"{report.new} new stubs, {report.known} known already, {report.unreadable} lines unreadable",
+        terminal_text("{new} new stubs, {known} known already, {unreadable} lines unreadable").format(
+            new=report.new, known=report.known, unreadable=report.unreadable
         )
     )
 
@@ -145,7 +140,7 @@ def fetch(entities: Sequence[str], *, language: str) -> bool:
     """Fetch entities from TMDB and store them; return whether all could be fetched."""
     keys = [_key(text) for text in entities]
     if language and language_of(language) is None:
-        raise ProblemsError([said(f"{language!r} 不是 zh-CN 这样的语言", f"{language!r} is no language such as zh-CN")])
+        raise ProblemsError([terminal_text("{language!r} is no language such as zh-CN").format(language=language)])
     settings, well = load_settings(), True
     with open_store(settings) as store, open_client(settings, store) as client:
         for key in keys:
@@ -153,14 +148,14 @@ def fetch(entities: Sequence[str], *, language: str) -> bool:
                 [stored] = store.persist_payloads([client.details(key, language=language or None)])
             except NotFound:
                 gone = store.write(partial(EntityWriter.gone, key=key))
-                noted = said("，已记下", ", noted") if gone else ""
-                plain(said(f"{key}：TMDB 没有", f"{key}: TMDB does not have it") + noted)
+                noted = terminal_text(", noted") if gone else ""
+                plain(terminal_text("{key}: TMDB does not have it").format(key=key) + noted)
                 well = False
             except SourceError as error:
                 plain(f"{key}: {error}")
                 well = False
             else:
-                beside = said("  （基本行之外）", "  (beside the base row)")
+                beside = terminal_text("  (beside the base row)")
                 plain(f"{key}: {stored.change.value}" + ("" if stored.full else beside))
     return well
 
@@ -172,12 +167,7 @@ def _key(text: str) -> EntityKey:
     if found is None or tmdb_id is None:
         short = repr(text[:40])
         raise ProblemsError(
-            [
-                said(
-                    f"{short} 不是实体；写成 movie/603、tv/1396 或 person/62",
-                    f"{short} is no entity; write it as movie/603, tv/1396 or person/62",
-                )
-            ]
+            [terminal_text("{short} is no entity; write it as movie/603, tv/1396 or person/62").format(short=short)]
         )
     return EntityKey(found, tmdb_id)
 
@@ -198,12 +188,12 @@ def sync(*, seconds: float | None) -> bool:
                 seconds=seconds,
             )
         except GraphUnavailableError as error:
-            later = said("；没有丢失任何内容，请稍后再运行", "; nothing is lost, run it again later")
+            later = terminal_text("; nothing is lost, run it again later")
             raise ProblemsError([f"{error}{later}"]) from error
         left = store.run(outbox.counts)
     _print_sync(report)
     console.print(
-        said(f"仍在排队 {left.waiting} 个，搁置 {left.dead} 个", f"{left.waiting} still queued, {left.dead} put aside")
+        terminal_text("{waiting} still queued, {dead} put aside").format(waiting=left.waiting, dead=left.dead)
     )
     return not report.failed
 
@@ -211,15 +201,13 @@ def sync(*, seconds: float | None) -> bool:
 def _print_sync(report: SyncReport) -> None:
     written = report.written
     console.print(
-        said(
-            f"写入 {report.done} 个实体：新增或改变的边 {written.merged} 条，删除 {written.deleted} 条，"
-            f"删除没有边的节点 {written.nodes_deleted} 个",
-            f"{report.done} entities written: {written.merged} edges new or changed, {written.deleted} deleted, "
-            f"{written.nodes_deleted} nodes without edges deleted",
-        )
+        terminal_text(
+            "{done} entities written: {merged} edges new or changed, {deleted} deleted, "
+            "{nodes_deleted} nodes without edges deleted"
+        ).format(done=report.done, merged=written.merged, deleted=written.deleted, nodes_deleted=written.nodes_deleted)
     )
     for key, reason in report.failed.items():
-        plain(said(f"  {key} 无法写入：{reason}", f"  {key} could not be written: {reason}"))
+        plain(terminal_text("  {key} could not be written: {reason}").format(key=key, reason=reason))
 
 
 def rebuild(*, dry_run: bool) -> None:
@@ -230,17 +218,16 @@ def rebuild(*, dry_run: bool) -> None:
         total = sum(found.full for found in store.row_counts().values())
         if dry_run:
             console.print(
-                said(
-                    f"将会清空图并用 {total} 份资料重建；加 --no-dry-run 执行",
-                    f"would empty the graph and build it from {total} answers; add --no-dry-run to do it",
-                )
+                terminal_text(
+                    "would empty the graph and build it from {total} answers; add --no-dry-run to do it"
+                ).format(total=total)
             )
             return
         with open_graph(settings) as target:
             done = rebuild_graph(store, target, batch=GRAPH_BATCH)
             counts = {name: count for name, count in target.counts().items() if count}
     console.print(
-        said(f"已用 {done} 份资料重建：", f"built from {done} answers: ")
+        terminal_text("built from {done} answers: ").format(done=done)
         + ", ".join(f"{name} {count}" for name, count in counts.items())
     )
 
@@ -249,12 +236,7 @@ def requeue() -> None:
     """Requeue the changes that were set aside."""
     with open_store(load_settings()) as store:
         done = store.ready().run(outbox.requeue_dead)
-    console.print(
-        said(
-            f"重新排队 {done} 个；由 `douban-pipeline tmdb sync` 写入",
-            f"{done} queued again; `douban-pipeline tmdb sync` writes them",
-        )
-    )
+    console.print(terminal_text("{done} queued again; `douban-pipeline tmdb sync` writes them").format(done=done))
 
 
 def prune(*, dry_run: bool) -> None:
@@ -266,13 +248,12 @@ def prune(*, dry_run: bool) -> None:
     facts = expiry(settings, now)
     if dry_run:
         console.print(
-            said(
-                f"将会删除 {requests:%F} 之前的提问、{done:%F} 之前完成的出站行，清空 {facts:%F} 之前取得的 TMDB 资料"
-                f"（编号和自己的关联保留），并丢弃 {archived:%F} 之后没有再见到的存档；加 --no-dry-run 执行",
-                f"would delete questions from before {requests:%F}, rows of the outbox done before {done:%F}, empty "
-                f"every column of facts that TMDB gave before {facts:%F} (ids and our own links stay), and drop "
-                f"archived answers seen before {archived:%F} last; --no-dry-run does it",
-            )
+            terminal_text(
+                "would delete questions from before {requests:%F}, rows of the outbox done before "
+                "{done:%F}, empty every column of facts that TMDB gave before {facts:%F} (ids and "
+                "our own links stay), and drop archived answers seen before {archived:%F} last; "
+                "--no-dry-run does it"
+            ).format(requests=requests, done=done, facts=facts, archived=archived)
         )
         return
     with open_store(settings) as store:
@@ -282,17 +263,22 @@ def prune(*, dry_run: bool) -> None:
         stubs = sum(count for place, count in emptied.items() if place.what == ANSWERS)
         others = sum(emptied.values()) - stubs
         console.print(
-            said(
-                f"删除提问 {questions_gone} 个、出站行 {rows_gone} 行，{stubs} 份资料变为只剩编号的占位行，"
-                f"另有 {others} 行清空了 TMDB 的资料，删除存档 {archived_gone} 份",
-                f"{questions_gone} questions and {rows_gone} rows of the outbox deleted, {stubs} answers became stubs "
-                f"with nothing but ids, {others} other rows lost facts of TMDB, {archived_gone} archived ones deleted",
+            terminal_text(
+                "{questions_gone} questions and {rows_gone} rows of the outbox deleted, {stubs} "
+                "answers became stubs with nothing but ids, {others} other rows lost facts of TMDB, "
+                "{archived_gone} archived ones deleted"
+            ).format(
+                questions_gone=questions_gone,
+                rows_gone=rows_gone,
+                stubs=stubs,
+                others=others,
+                archived_gone=archived_gone,
             )
         )
         if store.run(outbox.counts).waiting:
             command = "`douban-pipeline tmdb sync`"
             console.print(
-                said(f"图里的由 {command} 删除", f"{command} removes from the graph what expired"), highlight=False
+                terminal_text("{command} removes from the graph what expired").format(command=command), highlight=False
             )
 
 
@@ -302,7 +288,7 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
     if found is None:
         known = ", ".join(questions.QUESTIONS)
         raise ProblemsError(
-            [said(f"没有问题 {question!r}；有 {known}", f"no question {question!r}; there are {known}")]
+            [terminal_text("no question {question!r}; there are {known}").format(question=question, known=known)]
         )
     with open_graph(load_settings()) as target:
         try:
@@ -314,10 +300,7 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
         return
     if not rows:
         console.print(
-            said(
-                "没有答案：图中没有，或还没有运行 `douban-pipeline tmdb sync`",
-                "no answer: the graph does not have it, or `douban-pipeline tmdb sync` has not run",
-            )
+            terminal_text("no answer: the graph does not have it, or `douban-pipeline tmdb sync` has not run")
         )
         return
     plain(found.asks.format(**dict(zip(found.names, names, strict=True))))

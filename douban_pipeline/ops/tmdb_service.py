@@ -13,7 +13,7 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool, service_store
@@ -55,7 +55,7 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
                 store = stack.enter_context(open_store(settings)).ready()
             except DatabaseError as error:
                 store = None
-                plain(said(f"提问不会保存：{error}", f"the question is not kept: {error}"))
+                plain(terminal_text("the question is not kept: {error}").format(error=error))
         service = stack.enter_context(open_service(settings, store))
         result = asyncio.run(
             service.enrich_query(
@@ -121,9 +121,8 @@ def replay_spool(*, dry_run: bool) -> bool:
                 done = writer.replay()
                 written = metrics.total("persisted_total")
                 console.print(
-                    said(
-                        f"从暂存取出 {done} 个，写入 {written} 个",
-                        f"{done} taken from the spool, {written} of them written",
+                    terminal_text("{done} taken from the spool, {written} of them written").format(
+                        done=done, written=written
                     )
                 )
         waiting, rejected = spool.counts()
@@ -131,14 +130,14 @@ def replay_spool(*, dry_run: bool) -> bool:
         raise ProblemsError([str(error)]) from error
     finally:
         spool.close()
-    console.print(said(f"等待 {waiting} 个，搁置 {rejected} 个", f"{waiting} waiting, {rejected} put aside"))
+    console.print(terminal_text("{waiting} waiting, {rejected} put aside").format(waiting=waiting, rejected=rejected))
     return waiting == 0
 
 
 def forget(*, user: str, conversation: UUID | None) -> None:
     """Delete the questions of a user or a conversation."""
     if bool(user) == (conversation is not None):
-        raise ProblemsError([said("请给出 --user 或 --conversation 之一", "give either --user or --conversation")])
+        raise ProblemsError([terminal_text("give either --user or --conversation")])
     settings = load_settings()
     spool = open_spool(settings, SystemClock())
     try:
@@ -151,5 +150,5 @@ def forget(*, user: str, conversation: UUID | None) -> None:
     with open_store(settings) as store:
         store.ready()
         done = store.delete_user(user) if user else store.delete_conversation(conversation or UUID(int=0))
-    more = said(f"，另有暂存中的 {spooled} 个", f", {spooled} more that waited in the spool") if spooled else ""
-    console.print(said(f"删除提问 {done} 个", f"{done} questions deleted") + more)
+    more = terminal_text(", {spooled} more that waited in the spool").format(spooled=spooled) if spooled else ""
+    console.print(terminal_text("{done} questions deleted").format(done=done) + more)

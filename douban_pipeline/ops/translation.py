@@ -1,46 +1,44 @@
-"""Translates the command line's help, and Typer's own texts, into Chinese."""
+"""The command line's help, and Typer's own texts, in the language of the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 
-from douban_pipeline.ops.help_in_chinese import HELP
+from douban_pipeline.core.language import terminal_text
 
-_PANELS = {
-    "ARGUMENTS_PANEL_TITLE": "参数",
-    "OPTIONS_PANEL_TITLE": "选项",
-    "COMMANDS_PANEL_TITLE": "命令",
-    "ERRORS_PANEL_TITLE": "错误",
-    "DEFAULT_STRING": "[默认：{}]",
-    "REQUIRED_LONG_STRING": "[必填]",
-    "RICH_HELP": "用 [blue]'{command_path} {help_option}'[/] 查看帮助。",
-}
+TYPER_TEXTS = (
+    "ARGUMENTS_PANEL_TITLE",
+    "OPTIONS_PANEL_TITLE",
+    "COMMANDS_PANEL_TITLE",
+    "ERRORS_PANEL_TITLE",
+    "DEFAULT_STRING",
+    "REQUIRED_LONG_STRING",
+    "RICH_HELP",
+)
 """Texts of Typer's help by their names in `typer.rich_utils`; other releases may use other names."""
 
 
-def in_chinese(app: typer.Typer) -> Any:
-    """Return the commands of ``app`` with their help in Chinese; untranslated texts stay unchanged."""
+def in_terminal_language(app: typer.Typer) -> Any:
+    """Return the commands of ``app`` with their help in the language of the terminal."""
     from typer import rich_utils
 
-    for name, text in _PANELS.items():
+    for name in TYPER_TEXTS:
         if hasattr(rich_utils, name):
-            setattr(rich_utils, name, text)
+            setattr(rich_utils, name, terminal_text(getattr(rich_utils, name)))
     commands = typer.main.get_command(app)
-    _translate(commands)
+    for each in with_help(commands):
+        if each.help:
+            each.help = terminal_text(each.help)
     return commands
 
 
-def _translate(command: Any) -> None:
-    command.help = _translated(command.help)
+def with_help(command: Any) -> Iterator[Any]:
+    """Yield everything below a command that has a text of help: commands, arguments and options."""
     given = command.get_help_option(typer.Context(command))
-    for each in [*command.params, *([given] if given is not None else [])]:
-        if getattr(each, "help", None):
-            each.help = _translated(each.help)
+    yield command
+    yield from (each for each in (*command.params, given) if hasattr(each, "help"))
     for inner in getattr(command, "commands", {}).values():
-        _translate(inner)
-
-
-def _translated(text: str | None) -> str | None:
-    return HELP.get(text, text) if text else text
+        yield from with_help(inner)

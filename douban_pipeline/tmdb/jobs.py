@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
@@ -40,46 +40,44 @@ changes_job = _job(
     "note_tmdb_changes",
     CHANGES,
     "tmdb_changes",
-    described("TMDB 某一天改动了哪些实体。", "Fetches which entities TMDB changed on a day."),
+    page_text("Fetches which entities TMDB changed on a day."),
 )
 matches_job = _job(
     "match_tmdb_videos",
     MATCHES,
     "tmdb_matches",
-    described("查找片库里的影片对应 TMDB 的哪部。", "Searches TMDB's titles for the library's videos."),
+    page_text("Searches TMDB's titles for the library's videos."),
 )
 entities_job = _job(
     "refresh_tmdb_entities",
     ENTITIES,
     "tmdb_entities",
-    described("取得到期的实体，并检查存储。", "Fetches due entities, and checks the store."),
+    page_text("Fetches due entities, and checks the store."),
 )
 translations_job = _job(
     "store_tmdb_translations",
     TRANSLATIONS,
     "tmdb_entities",
-    described("把各语言的文字存入翻译表。", "Stores translations in their tables."),
+    page_text("Stores translations in their tables."),
 )
 graph_job = _job(
     "sync_tmdb_graph",
     GRAPH,
     "tmdb_graph",
-    described("把出站表里等待的变更写入图。", "Writes the changes in the outbox to the graph."),
+    page_text("Writes the changes in the outbox to the graph."),
 )
 check_job = dg.define_asset_job(
     "look_at_tmdb",
     selection=dg.AssetSelection.all_asset_checks(),
     owners=owners(),
     tags=tags_of("tmdb_check"),
-    description=described(
-        "检查存储是否完整、够新，图是否与它一致。",
-        "Checks that the store is complete and recent enough, and that the graph agrees with it.",
-    ),
+    description=page_text("Checks that the store is complete and recent enough, and that the graph agrees with it."),
 )
-stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", described("统计一天的提问。", "Counts a day's questions."))
+stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", page_text("Counts a day's questions."))
 
 
-@dg.op(description=described("删除过期的数据和已结束的运行"))
+@dg.op
+@page_docstring
 def delete_outdated(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[TmdbServices]
 ) -> None:
@@ -103,11 +101,8 @@ def delete_outdated(
     config=prune_opening("delete_outdated"),
     owners=owners(),
     tags=tags_of("tmdb_upkeep"),
-    description=described(
-        "删除到期的提问（30 天）、出站表已完成的行（7 天）和运行记录（90 天）；过期的答案变成只剩编号的占位行，"
-        "其余各列里过期的 TMDB 资料一并清空。"
-    ),
 )
+@page_docstring
 def tmdb_retention() -> None:
     """Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
 
@@ -117,14 +112,16 @@ def tmdb_retention() -> None:
     delete_outdated()
 
 
-@dg.op(description=described("运行 PostgreSQL 的 VACUUM"))
+@dg.op
+@page_docstring
 def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
     """Run PostgreSQL's VACUUM."""
     services.ready()
     context.add_output_metadata({"seconds": round(refreshing.vacuum(services), 1)})
 
 
-@dg.job(owners=owners(), tags=tags_of("tmdb_upkeep"), description=described("对每张表运行 `VACUUM (ANALYZE)`。"))
+@dg.job(owners=owners(), tags=tags_of("tmdb_upkeep"))
+@page_docstring
 def vacuum_tmdb() -> None:
     """Run `VACUUM (ANALYZE)` on every table of the schema, to reclaim space and keep statistics current."""
     vacuum()
@@ -133,9 +130,9 @@ def vacuum_tmdb() -> None:
 class ForgetConfig(LaunchpadConfig):
     """Whose questions to delete."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: delete.")
-    user_id: str = Field("", description="用户 · All questions of this user.")
-    conversation_id: str = Field("", description="或：会话（UUID） · Or: the questions of this conversation.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: delete."))
+    user_id: str = Field("", description=page_text("All questions of this user."))
+    conversation_id: str = Field("", description=page_text("Or: the questions of this conversation."))
 
 
 def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -163,23 +160,25 @@ def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.Re
     context.add_output_metadata({"dry_run": config.dry_run, "questions": count})
 
 
-_FORGET = """\
-删除一位用户或一个会话的全部提问 · Delete all questions of a user or a conversation, and what else refers to them.
+_FORGET = page_text(
+    """\
+Delete all questions of a user or a conversation, and what else refers to them.
 
-`dry_run: true`（默认）只数一数。公开的影视数据不受影响。 · With `dry_run: true`, the default, they are only counted.
+With `dry_run: true`, the default, they are only counted.
 
-也删除本机暂存区里等待写入的。 · Those that wait in this machine's spool are deleted, too.
+Those that wait in this machine's spool are deleted, too.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 forget_user = person_job(
     forget,
@@ -197,18 +196,18 @@ forget_user = person_job(
 class LinkChoice(LaunchpadConfig):
     """TMDB's title of one video."""
 
-    vod_id: int = Field(description="视频编号 · The video.")
-    media_type: str = Field("movie", description="movie 或 tv · Film or series.")
-    tmdb_id: int = Field(0, description="TMDB 的编号；0 表示 TMDB 没有 · 0: TMDB does not have it.")
+    vod_id: int = Field(description=page_text("The video."))
+    media_type: str = Field("movie", description=page_text("Film or series."))
+    tmdb_id: int = Field(0, description=page_text("0: TMDB does not have it."))
 
 
 class DecideConfig(LaunchpadConfig):
     """A person's decisions."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: store them.")
-    reviewer: str = Field("", description="决定的人 · Name of the reviewer.")
-    note: str = Field("", description="理由 · Reason.")
-    decisions: list[LinkChoice] = Field(default_factory=list, description="逐个视频的决定 · One decision per video.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: store them."))
+    reviewer: str = Field("", description=page_text("Name of the reviewer."))
+    note: str = Field("", description=page_text("Reason."))
+    decisions: list[LinkChoice] = Field(default_factory=list, description=page_text("One decision per video."))
 
 
 def decide_links(
@@ -237,23 +236,25 @@ def decide_links(
     context.log.info(f"{len(chosen)} decisions kept")
 
 
-_DECIDE = """\
-决定片库里的影片对应 TMDB 的哪部 · Decide which TMDB titles the library's videos are.
+_DECIDE = page_text(
+    """\
+Decide which TMDB titles the library's videos are.
 
-有疑问的影片及候选列在资产 `tmdb_matches` 的页面上。 · Doubtful ones are on the page of `tmdb_matches`.
+Doubtful ones are on the page of `tmdb_matches`.
 
-`tmdb_id: 0` 表示 TMDB 没有。人的决定不会被运行改动。 · `tmdb_id: 0`: TMDB does not have it. No run changes a decision.
+`tmdb_id: 0`: TMDB does not have it. No run changes a decision.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 decide_tmdb_matches = person_job(
     decide_links,
@@ -279,7 +280,7 @@ decide_tmdb_matches = person_job(
 class RequeueConfig(LaunchpadConfig):
     """Changes to queue again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: requeue them.")
+    dry_run: bool = Field(True, description=page_text("true: only list them; false: requeue them."))
 
 
 def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -292,21 +293,23 @@ def requeue(context: dg.OpExecutionContext, config: RequeueConfig, services: dg.
     context.add_output_metadata({"dry_run": config.dry_run, "queued": done, "put_aside": shown})
 
 
-_REQUEUE = """\
-把搁置的变更重新排队 · Requeue changes that the graph refused too often, after the cause is fixed.
+_REQUEUE = page_text(
+    """\
+Requeue changes that the graph refused too often, after the cause is fixed.
 
-`dry_run: true`（默认）只列出最近 50 行和原因。 · With `dry_run: true`, the default, only the last 50 are listed.
+With `dry_run: true`, the default, only the last 50 are listed.
 
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 requeue_outbox = person_job(
     requeue,
@@ -321,7 +324,7 @@ requeue_outbox = person_job(
 class RebuildConfig(LaunchpadConfig):
     """Whether the graph is rebuilt."""
 
-    dry_run: bool = Field(True, description="true 只说明数量 · true: only show the count; false: rebuild.")
+    dry_run: bool = Field(True, description=page_text("true: only show the count; false: rebuild."))
 
 
 def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[TmdbServices]) -> None:
@@ -343,21 +346,23 @@ def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.
     context.log.info(f"built from {done} answers: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
 
 
-_REBUILD = """\
-清空图并只凭存储的答案重建 · Empty the graph and rebuild it from the stored answers alone.
+_REBUILD = page_text(
+    """\
+Empty the graph and rebuild it from the stored answers alone.
 
-`dry_run: true`（默认）只说明有多少答案。重建期间图不完整。 · Dry run by default; the graph is incomplete until done.
+Dry run by default; the graph is incomplete until done.
 
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 rebuild_tmdb_graph = person_job(
     rebuild,

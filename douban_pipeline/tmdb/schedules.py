@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.tmdb.assets import CHANGES, STATS
 from douban_pipeline.tmdb.jobs import (
@@ -30,37 +30,37 @@ _CLOCK: list[tuple[str, Any, str, Callable[[], str]]] = [
         "hourly_tmdb_entities",
         entities_job,
         "15 * * * *",
-        lambda: described("每小时取得到期的实体，并检查存储。", "Fetches due entities, and checks the store."),
+        lambda: page_text("Fetches due entities, and checks the store.", "tmdb"),
     ),
     (
         "hourly_tmdb_matches",
         matches_job,
         "45 * * * *",
-        lambda: described("每小时查找新影片对应 TMDB 的哪部。", "Searches TMDB's titles for new videos."),
+        lambda: page_text("Searches TMDB's titles for new videos."),
     ),
     (
         "daily_tmdb_translations",
         translations_job,
         "45 3 * * *",
-        lambda: described("每天把各语言的文字存入翻译表。", "Stores translations in their tables."),
+        lambda: page_text("Stores translations in their tables.", "tmdb"),
     ),
     (
         "nightly_tmdb_retention",
         tmdb_retention,
         "20 4 * * *",
-        lambda: described("每夜删除到期的内容。", "Deletes expired data."),
+        lambda: page_text("Deletes expired data."),
     ),
     (
         "weekly_tmdb_vacuum",
         vacuum_tmdb,
         "40 4 * * 0",
-        lambda: described("每周让 PostgreSQL 清理死行。", "Runs VACUUM in PostgreSQL."),
+        lambda: page_text("Runs VACUUM in PostgreSQL."),
     ),
     (
         "daily_tmdb_look",
         check_job,
         "5 6 * * *",
-        lambda: described("每天检查存储和图。", "Checks store and graph every day."),
+        lambda: page_text("Checks store and graph every day."),
     ),
 ]
 
@@ -69,8 +69,8 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
     """Return the schedules; if no PostgreSQL server is configured, they are stopped by default."""
     named = bool(settings.database_url.get_secret_value())
     status = dg.DefaultScheduleStatus.RUNNING if named else dg.DefaultScheduleStatus.STOPPED
-    changes = described("询问 TMDB 昨天改动了哪些实体。", "Fetches the list of entities that TMDB changed yesterday.")
-    counts = described("统计昨天的提问。", "Counts yesterday's questions.")
+    changes = page_text("Fetches the list of entities that TMDB changed yesterday.")
+    counts = page_text("Counts yesterday's questions.")
     return [
         _of_yesterday("daily_tmdb_changes", changes_job, CHANGES, "30 1 * * *", "tmdb_changes", changes, status),
         _of_yesterday("daily_tmdb_stats", stats_job, STATS, "10 0 * * *", "tmdb_stats", counts, status),

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor, pause_after_failures
 from douban_pipeline.tmdb.jobs import graph_job
@@ -24,18 +24,14 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         minimum_interval_seconds=INTERVAL_SECONDS,
         owners=owners(),
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description=described(
-            "有变更等待写入图时启动 sync_tmdb_graph，同一时刻只有一次运行。",
-            "Launches sync_tmdb_graph when changes wait for the graph; one run at a time.",
-        ),
+        description=page_text("Launches sync_tmdb_graph when changes wait for the graph; one run at a time."),
     )
     def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if not settings.database_url.get_secret_value():
             return dg.SkipReason(
-                described(
-                    f"{PREFIX}DATABASE_URL 没有指定服务器：内置的不会每半分钟启动一次",
-                    f"{PREFIX}DATABASE_URL names no server: the embedded one is not started every half minute",
-                )
+                page_text(
+                    "{prefix}DATABASE_URL names no server: the embedded one is not started every half minute"
+                ).format(prefix=PREFIX)
             )
         services = open_services(settings)
         try:
@@ -47,20 +43,16 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         finally:
             services.close()
         if not due:
-            return dg.SkipReason(described("没有等待写入图的变更", "no change waits for the graph"))
+            return dg.SkipReason(page_text("no change waits for the graph"))
         runs = JobRuns(context.instance, code_location_of_sensor(context), graph_job.name)
         if runs.under_way():
             return dg.SkipReason(
-                described(
-                    f"{due} 个变更等待写入；已有运行在进行，稍后再看",
-                    f"{due} changes wait; a run is in progress; the next tick checks again",
-                )
+                page_text("{due} changes wait; a run is in progress; the next tick checks again").format(due=due)
             )
         if until := pause_after_failures([ended for _, ended in runs.failed_since(now - PAUSE)], now):
             return dg.SkipReason(
-                described(
-                    f"{due} 个变更等待写入，但运行失败：暂停到 UTC {until:%H:%M}",
-                    f"{due} changes wait, but runs failed: paused until {until:%H:%M} UTC",
+                page_text("{due} changes wait, but runs failed: paused until {until:%H:%M} UTC").format(
+                    due=due, until=until
                 )
             )
         return dg.RunRequest(tags={**tags_of("tmdb_graph"), "tmdb/due": str(due)})

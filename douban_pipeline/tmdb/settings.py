@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
     DEFAULT_OWNER,
@@ -19,7 +20,6 @@ from douban_pipeline.core.settings_base import (
     http_address,
     owner_name,
 )
-from douban_pipeline.core.ui.language import said
 
 PREFIX = f"{BASE_PREFIX}TMDB_"
 _GRAPH_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -31,11 +31,11 @@ class TmdbSettings(SystemSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
         "database_url": "postgresql://user:password@host/database",
-        "graph_uri": said("bolt://host:7687 或 neo4j+s://host", "bolt://host:7687 or neo4j+s://host"),
+        "graph_uri": terminal_text("bolt://host:7687 or neo4j+s://host"),
         "owner": OWNERS,
-        "language": said("语言，例如 zh-CN 或 en-US", "a language such as zh-CN or en-US"),
-        "api_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
-        "exports_url": said("http:// 或 https:// 地址", "an http:// or https:// address"),
+        "language": terminal_text("a language such as zh-CN or en-US"),
+        "api_url": terminal_text("an http:// or https:// address"),
+        "exports_url": terminal_text("an http:// or https:// address"),
     }
 
     home: Path = Field(
@@ -101,7 +101,7 @@ class TmdbSettings(SystemSettings):
     @classmethod
     def _language(cls, value: str) -> str:
         if not re.fullmatch(r"[a-z]{2}(-[A-Z]{2})?", value):
-            raise ValueError(said("不是带地区的语言", "not a language with a region"))
+            raise ValueError(terminal_text("not a language with a region"))
         return value
 
     @field_validator("api_url", "exports_url")
@@ -114,7 +114,7 @@ class TmdbSettings(SystemSettings):
     def _graph(cls, value: str) -> str:
         scheme, found, host = value.partition("://")
         if value and (not found or not host or scheme not in _GRAPH_SCHEMES):
-            raise ValueError(said("不是 Bolt 地址", "not a Bolt address"))
+            raise ValueError(terminal_text("not a Bolt address"))
         return value
 
     @field_validator("database_url")
@@ -127,10 +127,10 @@ class TmdbSettings(SystemSettings):
     def _pool(self) -> TmdbSettings:
         if self.pool_min > self.pool_max:
             most = f"{PREFIX}POOL_MAX = {self.pool_max}"
-            raise self.mistake("pool_min", self.pool_min, said(f"至多为 {most}", f"at most {most}"))
+            raise self.mistake("pool_min", self.pool_min, terminal_text("at most {most}").format(most=most))
         if self.refresh_days >= self.raw_days:
             bound = f"{PREFIX}RAW_DAYS = {self.raw_days}"
-            raise self.mistake("refresh_days", self.refresh_days, said(f"要小于 {bound}", f"below {bound}"))
+            raise self.mistake("refresh_days", self.refresh_days, terminal_text("below {bound}").format(bound=bound))
         return self
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import douban_pipeline
-from douban_pipeline.core.ui.language import has_chinese
+from douban_pipeline_tests.harness.messages import has_chinese
 
 LOCATIONS = (
     "douban_pipeline.definitions",

@@ -25,8 +25,8 @@ class Colour(enum.StrEnum):
 class Line(dg.Config):
     """A line."""
 
-    number: int = Field(description="号码 · A number.")
-    colour: Colour = Field(Colour.RED, description="颜色 · A colour.")
+    number: int = Field(description="号码")
+    colour: Colour = Field(Colour.RED, description="颜色")
 
 
 class Painting(dg.Config):
@@ -34,7 +34,7 @@ class Painting(dg.Config):
 
     reviewer: str = Field("", description="Your name.")
     dry_run: bool = Field(True, description="true only shows.")
-    lines: list[Line] = Field(description="行 · Lines.")
+    lines: list[Line] = Field(description="行")
     width: float | None = Field(None, description="Width; left out: as it is.")
     colours: list[Colour] = Field(default_factory=list, description="Colours.")
     text: str = Field("", description="Text.")
@@ -53,7 +53,7 @@ EXAMPLE: dict[str, Any] = {
     "lines": [{"number": 1, "colour": Colour.BLUE}, {"number": 2}],
     "text": "a,b\nc,d\n",
 }
-MANUAL = "画 · Paint.\n\n{link}\n\n{links}\n\n{fields}\n\n{examples}\n"
+MANUAL = "画\n\n{link}\n\n{links}\n\n{fields}\n\n{examples}\n"
 
 
 def painted(**changed: Any) -> dg.JobDefinition:

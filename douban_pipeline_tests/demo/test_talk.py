@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 from rich.console import Console
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo import talk
-from douban_pipeline.demo.printed import printed
 
 
 def test_a_section_is_talked_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_a_section_is_talked_in_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     said = console.export_text()
     assert first.well, said
     assert again.well, said
-    assert again.done == printed("nothing")
+    assert again.done == terminal_text("nothing was due")
     assert "0 counters differ" in said
     assert first.page is not None
     page = first.page.read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
 """Writes what the manual takes from the code: the tables of settings, and the pages of jobs, assets and sensors.
 
 ``make reference`` writes them; a test compares them with the code.
-Meanings of settings in Chinese stand in the Chinese page alone and are kept.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.core.language import Language, translated
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.core.system import every_system
-from douban_pipeline.core.ui.language import Language, one_language
 from douban_pipeline.serve.settings import ServeSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -111,22 +110,18 @@ def shown(value: Any) -> str:
 
 
 def settings_page(page: str, wanted: Language) -> str:
-    """Return the page of settings with its tables as the code has them; in Chinese, meanings are the page's own.
+    """Return the page of settings with its tables as the code has them.
 
     Each section of `SECTIONS` has one table; what a setting means may stand in any of them before.
-
-    Raises:
-        KeyError: The Chinese page does not say what a setting means.
         ValueError: The page has no section with a table for some settings.
     """
     lines = page.splitlines()
-    meanings = {match[1]: match[2] for line in lines if (match := _ROW.match(line))}
     lines = [line for line in lines if not _ROW.match(line)]
     for section, settings in documented_settings().items():
         rows = []
         for name, field in settings:
             default = shown(field.get_default(call_default_factory=True))
-            meaning = str(field.description) if wanted == "en" else meanings[name]
+            meaning = translated(str(field.description), wanted)
             rows.append(f"| `{name}` | {f'`{default}`' if default else _EMPTY[wanted]} | {meaning} |")
         heading = lines.index(f"## {SECTIONS[section][wanted]}")
         place = lines.index(_RULE, heading) + 1
@@ -137,8 +132,8 @@ def settings_page(page: str, wanted: Language) -> str:
 # --- what Dagster shows -----------------------------------------------------------------------------------------------
 
 
-def _first_sentence(text: str | None, wanted: Language) -> str:
-    plain = " ".join(one_language(text or "", wanted).split("\n\n")[0].split()).replace("|", "\\|")
+def _first_sentence(text: str | None) -> str:
+    plain = " ".join((text or "").split("\n\n")[0].split()).replace("|", "\\|")
     end = re.search(r"[。！？]|[.!?](?= |$)", plain)
     return plain[: end.end()] if end else plain
 
@@ -162,7 +157,7 @@ def described_location(module: str, wanted: Language) -> dict[str, list[list[str
             [
                 f"`{job.name}`",
                 ", ".join(begins.get(job.name, [_WORDS[wanted]["hand"]])),
-                _first_sentence(job.description, wanted),
+                _first_sentence(job.description),
             ]
             for job in sorted(jobs, key=lambda job: job.name)
         ],
@@ -170,7 +165,7 @@ def described_location(module: str, wanted: Language) -> dict[str, list[list[str
             [
                 f"`{key.to_user_string()}`",
                 ", ".join(f"`{parent.to_user_string()}`" for parent in sorted(graph.get(key).parent_keys)),
-                _first_sentence(graph.get(key).description, wanted),
+                _first_sentence(graph.get(key).description),
             ]
             for key in sorted(graph.get_all_asset_keys())
         ],

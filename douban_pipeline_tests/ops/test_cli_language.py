@@ -10,15 +10,12 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from douban_pipeline.__main__ import app
-from douban_pipeline.core.ui.language import has_chinese, locale_language
+from douban_pipeline.core.language import locale_language
 from douban_pipeline.ops import cli
-from douban_pipeline.ops.help_in_chinese import HELP
+from douban_pipeline_tests.harness.messages import has_chinese
 
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG", "DOUBAN_PIPELINE_LANGUAGE")
 OPS = Path(cli.__file__).parent
@@ -116,21 +113,6 @@ def test_help_loads_nothing_heavy(tmp_path: Path, locale: str) -> None:
     assert json.loads(printed.splitlines()[-1]) == []
 
 
-def help_texts(command: Any) -> set[str]:
-    """Return every text of help below a command."""
-    found = {command.help, *(getattr(each, "help", None) for each in command.params)}
-    for inner in getattr(command, "commands", {}).values():
-        found |= help_texts(inner)
-    return {text for text in found if text}
-
-
-def test_every_help_text_has_its_translation() -> None:
-    texts = help_texts(typer.main.get_command(app)) | {"Show this message and exit."}
-    assert sorted(texts - HELP.keys()) == []
-    assert sorted(HELP.keys() - texts) == []
-    assert all(has_chinese(text) or text.startswith(("rss", "plan")) for text in HELP.values())
-
-
 SPEAKING = (
     "print",
     "plain",
@@ -147,7 +129,7 @@ ENGLISH = re.compile("[a-z]{2,} [a-z]{2,}")
 
 def unsaid(node: ast.AST) -> Iterator[str]:
     """Yield the texts below a node that stand in one language only."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("said", "printed"):
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("terminal_text", "page_text"):
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and ENGLISH.search(node.value):
         yield node.value

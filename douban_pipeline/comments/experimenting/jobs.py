@@ -13,6 +13,7 @@ from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 
@@ -22,25 +23,25 @@ _SHOWN = 200
 class VariantConfig(LaunchpadConfig):
     """One variant of an experiment."""
 
-    name: str = Field("", description="组名 · Name of the variant.")
-    share: float = Field(0.5, description="占评论区的比例，0 至 1 · Share of the sections, 0 to 1.")
+    name: str = Field("", description=page_text("Name of the variant."))
+    share: float = Field(0.5, description=page_text("Share of the sections, 0 to 1."))
     weights: dict[str, float] = Field(
-        default_factory=dict, description="不同于平常的权重 · Weights that differ from the defaults."
+        default_factory=dict, description=page_text("Weights that differ from the defaults.")
     )
-    without: list[str] = Field(default_factory=list, description="不采用的规则 · Rules that are not applied.")
+    without: list[str] = Field(default_factory=list, description=page_text("Rules that are not applied."))
 
 
 class ExperimentConfig(LaunchpadConfig):
     """Config of starting, evaluating or ending an experiment."""
 
-    action: Literal["start", "evaluate", "end"] = Field("evaluate", description="操作 · Action.")
-    dry_run: bool = Field(True, description="true 只试算 · true: only preview; false: start or end it.")
-    name: str = Field("", description="实验名 · Name of the experiment.")
-    salt: str = Field("", description="任意文字，换一段即重新抽取 · Any text; another text assigns sections anew.")
-    variants: list[VariantConfig] = Field(default_factory=list, description="各组 · The variants.")
-    types: list[int] = Field(default_factory=list, description="只用于这些类型的评论区 · Only for these types.")
-    sections: list[int] = Field(default_factory=list, description="只用于这些评论区 · Only for these sections.")
-    operator: str = Field("", description="操作人 · Name of the operator.")
+    action: Literal["start", "evaluate", "end"] = Field("evaluate", description=page_text("Action."))
+    dry_run: bool = Field(True, description=page_text("true: only preview; false: start or end it."))
+    name: str = Field("", description=page_text("Name of the experiment."))
+    salt: str = Field("", description=page_text("Any text; another text assigns sections anew."))
+    variants: list[VariantConfig] = Field(default_factory=list, description=page_text("The variants."))
+    types: list[int] = Field(default_factory=list, description=page_text("Only for these types."))
+    sections: list[int] = Field(default_factory=list, description=page_text("Only for these sections."))
+    operator: str = Field("", description=page_text("Name of the operator."))
 
     def experiment(self) -> Experiment:
         """Return the experiment of this config."""
@@ -98,26 +99,25 @@ def change_experiment(
     )
 
 
-_EXPERIMENT = """\
-热评实验：开始、评估或结束 · Start, evaluate or end an experiment with the order by heat.
-
-评论区按盐值散列分组，一个评论区的所有人看到同一次序。`action: start` 且 `dry_run: true` 时列出各组会分到多少评论区；
-`evaluate` 给出自开始以来各组的曝光、点赞率及其下界；`end` 之后，各评论区在下一次重算时回到平常的次序。
+_EXPERIMENT = page_text(
+    """\
+Start, evaluate or end an experiment with the order by heat.
 
 A salted hash assigns sections to variants; all visitors of a section see the same order. With `start` and
 `dry_run: true` only the assignment is shown. `evaluate` shows impressions and like rates since the start; after `end`,
 sections return to the default order.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 comment_experiment = person_job(
     change_experiment,

@@ -18,6 +18,7 @@ from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.sweeping import explain_places, rebuild
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 
@@ -27,21 +28,19 @@ _SHOWN = 200
 class RuleConfig(LaunchpadConfig):
     """Config of a ranking rule to preview or to activate."""
 
-    dry_run: bool = Field(True, description="true 只试算 · true: only show the moves; false: save.")
-    name: str = Field("", description="规则名，小写字母、数字、下划线 · Name of the rule.")
-    expression: str = Field("", description="条件，如 dislikes > likes * 2 · Condition over factors.")
-    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description="决策 · Effect of the rule.")
-    amount: float = Field(0.0, description="提权或降权的分数 · Points of a boost or a sink.")
-    priority: int = Field(0, description="优先级，大者在先 · Priority; higher ones go first.")
-    stacks: bool = Field(False, description="是否与其他规则的分数相加 · Whether its points are added to others'.")
-    exempts: list[str] = Field(
-        default_factory=list, description="豁免的规则或决策 · Rules or decisions that do not apply."
-    )
-    types: list[int] = Field(default_factory=list, description="只用于这些类型的评论区 · Only for these types.")
-    sections: list[int] = Field(default_factory=list, description="只用于这些评论区 · Only for these sections.")
-    reason: str = Field("", description="原因，显示在排名解释里 · Reason, shown in explanations of ranks.")
-    try_on: int = Field(0, description="试算的评论区编号 · Id of the section for the preview.")
-    operator: str = Field("", description="操作人 · Name of the operator.")
+    dry_run: bool = Field(True, description=page_text("true: only show the moves; false: save."))
+    name: str = Field("", description=page_text("Name of the rule.", "comments"))
+    expression: str = Field("", description=page_text("Condition over factors."))
+    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description=page_text("Effect of the rule."))
+    amount: float = Field(0.0, description=page_text("Points of a boost or a sink."))
+    priority: int = Field(0, description=page_text("Priority; higher ones go first."))
+    stacks: bool = Field(False, description=page_text("Whether its points are added to others'."))
+    exempts: list[str] = Field(default_factory=list, description=page_text("Rules or decisions that do not apply."))
+    types: list[int] = Field(default_factory=list, description=page_text("Only for these types."))
+    sections: list[int] = Field(default_factory=list, description=page_text("Only for these sections."))
+    reason: str = Field("", description=page_text("Reason, shown in explanations of ranks."))
+    try_on: int = Field(0, description=page_text("Id of the section for the preview."))
+    operator: str = Field("", description=page_text("Name of the operator."))
 
     def rule(self) -> Rule:
         """Return the rule of this config."""
@@ -108,23 +107,23 @@ def _compare(services: CommentsServices, section_id: int, before: Policy, after:
     return what_if(rank(columns.ids, columns.read, before), rank(columns.ids, columns.read, after))
 
 
-_SAVE_RULE = """\
-试算或启用一条热评规则 · Preview a rule on a section, or activate it.
-
-`dry_run: true`（默认）只列出它会移动哪些评论；看过之后改成 false 再启动。同名的规则会有新的一版，旧版停用。
+_SAVE_RULE = page_text(
+    """\
+Preview a rule on a section, or activate it.
 
 With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the previous is retired.
 
-示例 · Examples:
+Examples:
 
 {examples}
 
 {links}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 save_comment_rule = person_job(
     save_rule,
@@ -150,8 +149,8 @@ save_comment_rule = person_job(
 class RetireConfig(LaunchpadConfig):
     """Config of retiring a rule."""
 
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: retire it.")
-    name: str = Field("", description="规则名 · Name of the rule.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: retire it."))
+    name: str = Field("", description=page_text("Name of the rule."))
 
 
 def retire_rule(
@@ -171,10 +170,9 @@ def retire_rule(
     context.add_output_metadata({"dry_run": config.dry_run, "rule": config.name})
 
 
-_RETIRE = """\
-停用一条热评规则 · Retire a rule.
-
-被其他规则豁免、或被进行中的实验的 without 写到的规则不能先停用：先改掉那条豁免，或结束实验。
+_RETIRE = page_text(
+    """\
+Retire a rule.
 
 A rule that another rule exempts, or that a running experiment leaves out, cannot be retired until that is changed.
 
@@ -182,10 +180,11 @@ A rule that another rule exempts, or that a running experiment leaves out, canno
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 retire_comment_rule = person_job(
     retire_rule,
@@ -201,7 +200,7 @@ retire_comment_rule = person_job(
 class RebuildConfig(LaunchpadConfig):
     """Config of rescoring one section."""
 
-    section: int = Field(0, description="评论区编号 · Id of the section.")
+    section: int = Field(0, description=page_text("Id of the section."))
 
 
 def rebuild_section(
@@ -214,10 +213,9 @@ def rebuild_section(
     context.add_output_metadata(sweep_metadata([scored], 0))
 
 
-_REBUILD = """\
-立即重算一个评论区 · Rescore one section now, and replace its lists.
-
-列表整体替换，读者不会看到半成品。
+_REBUILD = page_text(
+    """\
+Rescore one section now, and replace its lists.
 
 The list is replaced as a whole: readers never see a partial list.
 
@@ -225,10 +223,11 @@ The list is replaced as a whole: readers never see a partial list.
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 rebuild_comment_section = person_job(
     rebuild_section,
@@ -244,8 +243,8 @@ rebuild_comment_section = person_job(
 class ExplainConfig(LaunchpadConfig):
     """Config of explaining the ranks of comments."""
 
-    section: int = Field(0, description="评论区编号 · Id of the section.")
-    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description="名次，从 1 数起 · Ranks, from 1.")
+    section: int = Field(0, description=page_text("Id of the section."))
+    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description=page_text("Ranks, from 1."))
 
 
 def explain_ranks(
@@ -260,10 +259,9 @@ def explain_ranks(
     context.add_output_metadata({"places": len(found), "why": run_table(rows, most=_SHOWN)})
 
 
-_EXPLAIN = """\
-解释名次：为什么这条评论排第三 · Explain ranks: why is this comment third?
-
-说明读者现在看到的热度列表：逐项列出列表所用的得分、规则、与前后名的差距；什么都不写入。置顶评论在列表之前，不占名次。
+_EXPLAIN = page_text(
+    """\
+Explain ranks: why is this comment third?
 
 It explains the list that visitors are served now; nothing is written. Pinned comments stand before it, without places.
 
@@ -271,10 +269,11 @@ It explains the list that visitors are served now; nothing is written. Pinned co
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 explain_comment_ranks = person_job(
     explain_ranks,

@@ -11,9 +11,9 @@ from douban_pipeline.comments.ids import NODES
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import SHARDS
 from douban_pipeline.core.database import DatabaseError, insert_missing, run_transaction, upsert
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.leases import Leases
 from douban_pipeline.core.owner import is_dead
-from douban_pipeline.core.ui.language import said
 
 SHARD_LEASES = Leases(
     tables.shard.c.shard, tables.shard.c.owner, tables.shard.c.lease_until, token=tables.shard.c.token
@@ -106,8 +106,8 @@ def lease_node(engine: Engine, owner: str, now: datetime, lease: timedelta) -> i
         number = next((number for number in range(NODES) if number not in present), None)
         if number is None:
             raise DatabaseError(
-                said(f"评论 ID 的 {NODES} 个编号都已被占用", f"all {NODES} numbers for ids of comments are leased"),
-                said("请结束不用的进程", "end processes that are not used"),
+                terminal_text("all {nodes} numbers for ids of comments are leased").format(nodes=NODES),
+                terminal_text("end processes that are not used"),
             )
         connection.execute(insert(tables.node), {"node": number, "owner": owner, "lease_until": now + lease})
         return number

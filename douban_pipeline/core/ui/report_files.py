@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.replaced_files import replaced
-from douban_pipeline.core.ui.language import described
 
 
 class ReportFileError(Exception):
@@ -63,11 +63,10 @@ class ReportFolder:
     def problem(self, path: Path, error: OSError) -> ReportFileError:
         """Return the error that says in the language of the pages why ``path`` cannot be written, and what to do."""
         return ReportFileError(
-            described(
-                f"{path} 无法写入（{error.strerror}）：腾出空间，给账号写权限，或把 {self.setting} 设为别的文件夹",
-                f"{path} cannot be written ({error.strerror}): make room there or give the account the right to "
-                f"write, or set {self.setting} to another folder",
-            )
+            page_text(
+                "{path} cannot be written ({error}): make room there or give the account the right "
+                "to write, or set {setting} to another folder"
+            ).format(path=path, error=error.strerror, setting=self.setting)
         )
 
     def address(self, name: str) -> str:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable
 from pathlib import Path
 
-from douban_pipeline.core.ui.language import described, said
+from douban_pipeline.core.language import Language, language, terminal_language
 
 SENTENCE = "This product uses the TMDB API but is not endorsed or certified by TMDB."
 """The sentence, as the terms word it."""
@@ -28,7 +28,11 @@ MENTION = "（参考 TMDB "
 
 def attribution_parts() -> dict[str, str]:
     """Return logo, sentence and link for a page that holds all that it shows."""
-    return {"logo": LOGO_INLINE, "sentence": described(ATTRIBUTION, SENTENCE), "link": LINK}
+    return {"logo": LOGO_INLINE, "sentence": _sentence(language()), "link": LINK}
+
+
+def _sentence(wanted: Language) -> str:
+    return ATTRIBUTION if wanted == "zh" else SENTENCE
 
 
 def names_tmdb(cells: Iterable[object]) -> bool:
@@ -43,9 +47,9 @@ def attribution_of(*texts: str) -> str:
 
 def attribution_line() -> str:
     """Return the sentence with the link, for a terminal."""
-    return f"{said(ATTRIBUTION, SENTENCE)} {LINK}"
+    return f"{_sentence(terminal_language())} {LINK}"
 
 
 def attribution_markdown() -> str:
     """Return logo and sentence, linking to TMDB, for a page of Dagster."""
-    return f"[![TMDB]({LOGO_INLINE})]({LINK})\n\n{described(ATTRIBUTION, SENTENCE)}"
+    return f"[![TMDB]({LOGO_INLINE})]({LINK})\n\n{_sentence(language())}"

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.sample import DATA
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
@@ -322,21 +322,15 @@ def serve(recorded: Path | None, port: int) -> None:
         with TmdbServer(known, port=port) as server:
             console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
             console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
-            console.print(
-                said(
-                    "DOUBAN_PIPELINE_TMDB_API_KEY 可以随意填写；Ctrl-C 停止",
-                    "DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops",
-                )
-            )
+            console.print(terminal_text("DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops"))
             threading.Event().wait()
     except KeyboardInterrupt:
-        console.print(said("已停止", "stopped"))
+        console.print(terminal_text("stopped"))
     except OSError as error:
         raise ProblemsError(
             [
-                said(
-                    f"无法监听端口 {port}（{error.strerror}）：用 --port 换一个",
-                    f"cannot listen on port {port} ({error.strerror}): choose another with --port",
+                terminal_text("cannot listen on port {port} ({error}): choose another with --port").format(
+                    port=port, error=error.strerror
                 )
             ]
         ) from None

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import local_time, panel
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -37,10 +37,11 @@ _TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT:
 class PushConfig(LaunchpadConfig):
     """Parameters of sending."""
 
-    dry_run: bool = Field(False, description="true 只列出会发送什么 · true: only list what would be sent.")
+    dry_run: bool = Field(False, description=page_text("true: only list what would be sent."))
 
 
-@dg.op(name="push", description=described("发送发件箱里到期的消息，各渠道互不影响"))
+@dg.op(name="push")
+@page_docstring
 def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Send the due messages of the outbox, each channel independently."""
     services.ready()
@@ -62,11 +63,8 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
 @dg.job(
     owners=owners(),
     tags=PUSH_TAGS,
-    description=described(
-        "发送发件箱里到期的消息：机会提醒最多发一次，日报至少送达一次。由 `push_sensor` 自动启动，不"
-        "依赖任何资产，前面出错也照样发送。"
-    ),
 )
+@page_docstring
 def push_notifications() -> None:
     """Send the due messages of the outbox: findings at most once, the report at least once.
 
@@ -99,13 +97,13 @@ def messages_table(rows: Sequence[Notification], services: DigestServices) -> st
 class ResendConfig(LaunchpadConfig):
     """Messages to send again."""
 
-    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: send them.")
-    ids: list[int] = Field(default_factory=list, description="消息的 id · Ids of messages.")
-    report_date: str = Field("", description="日期，如 2026-11-20，该日全部消息 · All messages of a day.")
-    slot: str = Field("", description="只要这个时段，如 22:00 · Only messages of this slot.")
-    push_type: str = Field("", description="只要 finding、report、alert 或 undelivered · Only messages of this type.")
-    channels: list[str] = Field(default_factory=list, description="只要这些渠道 · Only messages of these channels.")
-    include_sent: bool = Field(False, description="true 连已送达的也再发一次 · true: also resend delivered messages.")
+    dry_run: bool = Field(True, description=page_text("true: only list them; false: send them."))
+    ids: list[int] = Field(default_factory=list, description=page_text("Ids of messages."))
+    report_date: str = Field("", description=page_text("All messages of a day."))
+    slot: str = Field("", description=page_text("Only messages of this slot."))
+    push_type: str = Field("", description=page_text("Only messages of this type."))
+    channels: list[str] = Field(default_factory=list, description=page_text("Only messages of these channels."))
+    include_sent: bool = Field(False, description=page_text("true: also resend delivered messages."))
 
 
 def resend(context: dg.OpExecutionContext, config: ResendConfig, services: dg.ResourceParam[DigestServices]) -> None:
@@ -153,22 +151,21 @@ def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification
     return rows
 
 
-_RESEND = """\
-再次发送消息 · Resend messages that did not arrive or whose outcome is unknown.
+_RESEND = page_text(
+    """\
+Resend messages that did not arrive or whose outcome is unknown.
 
-机会提醒在结果不明时不会自动重发（宁可少发一次），日报会。确认没有收到后，在这里重发；`dry_run: true`（默认）只列出。
-已送达的默认不动，`include_sent: true` 时连它们也再发一次。正在发送的不动。提交后由 `push_sensor` 在一分钟内发出。
-
-示例 · Example:
+Example:
 
 {examples}
 
 {link}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 resend_notifications = person_job(
     resend,

@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted, local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
@@ -33,12 +33,8 @@ _SHOWN = 60
 @chain_asset(
     deps=[synced_fields],
     pool=LLM_POOL,
-    description=described(
-        "让语言模型重写已关联影片的简介，通过核对后写入并锁定。模型只看到事实表；片名、人名、数字、情"
-        "节对不上的不写。花费记在 `mac_douban_intro`，受每日预算限制。未开启 "
-        "`DOUBAN_PIPELINE_AI_INTROS` 时什么都不做。"
-    ),
 )
+@page_docstring
 def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Rewrites the synopses of linked videos with a language model, and locks the new texts.
 
@@ -87,11 +83,8 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     group_name="chain",
     kinds={"mysql", "python"},
     pool=ORDERED_INTROS_POOL,
-    description=described(
-        "立即写人工点名要重写的简介（`redo_intro`），覆盖所有分片。同样受每日预算和核对规则限制。由 "
-        "`decisions_sensor` 自动启动。"
-    ),
 )
+@page_docstring
 def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes the intros that people requested (`redo_intro`), over all shards, independent of other runs.
 

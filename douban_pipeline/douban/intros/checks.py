@@ -1,6 +1,6 @@
 """Guards on intros. Add one here when it reads back texts of a language model."""
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.intros import guards
 from douban_pipeline.douban.intros.assets import ai_intros
@@ -12,26 +12,21 @@ checks = [
         (
             Guard(
                 "intros_pass_guard",
-                described(
-                    "近一小时写入的简介从 CMS 读回后，仍能通过核对。",
-                    "Every intro of the last hour passes the fact guard again when it is read back from the CMS.",
+                page_text(
+                    "Every intro of the last hour passes the fact guard again when it is read back from the CMS."
                 ),
                 guards.intros_unfit,
             ),
             Guard(
                 "intros_logged",
-                described(
-                    "近 24 小时的每条简介在变更日志里都有已写入的记录，反之亦然。",
-                    "Every intro of the last 24 hours has an applied row in the log, and every such row has its intro.",
+                page_text(
+                    "Every intro of the last 24 hours has an applied row in the log, and every such row has its intro."
                 ),
                 guards.intros_unlogged,
             ),
             Guard(
                 "locked_intros_untouched",
-                described(
-                    "近 24 小时没有自动写入覆盖过锁定的简介。",
-                    "No automatic intro of the last 24 hours was written over a locked one.",
-                ),
+                page_text("No automatic intro of the last 24 hours was written over a locked one."),
                 guards.locked_intros_touched,
             ),
         ),

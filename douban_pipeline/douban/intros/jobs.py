@@ -3,6 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.intros.author import ledger_of
@@ -17,11 +18,11 @@ RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过�
 class RedoConfig(LaunchpadConfig):
     """Which intros are rewritten, on whose request and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with every write.")
-    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
-    dry_run: bool = Field(True, description="true 只预览 · true: only show the texts of the model; false: write them.")
+    reviewer: str = Field("", description=page_text("Your name; it is recorded with every write."))
+    note: str = Field("", description=page_text("Reason, in one sentence."))
+    dry_run: bool = Field(True, description=page_text("true: only show the texts of the model; false: write them."))
     override_cms_lock: bool = Field(False, description=OVERRIDE)
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
+    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
 
 
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
@@ -61,24 +62,20 @@ def _shown(item: RewriteResult) -> dict[str, object]:
     }
 
 
-_REDO_INTROS = """\
-重写简介 · Rewrite the intros of selected videos with the language model, and lock them again.
-
-只处理已确认豆瓣关联的影片。模型只拿到事实表，写出的简介必须通过核对；未通过时按指出的问题再写一次，仍不通过则不写入。
+_REDO_INTROS = page_text(
+    """\
+Rewrite the intros of selected videos with the language model, and lock them again.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-`dry_run: true`（默认）会调用模型（计入当日预算）并显示简介和核对结果，但不写入。24 小时内以 `dry_run: false`
-再次启动，写入的就是看到的那一篇；不满意则再预览一次。这是人的决定，已锁定的简介也会改写，并重新锁定；可用
-`revert_changes` 撤销。
 
 Requires `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run calls the model and shows its texts. If the job is launched again
 with `dry_run: false` within a day, it writes exactly these texts, even over locked intros, and locks them again.
 """
+)
 
 redo_intros = person_job(
     rewrite,

@@ -41,11 +41,7 @@ LATELY = timedelta(days=30)
 """Period of the summary line, about a month."""
 
 
-@report_asset(
-    "自动关联的正确率，按事后的人工决定计算，分类别、分得分段。下限低于 "
-    "95% 的类别停止自动确认，转人工审核，直到用 `lift_brakes` 恢"
-    "复。"
-)
+@report_asset
 def automatic_precision(
     context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.quality.assets import automatic_precision
@@ -15,9 +15,8 @@ from douban_pipeline.douban.store import brakes
 
 @dg.asset_check(
     asset=automatic_precision,
-    description=described(
-        "没有类别因正确率不足而停止自动确认；用作业 `lift_brakes` 恢复。",
-        "No stratum's automatic confirmation is suspended for low precision; the job `lift_brakes` resumes it.",
+    description=page_text(
+        "No stratum's automatic confirmation is suspended for low precision; the job `lift_brakes` resumes it."
     ),
 )
 def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.match_inputs import profile_of
@@ -28,7 +29,6 @@ from douban_pipeline.matching.scoring import Weights
 
 _MOST_POINTS = 1000.0
 _MOST_EXAMPLES = 50
-_IN_FORCE = "omitted: the current value"
 
 
 # --- rescore_library --------------------------------------------------------------------------------------------------
@@ -37,46 +37,56 @@ _IN_FORCE = "omitted: the current value"
 class RescoreConfig(LaunchpadConfig):
     """The rules to try, and the videos on which they are tried."""
 
-    profile: str | None = Field(
-        None, description=f"`plan` 各项分数相加，`calibrated` 只算可比较的部分 · {' or '.join(PROFILES)}; {_IN_FORCE}."
-    )
+    profile: str | None = Field(None, description=page_text("plan or calibrated; omitted: the current value."))
     confirm_score: float | None = Field(
-        None, description=f"自动确认线 · Minimum score of a match that is confirmed; {_IN_FORCE}."
+        None, description=page_text("Minimum score of a match that is confirmed; omitted: the current value.")
     )
     review_score: float | None = Field(
-        None, description=f"审核线 · Minimum score of a match that goes to review; {_IN_FORCE}."
+        None, description=page_text("Minimum score of a match that goes to review; omitted: the current value.")
     )
     lead_score: float | None = Field(
-        None, description=f"最小领先 · Minimum lead over the best other work; {_IN_FORCE}."
+        None, description=page_text("Minimum lead over the best other work; omitted: the current value.")
     )
     title_floor: float | None = Field(
-        None, description=f"片名相似度下限 · Title similarity below which a candidate is rejected; {_IN_FORCE}."
+        None, description=page_text("Title similarity below which a candidate is rejected; omitted: the current value.")
     )
     year_gap: int | None = Field(
-        None, description=f"年份相差多少即排除 · Difference in years from which a candidate is rejected; {_IN_FORCE}."
+        None,
+        description=page_text("Difference in years from which a candidate is rejected; omitted: the current value."),
     )
-    weight_title: float | None = Field(None, description=f"片名最高分 · Maximum points for the title; {_IN_FORCE}.")
-    weight_year: float | None = Field(None, description=f"年份最高分 · Maximum points for the year; {_IN_FORCE}.")
-    weight_region: float | None = Field(None, description=f"地区最高分 · Maximum points for the region; {_IN_FORCE}.")
+    weight_title: float | None = Field(
+        None, description=page_text("Maximum points for the title; omitted: the current value.")
+    )
+    weight_year: float | None = Field(
+        None, description=page_text("Maximum points for the year; omitted: the current value.")
+    )
+    weight_region: float | None = Field(
+        None, description=page_text("Maximum points for the region; omitted: the current value.")
+    )
     weight_director: float | None = Field(
-        None, description=f"导演最高分 · Maximum points for the director; {_IN_FORCE}."
+        None, description=page_text("Maximum points for the director; omitted: the current value.")
     )
-    weight_actors: float | None = Field(None, description=f"主演最高分 · Maximum points for the actors; {_IN_FORCE}.")
-    weight_genre: float | None = Field(None, description=f"类型最高分 · Maximum points for the genre; {_IN_FORCE}.")
-    weight_length: float | None = Field(None, description=f"片长最高分 · Maximum points for the length; {_IN_FORCE}.")
-    weight_tie_break: float | None = Field(None, description=f"有评分的加分 · Points for having a rating; {_IN_FORCE}.")
-    shards: list[int] = Field(
-        default_factory=list, description="只算这些分片 · Only these shards, 0 to 63; empty: all."
+    weight_actors: float | None = Field(
+        None, description=page_text("Maximum points for the actors; omitted: the current value.")
     )
-    max_videos: int = Field(0, description="最多算多少部 · Maximum number of videos, by ascending id; 0: all.")
-    since_days: int = Field(
-        0, description="只算最近几天判定的 · Only videos judged within this number of days; 0: all."
+    weight_genre: float | None = Field(
+        None, description=page_text("Maximum points for the genre; omitted: the current value.")
     )
-    examples: int = Field(5, description="每种变化举几个例子 · Number of examples shown per kind of change.")
+    weight_length: float | None = Field(
+        None, description=page_text("Maximum points for the length; omitted: the current value.")
+    )
+    weight_tie_break: float | None = Field(
+        None, description=page_text("Points for having a rating; omitted: the current value.")
+    )
+    shards: list[int] = Field(default_factory=list, description=page_text("Only these shards, 0 to 63; empty: all."))
+    max_videos: int = Field(0, description=page_text("Maximum number of videos, by ascending id; 0: all."))
+    since_days: int = Field(0, description=page_text("Only videos judged within this number of days; 0: all."))
+    examples: int = Field(5, description=page_text("Number of examples shown per kind of change."))
     queue_changed: bool = Field(
         False,
-        description="true 时，判定会改变且尚未关联的影片立即到期，由下次运行按**现行设置**重新判定 · "
-        "true: unlinked videos whose verdict would change become due and are judged by the current settings.",
+        description=page_text(
+            "true: unlinked videos whose verdict would change become due and are judged by the current settings."
+        ),
     )
 
 
@@ -193,24 +203,17 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float)
     }
 
 
-_RESCORE_LIBRARY = """\
-换规则试算 · Preview other rules: judges the whole library again from archived answers.
+_RESCORE_LIBRARY = page_text(
+    """\
+Preview other rules: judges the whole library again from archived answers.
 
-对每部影片最新的判定：取当时的影片事实和存档的应答（用现在的解析器重读），按这里填写的评分方案、阈值和各项分值重新判定，
-与存下的结果比较。不发任何请求，也不改动任何数据。启动页已填好现行设置；直接启动，就是看规则版本更新后的影响。
-
-**字段** · Fields
+Fields
 
 {fields}
 
-示例 · Example（其余字段保持原样；删去的字段按现行设置）:
-
 {examples}
-
-结果里 `moves` 是从哪种结果到哪种结果，`examples` 是每种变化的例子，`against_people` 与人工选择对照，
-`not_replayed` 是存档已不在、无法重算的影片。没有取过详情的候选按搜索结果重建；当时撤销的关联、暂停的类别照旧。
-满意之后，把设置写进环境变量并重启。
 """
+)
 _EXAMPLE = {
     "profile": "plan",
     "confirm_score": 88,
@@ -230,13 +233,11 @@ _EXAMPLE = {
 class LiftConfig(LaunchpadConfig):
     """Which brakes are lifted, by whom and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with the brake.")
-    note: str = Field(
-        "", description="为什么可以恢复，一句话 · Why automatic confirmation may resume, in one sentence."
-    )
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: lift the brakes.")
+    reviewer: str = Field("", description=page_text("Your name; it is recorded with the brake."))
+    note: str = Field("", description=page_text("Why automatic confirmation may resume, in one sentence."))
+    dry_run: bool = Field(True, description=page_text("true: only check; false: lift the brakes."))
     strata: list[str] = Field(
-        default_factory=list, description="类别的代码 · Codes of the strata, as shown by `automatic_precision`."
+        default_factory=list, description=page_text("Codes of the strata, as shown by `automatic_precision`.")
     )
 
 
@@ -256,21 +257,17 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
     )
 
 
-_LIFT_BRAKES = """\
-恢复自动确认 · Resume automatic confirmation in strata where `automatic_precision` suspended it.
-
-某一类自动关联的正确率（按人工决定计算）低于目标时，该类转人工审核，检查 `precision_holds` 报错，直到有人在此恢复。
-先看 `automatic_precision` 的 `overruled_links`，找出原因并处理（调整设置、撤销有误的关联），再恢复。
+_LIFT_BRAKES = page_text(
+    """\
+Resume automatic confirmation in strata where `automatic_precision` suspended it.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-`dry_run: true`（默认）只检查。恢复之后，该类只按此后的人工决定重新计算；因暂停而待审核的影片立即到期，
-由下次运行重新判定。
 """
+)
 
 lift_brakes = person_job(
     release,

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.resources import tags_of
@@ -14,9 +14,8 @@ reports_job = dg.define_asset_job(
     selection=dg.AssetSelection.groups("reports"),
     owners=owners(),
     tags=tags_of("reports"),
-    description=described(
-        "更新给人看的报告：审核队列、各报告、自动关联的正确率、CMS 差异。",
-        "Refreshes the review queue, the reports, the precision of automatic links, and the CMS drift.",
+    description=page_text(
+        "Refreshes the review queue, the reports, the precision of automatic links, and the CMS drift."
     ),
 )
 
@@ -25,9 +24,8 @@ health_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(source_gates, pipeline_health),
     owners=owners(),
     tags=HEALTH_TAGS,
-    description=described(
-        "测量流水线和数据源，检查并提醒，发送等待中的告警。",
-        "Measures the pipeline and its sources, runs the checks that warn, and sends waiting alerts.",
+    description=page_text(
+        "Measures the pipeline and its sources, runs the checks that warn, and sends waiting alerts."
     ),
 )
 

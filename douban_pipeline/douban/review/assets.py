@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.syncing.assets import synced_fields
@@ -27,23 +27,20 @@ class ReviewQueueConfig(LaunchpadConfig):
         100,
         ge=0,
         le=2000,
-        description="为审核单现在向豆瓣补查多少个只在搜索中见过的候选；有影片到期时为其五分之一 · Maximum number "
-        "of candidates known only from a search to request from Douban now; a fifth of it while videos are due.",
+        description=page_text(
+            "Maximum number of candidates known only from a search to request from Douban now; a "
+            "fifth of it while videos are due."
+        ),
     )
-    most: int = Field(
-        MOST_SHOWN, ge=1, le=2000, description="审核单和 CSV 中的影片数 · Number of videos on the sheet and in the CSV."
-    )
+    most: int = Field(MOST_SHOWN, ge=1, le=2000, description=page_text("Number of videos on the sheet and in the CSV."))
 
 
 @dg.asset(
     deps=[synced_fields],
     group_name="reports",
     kinds={"mysql", "python"},
-    description=described(
-        "等人决定的影片：把握不足的匹配、CMS 里可疑的 ID、连续失败五次的影片。最有价值、最可疑的在"
-        "前。可以在审核单（网页）上逐条选择，也可以填 CSV 文件再导入。"
-    ),
 )
+@page_docstring
 def review_queue(
     context: dg.AssetExecutionContext, config: ReviewQueueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, person_job
@@ -27,8 +28,8 @@ from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.wording import ACTIONS
 
 NOTHING_RECORDED = "未记录任何决定"
-REVIEWER = "你的名字，记入此后的每次写入；必填 · Your name; it is recorded with every resulting write."
-DRY_RUN = "true（默认）只检查并显示，false 才记录 · true: only check and preview; false: record."
+REVIEWER = page_text("Your name; it is recorded with every resulting write.")
+DRY_RUN = page_text("true: only check and preview; false: record.")
 """Descriptions of the fields that all these jobs share."""
 
 _SHOWN = 500
@@ -49,29 +50,27 @@ _ORDER = tuple(_RESULTS)
 class DecisionRow(LaunchpadConfig):
     """One decision. Fields that its action does not use keep their defaults."""
 
-    vod_id: int = Field(description="影片；必填 · The video (mac_vod.vod_id).")
-    action: DecisionAction = Field(description=f"决定；必填 · One of: {', '.join(DecisionAction)}.")
+    vod_id: int = Field(description=page_text("The video (mac_vod.vod_id)."))
+    action: DecisionAction = Field(
+        description=page_text("One of: {decision_action}.").format(decision_action=", ".join(DecisionAction))
+    )
     douban_id: int = Field(
-        0, description="条目，不用时为 0 · The subject, for set_id, replace_and_lock, and choose without rank."
+        0, description=page_text("The subject, for set_id, replace_and_lock, and choose without rank.")
     )
-    rank: int = Field(0, description="第几个候选，不用时为 0 · Rank of the candidate, from 1, for choose.")
-    days: int = Field(
-        0, description="忽略几天，0 为永久 · Days for which the video is ignored, for ignore; 0: forever."
-    )
+    rank: int = Field(0, description=page_text("Rank of the candidate, from 1, for choose."))
+    days: int = Field(0, description=page_text("Days for which the video is ignored, for ignore; 0: forever."))
     lock: bool = Field(
         False,
-        description="同时锁定豆瓣 ID，自动运行不再改动它 · Also lock the id against automatic changes.",
+        description=page_text("Also lock the id against automatic changes."),
     )
     accept_conflicts: bool = Field(
         False,
-        description="明知有冲突（片名、年份、类型、地区、导演对不上，或条目已属于另一部影片）仍要如此 · "
-        "Accept the subject despite conflicts with the video.",
+        description=page_text("Accept the subject despite conflicts with the video."),
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     verdict_id: int = Field(
         0,
-        description="你看到的判定，由审核单填写；此后有了新判定则拒绝。0 为不检查 · "
-        "The verdict that you saw; review sheets fill it in; 0: no check.",
+        description=page_text("The verdict that you saw; review sheets fill it in; 0: no check."),
     )
 
 
@@ -79,13 +78,9 @@ class DecisionsConfig(LaunchpadConfig):
     """Who decided what, and why."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field(
-        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
-    )
+    note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
-    decisions: list[DecisionRow] = Field(
-        description="每条决定一行，一部影片可以有几条 · One row per decision; a video may have several."
-    )
+    decisions: list[DecisionRow] = Field(description=page_text("One row per decision; a video may have several."))
 
 
 APPLYING_TIME = timedelta(seconds=20)
@@ -234,50 +229,21 @@ def report_recording(
     context.add_output_metadata({"refusals": dg.MetadataValue.md(shown), **metadata})
 
 
-_MANUAL = """\
-记录审核决定 · Record reviewers' decisions; `apply_decisions` applies them within a minute.
+_MANUAL = page_text(
+    """\
+Record reviewers' decisions; `apply_decisions` applies them within a minute.
 
-{link}：
-换成真实的影片，填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
+{link}
 
-**决定**（`action`：含义；用到的字段）
-
-- `confirm_top1`：最新判定的首选候选就是它；`lock`
-- `choose`：是最新判定的另一个候选；`rank` 或 `douban_id`，`lock`
-- `set_id`：是 `douban_id` 这个条目，不论谁找到的；`douban_id`，`lock`
-- `replace_and_lock`：同上，并锁定；现有 ID 已锁定时也替换；`douban_id`
-- `clear_id`：现有 ID 是错的：清除，不再自动关联它；`lock`（锁定为空）
-- `ignore`：不再处理这部影片；`days`（0 为永久），`lock`
-- `rematch`：重新匹配；也用于结束忽略
-- `lock_id` / `unlock_id`：锁定 / 解锁豆瓣 ID
-- `lock_intro` / `unlock_intro`：锁定 / 解锁简介
-- `sync_now`：立即向豆瓣查询并更新字段，需要已确认的 ID；`lock`
-- `redo_intro`：重写简介并锁定，需要已确认的 ID，且已开启 AI 简介
-
-**字段** · Fields
+Fields
 
 {fields}
 
-**示例** · Example:
+Example:
 
 {examples}
-
-**检查。** `set_id` 和 `replace_and_lock` 的条目先向豆瓣查询，与影片对比；有冲突则拒绝，除非写明
-`accept_conflicts: true`。豆瓣此刻无法查询，或本次核对时间已用完，则先记录，执行时再核对。
-CMS 已锁定的影片（`vod_lock = 1`）不写入：会写 CMS 的决定都拒绝，除非写明 `override_cms_lock: true`；仅检查时也会说明。
-
-**记录。** 有误的行逐条拒绝并说明原因，其余照常记录。只有一条也没能记录时运行才显示为失败；部分被拒绝时运行成功，
-日志和检查 `decisions_accepted` 给出警告，拒绝的原因（`refusals`）列在结果最前面。
-同一部影片可以有几条不矛盾的决定；相互矛盾的行都拒绝；新的决定取代尚未执行的、与之矛盾的旧决定。
-重复记录同一决定无害，运行中断后再次启动即可。
-
-**之后。** `apply_decisions` 通常在半分钟内自动执行，回填、扫描等其他运行不会耽误；
-需要向豆瓣查询的，豆瓣可用时执行。这里不写 CMS。
-记录之后影片资料若有改变，关联类的决定不执行，并说明原因。
-
-**撤销。** 结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，撤销由此产生的全部写入。
-还没执行的决定，记录一条相反的新决定即可取代。
 """
+)
 
 record_decisions = person_job(
     store_decisions,

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban import links
@@ -31,18 +31,14 @@ KEEPS = "cms_keeps_what_was_written"
         dg.AssetCheckSpec(
             KEEPS,
             asset="cms_drift",
-            description=described(
-                "锁定的内容和豆瓣 ID 没有变，没有内容被改回写入之前的样子。只提醒，不阻止；普通的后续编辑不算。",
-                "Locked values and ids are unchanged, and nothing was reset to its value before our write. "
-                "It warns and blocks nothing; ordinary later edits do not fail it.",
+            description=page_text(
+                "Locked values and ids are unchanged, and nothing was reset to its value before our "
+                "write. It warns and blocks nothing; ordinary later edits do not fail it."
             ),
         )
     ],
-    description=described(
-        "CMS 里和写入内容不一致的地方：后台旧表单、采集程序或其他程序改的。锁定的内容一直比对，其余比"
-        "对 30 天。`DOUBAN_PIPELINE_RESTORE_LOCKED=true` 时自动恢复锁定的内容。"
-    ),
 )
+@page_docstring
 def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Where the CMS no longer holds what was written: stale admin forms, collectors, other programs.
 

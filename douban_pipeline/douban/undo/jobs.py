@@ -8,6 +8,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
@@ -42,41 +43,38 @@ class RevertConfig(LaunchpadConfig):
 
     operator: str = Field(
         "",
-        description="你的名字；只查看时可不填 · Your name; it is recorded with every write. Not needed for a dry run.",
+        description=page_text("Your name; it is recorded with every write. Not needed for a dry run."),
     )
     reason: str = Field(
         "",
-        description="原因，一句话；只查看时可不填 · Reason, in one sentence; shown on the videos. Dry run: optional.",
+        description=page_text("Reason, in one sentence; shown on the videos. Dry run: optional."),
     )
-    dry_run: bool = Field(True, description="true 只显示 · true: only show what would happen; false: revert.")
+    dry_run: bool = Field(True, description=page_text("true: only show what would happen; false: revert."))
     change_ids: list[int] = Field(
-        default_factory=list, description="这几条变更 · These changes (mac_douban_log.change_id)."
+        default_factory=list, description=page_text("These changes (mac_douban_log.change_id).")
     )
     vod_ids: list[int] = Field(
-        default_factory=list, description="这几部影片各退一步 · Revert the latest change of each of these videos."
+        default_factory=list, description=page_text("Revert the latest change of each of these videos.")
     )
     batch_id: str = Field(
-        "", description="一个批次 · A batch of writes (`synced_fields` shows it) or of recorded decisions."
+        "", description=page_text("A batch of writes (`synced_fields` shows it) or of recorded decisions.")
     )
-    run_id: str = Field("", description="一次运行的变更 · All changes of this Dagster run.")
-    decision_ids: list[int] = Field(
-        default_factory=list, description="这几条决定写入的一切 · All writes of these decisions."
-    )
-    reviewer: str = Field("", description="此人写入和决定的一切 · All writes and decisions of this person.")
-    rule_version: str = Field("", description="此规则版本写入的一切 · All writes under this rule version.")
+    run_id: str = Field("", description=page_text("All changes of this Dagster run."))
+    decision_ids: list[int] = Field(default_factory=list, description=page_text("All writes of these decisions."))
+    reviewer: str = Field("", description=page_text("All writes and decisions of this person."))
+    rule_version: str = Field("", description=page_text("All writes under this rule version."))
     since: str = Field(
         "",
-        description="从此时起写入的 · Written from this time: 2026-11-20 08:00 in SITE_TIMEZONE, or ISO with offset.",
+        description=page_text("Written from this time: 2026-11-20 08:00 in SITE_TIMEZONE, or ISO with offset."),
     )
-    until: str = Field("", description="此时之前写入的 · Written before this time (exclusive); same format.")
+    until: str = Field("", description=page_text("Written before this time (exclusive); same format."))
     wrong_links: bool = Field(
         False,
-        description="true：撤销的关联是错的，计入自动关联的精度 · "
-        "true: the reverted links were wrong; they count in the precision of automatic links.",
+        description=page_text("true: the reverted links were wrong; they count in the precision of automatic links."),
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     max_changes: int = Field(
-        10_000, description="多于此数则不撤销 · If more changes than this are selected, nothing is reverted."
+        10_000, description=page_text("If more changes than this are selected, nothing is reverted.")
     )
 
 
@@ -168,42 +166,20 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     return launch_link("撤销这次撤销", undo, location)
 
 
-_REVERT_CHANGES = """\
-撤销写入 · Revert writes: by change, video, batch, run, decision, person, rule version or time.
-
-只恢复仍与写入时一致的内容；之后被改动或锁定的会跳过，并列在表格最前面。撤销本身也是一个批次，可再次撤销。
-被撤销的值不会再被自动写入；被撤销的自动关联转入待审核；撤销关联时，依据它写的简介一并撤销。
-先用 `dry_run: true`（默认）查看，不必填写名字和原因；再按结果中的链接正式撤销。
-
-各条件可以组合，须同时满足；留空的不限制；至少填写一项，只填时间段也可以。
-
-| 目的 | 填写 |
-|--|--|
-| 某几条变更 | `change_ids: [1201, 1202]` |
-| 某几部影片各退一步 | `vod_ids: [7, 8]`；再次启动就再退一步 |
-| 一个批次（写入的批次，或一次记录的全部决定） | `batch_id: 3f2a9c0d1e5b7a64` |
-| 一次运行 | `run_id: 8a7c61de-…` |
-| 某几条决定写入的一切，包括随后的同步 | `decision_ids: [31, 32]` |
-| 某位审核员写入和决定的一切 | `reviewer: 小李` |
-| 某个规则版本写入的一切 | `rule_version: "2026.11"` |
-| 一段时间（站点时区；含 since，不含 until） | `since: "2026-11-20 08:00"`，`until: "2026-11-20 12:30"` |
-| 组合：小李那天上午的 | `reviewer`、`since`、`until` 同时填写 |
-
-时间可以写到秒，也可以写成带时差的 ISO 格式：`2026-11-20T08:00:00+08:00`。与 `vod_ids` 组合时，先按其余条件筛选，
-再取每部影片最新的一条；撤销本身不算一步。按批次、决定或审核员撤销时，其中尚未执行的决定一并撤回。
+_REVERT_CHANGES = page_text(
+    """\
+Revert writes: by change, video, batch, run, decision, person, rule version or time.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-选中的变更多于 `max_changes` 时什么也不做，并说明有多少条。中途停止或被终止不会留下一半：再次启动会接着做
-（`vod_ids` 例外：已退过一步的影片会再退一步，请先用 `dry_run` 查看）。
 
 All filters that are set must match. Values that were changed or locked since are skipped and listed first. A revert
 is a batch of its own and can be reverted. With `dry_run: true` (the default) nothing is written.
 """
+)
 
 revert_changes = person_job(
     revert_writes,
@@ -218,9 +194,9 @@ revert_changes = person_job(
 class HistoryConfig(LaunchpadConfig):
     """Whose history is shown."""
 
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
+    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
     most: int = Field(
-        20, description="最多几部 · Maximum number of videos shown; the more videos, the fewer events of each."
+        20, description=page_text("Maximum number of videos shown; the more videos, the fewer events of each.")
     )
 
 
@@ -253,20 +229,19 @@ def show_history(context: dg.OpExecutionContext, config: HistoryConfig, services
     )
 
 
-_VIDEO_HISTORY = """\
-影片历史 · Show what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
+_VIDEO_HISTORY = page_text(
+    """\
+Show what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
 
-结果在 `show_history` 步骤的 `history` 中：先是影片现在的状态，然后是经过（新的在前，时间为站点时区）。
-每条变更、每个决定旁有撤销链接，打开后先只显示会恢复什么。已从 CMS 删除的影片仍有历史。只读，不写入任何内容。
-
 Read-only. Videos deleted from the CMS still have their history; each change has a link to revert it.
 """
+)
 
 video_history = person_job(
     show_history,

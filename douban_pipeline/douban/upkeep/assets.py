@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import panel
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.gates import gate_row, not_closed
@@ -11,11 +11,8 @@ from douban_pipeline.douban.upkeep.gates import gate_row, not_closed
 @dg.asset(
     group_name="health",
     kinds={"mysql", "python"},
-    description=described(
-        "每个外部数据源的状况：断路器、速度、配额、成功率。遇到验证码、连续失败、被要求放慢或余额不足"
-        "会自动断开，到期后先试一次；断开期间任务顺延，不下结论。可用作业 `set_gate` 手动开关。"
-    ),
 )
+@page_docstring
 def source_gates(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """How the outside sources are: breaker, pace, quotas and success of each, over all processes.
 

@@ -6,7 +6,7 @@ Calls are blocked by the gate itself, at every call.
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
@@ -16,10 +16,7 @@ from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_clo
 
 @dg.asset_check(
     asset=source_gates,
-    description=described(
-        "在用的数据源没有断开或试探中的；可用作业 `set_gate` 手动恢复。",
-        "No breaker of a source in use is open or half-open; the job `set_gate` closes one by hand.",
-    ),
+    description=page_text("No breaker of a source in use is open or half-open; the job `set_gate` closes one by hand."),
 )
 def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Warn while a source gets no calls. It is no error: work waits, nothing is lost, and a probe follows."""
@@ -38,10 +35,9 @@ def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=dg.AssetKey("review_queue"),
-    description=described(
-        f"没有一列保存着 TMDB 超过 {TERM.days} 天的资料；作业 `prune_history` 会清空。",
-        f"No column holds facts of TMDB that are older than {TERM.days} days; the job `prune_history` removes them.",
-    ),
+    description=page_text(
+        "No column holds facts of TMDB that are older than {days} days; the job `prune_history` removes them."
+    ).format(days=TERM.days),
 )
 def no_tmdb_facts_beyond_terms(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Warn about columns with facts of TMDB that its terms do not allow to be kept any more."""

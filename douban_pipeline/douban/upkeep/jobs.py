@@ -10,7 +10,7 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -34,16 +34,16 @@ kept elsewhere."""
 class GateConfig(LaunchpadConfig):
     """Which source's breaker is changed, how, by whom and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is shown with the breaker.")
+    reviewer: str = Field("", description=page_text("Your name; it is shown with the breaker."))
     note: str = Field(
-        "", description="原因，一句话 · Reason, in one sentence; for open, it is shown while calls are stopped."
+        "", description=page_text("Reason, in one sentence; for open, it is shown while calls are stopped.")
     )
-    dry_run: bool = Field(True, description="true 只检查 · true: only check; false: change the breaker.")
-    source: str = Field("", description="来源的名字 · Name of the source, as `source_gates` shows it.")
+    dry_run: bool = Field(True, description=page_text("true: only check; false: change the breaker."))
+    source: str = Field("", description=page_text("Name of the source, as `source_gates` shows it."))
     action: GateAction = Field(
-        GateAction.close, description="断开或闭合 · open: stop all calls for `minutes`; close: allow calls."
+        GateAction.close, description=page_text("open: stop all calls for `minutes`; close: allow calls.")
     )
-    minutes: int = Field(60, description="断开多少分钟 · For open: minutes after which one call tests the source.")
+    minutes: int = Field(60, description=page_text("For open: minutes after which one call tests the source."))
 
 
 def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg.ResourceParam[Services]) -> None:
@@ -75,28 +75,19 @@ def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg
     )
 
 
-_SET_GATE = """\
-暂停或恢复一个来源 · Open or close a source's breaker by hand.
+_SET_GATE = page_text(
+    """\
+Open or close a source's breaker by hand.
 
-| action | 含义 |
-|--|--|
-| `open` | 断开：`minutes` 分钟（1 到 10080）内不再请求该来源，到期后先放行一次试探；可以延长，也可以缩短 |
-| `close` | 闭合：立即恢复请求，此前的失败不再计入 |
-
-来源的名字和现状见资产 `source_gates`。断路器自动断开时（验证码、登录页、连续失败、空结果存疑、请求过快、余额不足），
-先排除原因（换出口地址、充值、等对方恢复），再 `close`；也可以不管它，到期会自动试探。
-
-示例 · Example:
+Example:
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-`dry_run: true`（默认）只检查。任何一项有误则不改动，并一次列出所有问题。`close` 不用 `minutes`。每日配额不受影响：
-配额用完的来源次日零点（网站时区）恢复。已推迟的任务仍在原定时间继续。
 """
+)
 
 set_gate = person_job(
     change_gate,
@@ -120,16 +111,12 @@ set_gate = person_job(
 class RevisitConfig(LaunchpadConfig):
     """Whose empty answers are not believed, and of when."""
 
-    reviewer: str = Field("", description="你的名字 · Your name.")
-    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
-    dry_run: bool = Field(True, description="true 只列出 · true: only list the videos; false: search for them again.")
-    source: str = Field(
-        "searxng", description="哪个搜索来源的空结果不可信 · Search source with unreliable empty answers."
-    )
-    since: str = Field(
-        "", description="从何时起，如 2026-11-20 08:00（站点时区） · Start, in SITE_TIMEZONE, such as 2026-11-20 08:00."
-    )
-    until: str = Field("", description="到何时为止，同上 · End, in the same format.")
+    reviewer: str = Field("", description=page_text("Your name."))
+    note: str = Field("", description=page_text("Reason, in one sentence."))
+    dry_run: bool = Field(True, description=page_text("true: only list the videos; false: search for them again."))
+    source: str = Field("searxng", description=page_text("Search source with unreliable empty answers."))
+    since: str = Field("", description=page_text("Start, in SITE_TIMEZONE, such as 2026-11-20 08:00."))
+    until: str = Field("", description=page_text("End, in the same format."))
 
 
 def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, services: dg.ResourceParam[Services]) -> None:
@@ -150,24 +137,19 @@ def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, servic
     context.add_output_metadata({"dry_run": config.dry_run, "videos": len(missed), "listed": run_table(rows)})
 
 
-_REVISIT = """\
-重新搜索未找到的影片 · Search again for videos that were not found while a search source wrongly returned no results.
+_REVISIT = page_text(
+    """\
+Search again for videos that were not found while a search source wrongly returned no results.
 
-搜索来源有时会对任何问题都回答“没有结果”。流水线自己发现时（连续 10 次没有结果，或
-比例骤升，并且搜不到已知影片），会暂停判定，并在一天内自动重访此前的“未找到”。本作业用于任意时间段：列出该来源在 `since`
-到 `until` 之间的空结果所支持、至今仍是“未找到”的影片，`dry_run: false` 时在一天内（最多 12 小时）重新搜索它们，
-该时段存档的空结果也不再采用。
-
-示例 · Example:
+Example:
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-`dry_run: true`（默认）只列出。任何一项有误则不改动，并一次列出所有问题。人工的决定、锁定和忽略不受影响。
 """
+)
 
 revisit_not_found = person_job(
     queue_revisits,
@@ -196,7 +178,7 @@ class PruneConfig(LaunchpadConfig):
 
     dry_run: bool = Field(
         True,
-        description="true 只统计 · true: only count what would be deleted; false: delete.",
+        description=page_text("true: only count what would be deleted; false: delete."),
     )
 
 
@@ -227,22 +209,17 @@ def delete_answers(context: dg.OpExecutionContext, config: PruneConfig, services
     )
 
 
-_PRUNE_ARCHIVE = """\
-清理存档 · Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` to which nothing refers.
-
-最后一次收到的时间早于 `DOUBAN_PIPELINE_ARCHIVE_DAYS`（再加一天）、且没有任何记录引用的应答会被删除。被判定、
-候选条目、变更记录、简介或未完成的任务引用的应答一律保留，`rescore_library` 因此始终可以重新判定。
-每周自动运行；手动启动时 `dry_run: true`（默认）只统计，不删除。可以随时中止，下次接着做。
-
-结果里 `kept_because` 是保留的原因（一份应答可能有几个原因），`bytes_freed` 是删除的（压缩后）字节数，
-`seen_again` 是期间又收到、因而保留的应答，`archive` 是存档现状。数据库文件不会因此变小，空出的位置会再次使用。
+_PRUNE_ARCHIVE = page_text(
+    """\
+Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` to which nothing refers.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 prune_archive = person_job(
     delete_answers,
@@ -257,20 +234,20 @@ prune_archive = person_job(
 class ReparseConfig(LaunchpadConfig):
     """Which answers are read again."""
 
-    source: str = Field("douban", description=f"来源 · Source of the answers: {', '.join(PARSERS)}.")
+    source: str = Field(
+        "douban", description=page_text("Source of the answers: {parsers}.").format(parsers=", ".join(PARSERS))
+    )
     only_older_versions: bool = Field(
         True,
-        description="只看尚未注明能由现版本读懂的应答 · "
-        "Only answers that are not marked as parsed by the current version of the parser.",
+        description=page_text("Only answers that are not marked as parsed by the current version of the parser."),
     )
     limit: int = Field(
         0,
-        description="最多看多少份，从最早的开始；0 为全部 · Maximum number of answers, oldest first; 0: all.",
+        description=page_text("Maximum number of answers, oldest first; 0: all."),
     )
     dry_run: bool = Field(
         True,
-        description="true 只统计；false 时把读懂的应答注明为现版本，剩下的就是读不懂的 · "
-        "true: only count; false: mark the answers that were parsed.",
+        description=page_text("true: only count; false: mark the answers that were parsed."),
     )
 
 
@@ -308,21 +285,17 @@ def reparse_answers(
     )
 
 
-_REPARSE_ARCHIVE = """\
-重新解析存档 · Parse archived answers with the parsers of this release, and report which ones cannot be parsed.
-
-解析器更新之后，看现在的解析器能否读懂存下的全部应答。不发任何请求；除解析器版本号外不改动任何数据。从存档取应答时
-（缓存、判定、`rescore_library`）本来就总是用现在的解析器重读，因此这里不会改变任何结果。
-
-结果里 `outcomes` 是各旧版本的应答现在读得如何：「读出」和「条目不存在」是读懂了，`HTTP 403` 之类的应答
-从不解析内容，其余是出错的种类；`examples` 是读不懂的例子。想知道新的读法会改变哪些判定，启动 `rescore_library`。
+_REPARSE_ARCHIVE = page_text(
+    """\
+Parse archived answers with the parsers of this release, and report which ones cannot be parsed.
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 
 reparse_archive = person_job(
     reparse_answers,
@@ -364,7 +337,8 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-@dg.op(description=described("删除过期的已结束运行、已结束任务、已结束告警和 TMDB 的资料"))
+@dg.op
+@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks, ended alerts and TMDB's facts after their retention periods."""
     services.ready()
@@ -382,11 +356,8 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     config=prune_opening("prune"),
     owners=owners(),
     tags=tags_of("housekeeping"),
-    description=described(
-        "清理 Dagster 的运行记录、已结束的任务和告警，保留 `DOUBAN_PIPELINE_HISTORY_DAYS` 天。健康检"
-        "查的运行每几分钟一次，只留两天。随判定保存的 TMDB 资料在其条款允许的六个月之前清空，编号和判定的结论保留。"
-    ),
 )
+@page_docstring
 def prune_history() -> None:
     """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
 

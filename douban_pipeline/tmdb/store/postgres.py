@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool
 from sqlalchemy import Engine, make_url
 
 from douban_pipeline.core.database import DatabaseError, open_engine
-from douban_pipeline.core.ui.language import said
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
 from douban_pipeline.tmdb.store import expiring, lookups, outbox, requests
@@ -193,14 +193,13 @@ class PostgresTmdbStore:
             engine.dispose()
         if found != TREE.head:
             if found is None:
-                what = said("schema tmdb 还不存在", "the schema tmdb does not exist yet")
+                what = terminal_text("the schema tmdb does not exist yet")
             else:
-                what = said(
-                    f"schema tmdb 是版本 {found}，此发行版需要 {TREE.head}",
-                    f"the schema tmdb is at version {found}, this release needs {TREE.head}",
+                what = terminal_text("the schema tmdb is at version {found}, this release needs {head}").format(
+                    found=found, head=TREE.head
                 )
             command = "`douban-pipeline tmdb setup`"
-            raise DatabaseError(said(f"{what}：请运行 {command}", f"{what}: run {command}"))
+            raise DatabaseError(terminal_text("{what}: run {command}").format(what=what, command=command))
         return self
 
     # --- writing ------------------------------------------------------------------------------------------------------

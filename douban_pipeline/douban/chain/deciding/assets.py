@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.douban.chain.attempts import Attempts
@@ -39,11 +39,8 @@ def open_lane(context: dg.AssetExecutionContext, services: Services) -> Session:
     group_name="chain",
     kinds={"mysql", "python"},
     pool=DECISIONS_POOL,
-    description=described(
-        "执行人工决定，覆盖所有分片，不等其他运行。每条决定要么执行，要么写明原因后拒绝；数据源暂时不"
-        "可用的先等待。由 `decisions_sensor` 自动启动，手动启动也无妨。"
-    ),
 )
+@page_docstring
 def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Applies what people decided, over all shards, whatever else runs.
 

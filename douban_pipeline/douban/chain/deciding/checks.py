@@ -9,7 +9,7 @@ import dagster as dg
 from sqlalchemy import Connection, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.douban.chain.deciding.assets import applied_decisions
 from douban_pipeline.douban.decisions.effects import REPLACED
@@ -66,10 +66,9 @@ def refused_at_recording(sentences: Sequence[str], recorded: int) -> dg.AssetChe
 @dg.asset_check(
     asset=applied_decisions,
     name=ACCEPTED,
-    description=described(
-        "近一天的人工决定没有被拒绝后无人重做的，包括记录时和执行时被拒绝的。",
-        "No decision of the last day was refused, when recorded or when applied, without a new decision since. "
-        "Launches with refused decisions also report them by this check.",
+    description=page_text(
+        "No decision of the last day was refused, when recorded or when applied, without a new "
+        "decision since. Launches with refused decisions also report them by this check."
     ),
 )
 def decisions_accepted(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:

@@ -5,7 +5,7 @@ from collections import Counter
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
@@ -23,23 +23,20 @@ class DueConfig(LaunchpadConfig):
 
     scope: Scope = Field(
         Scope.due,
-        description="due：已到期的；unmatched：以及所有没有确认条目的；everything：分片里的全部影片，用于整库重做 · "
-        "due: videos whose next visit is due. unmatched: also every video without a confirmed subject. "
-        "everything: all videos of the shard, for a backfill that reprocesses the library.",
+        description=page_text(
+            "due: videos whose next visit is due. unmatched: also every video without a confirmed "
+            "subject. everything: all videos of the shard, for a backfill that reprocesses the "
+            "library."
+        ),
     )
     batch_size: int = Field(
         0,
-        description="每个分片的影片数；0 用设置 DOUBAN_PIPELINE_BATCH_SIZE · Videos per shard; 0: the setting "
-        "DOUBAN_PIPELINE_BATCH_SIZE.",
+        description=page_text("Videos per shard; 0: the setting DOUBAN_PIPELINE_BATCH_SIZE."),
     )
 
 
-@chain_asset(
-    description=described(
-        "把一个分片里到期的影片排进任务队列；人工决定先执行。没有确认豆瓣 ID 的影片去匹配，已确认的去"
-        "更新字段。同一影片同类任务不会重复。每次取多少由 `DOUBAN_PIPELINE_BATCH_SIZE` 定。"
-    )
-)
+@chain_asset()
+@page_docstring
 def due_videos(
     context: dg.AssetExecutionContext, config: DueConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:

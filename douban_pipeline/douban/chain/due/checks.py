@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlalchemy import Connection, Select, and_, exists, func, not_, select
 
 from douban_pipeline.core.database import chunks, run_transaction
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.due.cleared_ids import held_in_bulk
@@ -88,28 +88,21 @@ checks = [
         (
             Guard(
                 "no_excluded_type",
-                described(
-                    "没有未完成任务属于排除的分类或已忽略的影片；有则取消。",
-                    "No open task belongs to an excluded category or an ignored video; one that does is dropped.",
+                page_text(
+                    "No open task belongs to an excluded category or an ignored video; one that does is dropped."
                 ),
                 excluded_types,
                 mend=drop_excluded,
             ),
             Guard(
                 "no_duplicate_open_task",
-                described(
-                    "没有影片有两个同类的未完成任务；有则只留最早的。",
-                    "No video has two open tasks of one type; of several the oldest stays.",
-                ),
+                page_text("No video has two open tasks of one type; of several the oldest stays."),
                 duplicate_tasks,
                 mend=drop_duplicates,
             ),
             Guard(
                 "no_ids_cleared_in_bulk",
-                described(
-                    "没有一批豆瓣 ID 在 CMS 中一并被清空而等待回答（`settle_cleared_ids`）。",
-                    "No ids that were cleared in the CMS in bulk wait for an answer (`settle_cleared_ids`).",
-                ),
+                page_text("No ids that were cleared in the CMS in bulk wait for an answer (`settle_cleared_ids`)."),
                 held_in_bulk,
                 warns=True,
             ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.douban.chain.due.shard_work import ShardDue
 
 
@@ -58,17 +58,15 @@ def choose_shards(
     """
     room = demand.max_runs - runs_under_way
     if not due:
-        return [], described("没有到期的影片", "nothing is due")
+        return [], page_text("nothing is due")
     if room <= 0:
-        return [], described(
-            f"主作业已有 {runs_under_way} 次运行，达到上限（{demand.max_runs}）",
-            f"{runs_under_way} chain runs are in progress, which is the maximum ({demand.max_runs})",
+        return [], page_text("{runs_under_way} chain runs are in progress, which is the maximum ({max_runs})").format(
+            runs_under_way=runs_under_way, max_runs=demand.max_runs
         )
     idle = [shard for shard in due if shard.shard not in running]
     if not idle:
-        return [], described(
-            f"{len(due)} 个分片有影片到期，都正在运行",
-            f"videos are due in {len(due)} shard(s), all of which have a run in progress",
+        return [], page_text("videos are due in {due} shard(s), all of which have a run in progress").format(
+            due=len(due)
         )
     free = [shard for shard in idle if shard.shard not in paused]
     worth = [
@@ -79,17 +77,14 @@ def choose_shards(
     if worth:
         return _runs_over([shard.shard for shard in worth], demand.shards_per_run, room), ""
     if not free:
-        return [], described(
-            f"{len(idle)} 个分片有影片到期，但上次运行失败，暂停几分钟",
-            f"videos are due in {len(idle)} shard(s), whose last run failed: paused for some minutes",
-        )
+        return [], page_text(
+            "videos are due in {idle} shard(s), whose last run failed: paused for some minutes"
+        ).format(idle=len(idle))
     waiting = sum(shard.lately + shard.tasks for shard in free)
     minutes = int(demand.max_wait.total_seconds() // 60)
-    return [], described(
-        f"{len(free)} 个分片有 {waiting} 部影片到期，不够一次运行：其中一部等满 {minutes} 分钟时启动",
-        f"{waiting} videos are due in {len(free)} shard(s): too few for a run until "
-        f"one of them has waited {minutes} min",
-    )
+    return [], page_text(
+        "{waiting} videos are due in {free} shard(s): too few for a run until one of them has waited {minutes} min"
+    ).format(waiting=waiting, free=len(free), minutes=minutes)
 
 
 def _runs_over(shards: Sequence[int], per_run: int, most: int) -> list[range]:

@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -25,10 +25,7 @@ INTAKE_TAGS = tags_of("intake")
 _SHOWN = 50
 
 
-_DRY_RUN = described(
-    "true 只统计会收进、改动多少，什么也不写",
-    "true: only count the videos that would be added or changed; write nothing.",
-)
+_DRY_RUN = page_text("true: only count the videos that would be added or changed; write nothing.")
 
 
 class InitialiseConfig(LaunchpadConfig):
@@ -38,9 +35,10 @@ class InitialiseConfig(LaunchpadConfig):
 
     spread: bool = Field(
         True,
-        description="把首次访问均匀分散到各档间隔内，最近更新的在前；false 让新影片立即到期，只适合小片库 · "
-        "Spread first visits evenly over each tier's interval, the most recent videos first. "
-        "false: every new video is due at once; for small libraries only.",
+        description=page_text(
+            "Spread first visits evenly over each tier's interval, the most recent videos first. "
+            "false: every new video is due at once; for small libraries only."
+        ),
     )
 
 
@@ -55,10 +53,8 @@ class SweepConfig(LaunchpadConfig):
 
     dry_run: bool = Field(False, description=_DRY_RUN)
 
-    part: int = Field(0, description="第几份，从 0 数起 · Number of the slice, from 0.")
-    parts: int = Field(
-        1, description="共分几份，1 为全部 · Number of slices into which the ids are divided; 1: all ids."
-    )
+    part: int = Field(0, description=page_text("Number of the slice, from 0."))
+    parts: int = Field(1, description=page_text("Number of slices into which the ids are divided; 1: all ids."))
 
 
 def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
@@ -80,7 +76,8 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
     }
 
 
-@dg.op(description=described("建立或升级自己的表，再收录 CMS 的全部影片"))
+@dg.op
+@page_docstring
 def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
     """Create or upgrade the tables of the pipeline, then add every video of the CMS."""
     prefix = services.settings.table_prefix
@@ -109,12 +106,8 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     config=dg.RunConfig(ops={"initialise": InitialiseConfig(dry_run=False, spread=True)}),
     owners=owners(),
     tags=INTAKE_TAGS,
-    description=described(
-        "在 CMS 旁建立流水线：建我们的表，给每部影片建一条状态。没有豆瓣 ID 的显示为“未检查”，等待搜"
-        "索；已有 ID 的算已确认，沿用前先核对条目。到期时间分散在若干天里。可以重复运行，不会改动已有"
-        "状态。"
-    ),
 )
+@page_docstring
 def initialise_library() -> None:
     """Set up the pipeline for a CMS: its own tables, and a state row for every video.
 
@@ -125,7 +118,8 @@ def initialise_library() -> None:
     initialise()
 
 
-@dg.op(description=described("收录新影片、`vod_time` 变了的影片，以及资源站新增或改动的"))
+@dg.op
+@page_docstring
 def take_in(context: dg.OpExecutionContext, config: TakeInConfig, services: dg.ResourceParam[Services]) -> None:
     """Process new rows, rows whose `vod_time` changed, and titles that resource sites added or changed."""
     services.ready()
@@ -172,8 +166,8 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
     config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}),
     owners=owners(),
     tags=INTAKE_TAGS,
-    description=described("收进 CMS 里新增和改动的影片。由 `intake_sensor` 自动启动。来源系统发现的新片也会处理。"),
 )
+@page_docstring
 def take_in_changes() -> None:
     """Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
 
@@ -182,7 +176,8 @@ def take_in_changes() -> None:
     take_in()
 
 
-@dg.op(description=described("查看全部影片中的一段，不管 `vod_time`"))
+@dg.op
+@page_docstring
 def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
     """Check one slice of all ids, whatever their `vod_time`."""
     services.ready()
@@ -197,10 +192,8 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     config=dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=0, parts=1)}),
     owners=owners(),
     tags=INTAKE_TAGS,
-    description=described(
-        "找出 `vod_time` 看不出的变化：批量编辑、采纳的 AI 标注、删除、手工写入的 ID。定时作业每小时查一部分。"
-    ),
 )
+@page_docstring
 def sweep_library() -> None:
     """Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand.
 
@@ -212,12 +205,11 @@ def sweep_library() -> None:
 class ClearedConfig(LaunchpadConfig):
     """What is said of ids that were cleared in bulk."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is recorded.")
-    dry_run: bool = Field(True, description="true 只统计 · true: only count them; false: apply the answer.")
+    reviewer: str = Field("", description=page_text("Your name; it is recorded."))
+    dry_run: bool = Field(True, description=page_text("true: only count them; false: apply the answer."))
     answer: Answer = Field(
         Answer.rematch,
-        description="`rematch` 清空是误操作，重新匹配；`rule_out` 原来的关联是错的，不再关联那些条目 · "
-        "rematch: the ids were cleared by mistake; rule_out: the links were wrong.",
+        description=page_text("rematch: the ids were cleared by mistake; rule_out: the links were wrong."),
     )
 
 
@@ -231,21 +223,20 @@ def settle_cleared(context: dg.OpExecutionContext, config: ClearedConfig, servic
     context.add_output_metadata({"dry_run": config.dry_run, "videos": count, "answer": config.answer.name})
 
 
-_SETTLE = """\
-回答一并被清空的豆瓣 ID · Answer for ids that were cleared in the CMS in bulk
+_SETTLE = page_text(
+    """\
+Answer for ids that were cleared in the CMS in bulk
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
-
-批量操作或恢复 CMS 的备份可能一次清空许多 ID。
-回答之前，这些影片不匹配、不关联、不写入。ID 若在 CMS 中恢复，不必回答，关联自动恢复。
 
 A batch operation or a restored backup of the CMS may clear many ids. Until it is answered, these videos are neither
 matched nor linked nor written. If the CMS gets its ids back, the links are there again without an answer.
 """
+)
 
 settle_cleared_ids = person_job(
     settle_cleared,

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import counted, local_time, panel, subject_link
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.labels import TABLES
@@ -39,11 +39,8 @@ PATIENCE = 3
 @chain_asset(
     deps=[due_videos],
     pool=SEARCH_POOL,
-    description=described(
-        "为每部待匹配的影片搜索候选条目，并取回判定所需的详情。请求按闸门限速，答案存档，不重复请求。"
-        "数据源出错或暂停时任务顺延，不算失败，也不当作“没有结果”。"
-    ),
 )
+@page_docstring
 def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Finds the subjects each MATCH task's video might be, and fetches what is needed to judge them.
 
@@ -130,11 +127,8 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
 @chain_asset(
     deps=[search_candidates],
-    description=described(
-        "用存档的答案给每部影片判定：确认、待审核或未找到，并保存得分、冲突和依据。确认的要通过分数、"
-        "领先和验收三关，再经检查才会写入；这一步不写 CMS，也不发请求。"
-    ),
 )
+@page_docstring
 def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Judges each searched video from the archived answers and stores the verdict with everything it was reached by.
 
@@ -208,10 +202,8 @@ def _doubtful(item: VerdictSummary) -> dict[str, object]:
 class DueRechecksConfig(LaunchpadConfig):
     """Which slice of the library is looked at."""
 
-    part: int = Field(0, ge=0, description="第几份，从 0 数起 · Number of the slice, from 0.")
-    parts: int = Field(
-        1, ge=1, le=SHARDS, description="分片分成几份 · Number of slices into which the shards are divided."
-    )
+    part: int = Field(0, ge=0, description=page_text("Number of the slice, from 0."))
+    parts: int = Field(1, ge=1, le=SHARDS, description=page_text("Number of slices into which the shards are divided."))
 
 
 @dg.asset(
@@ -219,11 +211,8 @@ class DueRechecksConfig(LaunchpadConfig):
     deps=[scored_matches, "synced_fields"],
     group_name="chain",
     kinds={"mysql", "python"},
-    description=described(
-        "挑出需要重新判定的关联：条目信息变了的、用旧规则确认的、太久没判定的。每天最多 "
-        "5000 条。不会自动解除任何关联，不再成立的转待审核。"
-    ),
 )
+@page_docstring
 def due_rechecks(
     context: dg.AssetExecutionContext, config: DueRechecksConfig, services: dg.ResourceParam[Services]
 ) -> dg.MaterializeResult:

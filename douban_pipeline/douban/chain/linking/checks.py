@@ -6,7 +6,7 @@ import dagster as dg
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.linking.assets import due_rechecks, scored_matches
 from douban_pipeline.douban.chain.linking.guards import breaches
@@ -28,10 +28,9 @@ MOST_IN_DOUBT = 0.1
 
 @dg.asset_check(
     asset=due_rechecks,
-    description=described(
-        f"近七天重新判定的关联里，转为存疑的不超过 {MOST_IN_DOUBT:.0%}。",
-        f"At most {MOST_IN_DOUBT:.0%} of the links judged again in the last seven days are now doubtful.",
-    ),
+    description=page_text(
+        "At most {most_in_doubt:.0%} of the links judged again in the last seven days are now doubtful."
+    ).format(most_in_doubt=MOST_IN_DOUBT),
 )
 def rechecked_links_hold(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Warn when much would not be confirmed any more: the rules, or the sources, are not what they were."""
@@ -63,49 +62,35 @@ checks = [
         (
             _guard(
                 "no_confirmed_with_hard_reject",
-                described("没有自动确认带有硬性冲突。", "No confirmed verdict has a conflict that rejects it."),
+                page_text("No confirmed verdict has a conflict that rejects it."),
                 guard.HARD_REJECT,
             ),
             _guard(
                 "confirmed_reach_thresholds",
-                described(
-                    "每个自动确认都达到现行方案的分数和领先要求。",
-                    "Every confirmed verdict reaches the current score and lead, by the current profile.",
-                ),
+                page_text("Every confirmed verdict reaches the current score and lead, by the current profile."),
                 guard.OTHER_PROFILE,
                 guard.SCORE_UNDER_THRESHOLD,
                 guard.LEAD_UNDER_THRESHOLD,
             ),
             _guard(
                 "confirmed_from_healthy_sources",
-                described(
-                    "没有自动确认来自出错的数据源或不完整的候选。",
-                    "No confirmed verdict comes from a failing source or an incomplete set of candidates.",
-                ),
+                page_text("No confirmed verdict comes from a failing source or an incomplete set of candidates."),
                 guard.SOURCE_DEGRADED,
             ),
             _guard(
                 "locked_and_ignored_left_alone",
-                described(
-                    "没有自动确认涉及锁定或忽略的影片。", "No confirmed verdict is about a locked or ignored video."
-                ),
+                page_text("No confirmed verdict is about a locked or ignored video."),
                 guard.LOCKED,
                 guard.IGNORED,
             ),
             _guard(
                 "braked_strata_left_to_people",
-                described(
-                    "没有自动确认属于已停止自动确认的类别。",
-                    "No confirmed verdict belongs to a stratum with suspended confirmation.",
-                ),
+                page_text("No confirmed verdict belongs to a stratum with suspended confirmation."),
                 guard.STRATUM_BRAKED,
             ),
             _guard(
                 "choices_of_people_stand",
-                described(
-                    "没有自动确认和人工选定的条目不同。",
-                    "No confirmed verdict differs from the subject that a person chose.",
-                ),
+                page_text("No confirmed verdict differs from the subject that a person chose."),
                 guard.PERSON_CHOSE_OTHER,
             ),
         ),

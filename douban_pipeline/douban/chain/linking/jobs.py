@@ -3,7 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import subject_link
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -15,7 +15,6 @@ from douban_pipeline.douban.known_subjects.known_search import archived_index
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS, tags_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import IdSource
 from douban_pipeline.douban.wording import ID_SOURCES, word_for
 
 _SHOWN = 500
@@ -24,19 +23,21 @@ _SHOWN = 500
 class RecheckConfig(LaunchpadConfig):
     """Which links are judged again, by whose order and why."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with every task.")
-    note: str = Field("", description="原因，一句话 · Reason, in one sentence.")
-    dry_run: bool = Field(True, description="true 只列出 · true: only list them; false: queue them.")
-    vod_ids: list[int] = Field(default_factory=list, description="影片 · Videos (mac_vod.vod_id).")
+    reviewer: str = Field("", description=page_text("Your name; it is recorded with every task."))
+    note: str = Field("", description=page_text("Reason, in one sentence."))
+    dry_run: bool = Field(True, description=page_text("true: only list them; false: queue them."))
+    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
     sources: list[str] = Field(
         default_factory=list,
-        description="豆瓣 ID 的来源：`person` 人工，`import` 导入，`auto` 自动，`ai_search` 联网搜索，`cms` 原有 · "
-        f"Any of: {', '.join(IdSource)}.",
+        description=page_text("Any of: person, import, auto, ai_search, cms."),
     )
     type_ids: list[int] = Field(
-        default_factory=list, description="类别（不含子类） · Categories (child categories are not included)."
+        default_factory=list, description=page_text("Categories (child categories are not included).")
     )
-    max_rows: int = Field(100, description=f"最多多少部（1 至 {MOST_RECHECKS}） · Maximum number of videos.")
+    max_rows: int = Field(
+        100,
+        description=page_text("Maximum number of videos, 1 to {most_rechecks}.").format(most_rechecks=MOST_RECHECKS),
+    )
 
 
 def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, services: dg.ResourceParam[Services]) -> None:
@@ -66,21 +67,17 @@ def queue_rechecks(context: dg.OpExecutionContext, config: RecheckConfig, servic
     )
 
 
-_MANUAL = """\
-复查关联 · Judge links again: would they be confirmed today?
+_MANUAL = page_text(
+    """\
+Judge links again: would they be confirmed today?
 
 {examples}
 
-**字段** · Fields（`vod_ids`、`sources`、`type_ids` 至少填写一项；写了 `vod_ids` 就只看这些影片，不看另外两项）
-
 {fields}
-
-重新搜索、比较现有条目和其他候选，什么都不写入 CMS，也不解除关联：仍然成立的保持不变；按现在的规则不会再确认的、
-条目已不存在的，转为待审核，候选一并列出。人工选定或锁定的，只有条目已不存在、或有审核员没有接受过的冲突时才转为待审核；
-锁定的标为“锁定阻止”，ID、锁定和来源都不动。
 
 Nothing is written to the CMS, and no link is removed; links that would no longer be confirmed go to review.
 """
+)
 
 recheck_links = person_job(
     queue_rechecks,
@@ -100,15 +97,15 @@ recheck_due_links = dg.define_asset_job(
     selection=dg.AssetSelection.assets(due_rechecks),
     owners=owners(),
     tags=tags_of("rechecks"),
-    description=described(
-        "把该重新判定的关联排进队列：信息变了的、用旧规则确认的、太久没判定的。由定时作业启动。",
-        "Queues links to be judged again: with changed facts, by other rules, or judged long ago. Launched by a "
-        "schedule.",
+    description=page_text(
+        "Queues links to be judged again: with changed facts, by other rules, or judged long ago. "
+        "Launched by a schedule."
     ),
 )
 
 
-@dg.op(description=described("重写存档条目的索引"))
+@dg.op
+@page_docstring
 def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Services]) -> None:
     """Rewrite the index of the archived subjects."""
     services.ready()
@@ -122,10 +119,9 @@ def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Servi
     name="index_archive",
     owners=owners(),
     tags=tags_of("housekeeping"),
-    description=described(
-        "为存档应答描述过的条目建索引，同一作品的其他影片不必发请求就能找到它。由定时作业每晚启动。",
-        "Indexes the subjects in archived answers, so that they are found for other videos of the same work without a "
-        "request. Launched by a schedule each night.",
+    description=page_text(
+        "Indexes the subjects in archived answers, so that they are found for other videos of the "
+        "same work without a request. Launched by a schedule each night."
     ),
 )
 def index_archive() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted, subject_link
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
@@ -31,11 +31,8 @@ _DECISIONS = 200
 @chain_asset(
     deps=[scored_matches],
     pool=DOUBAN_POOL,
-    description=described(
-        "把确认的豆瓣 ID 和更新的字段写进 CMS，全部经过变更日志，可以撤销。写之前再核对一次规则、锁定"
-        "和当前值；别人改过的不覆盖。"
-    ),
 )
+@page_docstring
 def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Writes confirmed ids and refreshed fields to the CMS, through the change log only.
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import dagster as dg
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
 from douban_pipeline.dagster_kit.runs import has_recovered, passed, was_launched_again
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -31,10 +31,8 @@ _SECONDS_PER_HOUR = 3600
     deps=[due_videos, scored_matches, synced_fields, ai_intros],
     group_name="health",
     kinds={"mysql", "python"},
-    description=described(
-        "流水线的健康状况：积压、失败、耗时、数据源、判定和花费，每五分钟更新。告警也从这里发出，同一原因只发一次。"
-    ),
 )
+@page_docstring
 def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Health of the pipeline: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate import GateState
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.reports.health import metrics, samples
@@ -50,10 +50,7 @@ def _result(passed: bool, said: str, **numbers: float | None) -> dg.AssetCheckRe
 
 @dg.asset_check(
     asset=pipeline_health,
-    description=described(
-        "到期影片在一天内的增长没有超过 25%。",
-        "The number of due videos did not grow by more than 25 % in a day.",
-    ),
+    description=page_text("The number of due videos did not grow by more than 25 % in a day."),
 )
 def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     """Compare the due videos with those of 24 hours ago; passes if there is no measurement from that time."""
@@ -77,10 +74,9 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description=described(
-        "近一小时任务的失败比例没有超过 30%；失败后重排的算，等数据源恢复的不算。",
-        "At most 30 % of the last hour's tasks failed; tasks requeued "
-        "after a failure count, tasks that wait for an unavailable source do not.",
+    description=page_text(
+        "At most 30 % of the last hour's tasks failed; tasks requeued after a failure count, tasks "
+        "that wait for an unavailable source do not."
     ),
 )
 def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -105,10 +101,9 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description=described(
-        "有任务在等时，6 小时内有任务成功。试运行时跳过也算；人工断开数据源时不算异常。",
-        "While tasks wait, a task succeeded within 6 hours. In a dry run skipped "
-        "tasks count, too. Passes while a person has stopped calls to a source.",
+    description=page_text(
+        "While tasks wait, a task succeeded within 6 hours. In a dry run skipped tasks count, too. "
+        "Passes while a person has stopped calls to a source."
     ),
 )
 def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -135,10 +130,9 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
 
 @dg.asset_check(
     asset=pipeline_health,
-    description=described(
-        "今天转人工的比例和近 14 天接近：没有同时偏离 10 个百分点和 3 倍标准误差。",
-        "Today's share of verdicts that go to review is close to that of the last 14 days: it does not differ by "
-        "both 10 percentage points and 3 standard errors.",
+    description=page_text(
+        "Today's share of verdicts that go to review is close to that of the last 14 days: it does "
+        "not differ by both 10 percentage points and 3 standard errors."
     ),
 )
 def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
@@ -167,9 +161,8 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
 
 @dg.asset_check(
     asset=pipeline_health,
-    description=described(
-        "没有可以做的任务等了一天以上。",
-        "No executable task has waited for more than a day: tasks are done by the run that queues them or the next.",
+    description=page_text(
+        "No executable task has waited for more than a day: tasks are done by the run that queues them or the next."
     ),
 )
 def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:

@@ -6,9 +6,9 @@ import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.run_failures import LaunchedBy
-from douban_pipeline.core.ui.language import described
 from douban_pipeline.dagster_kit.internals import SerializableErrorInfo
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS
 from douban_pipeline.dagster_kit.run_failures import (
@@ -40,10 +40,7 @@ _MOST_CAUSES = 10
 
 @dg.run_failure_sensor(
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description=described(
-        "运行失败时提醒人：同一原因只提醒一次，写明作业、步骤、可能的原因。被检查拦下的按该检查提醒，直到它再次通过。",
-        "Alerts people of the causes of failed runs: once per cause, not once per run.",
-    ),
+    description=page_text("Alerts people of the causes of failed runs: once per cause, not once per run."),
 )
 def alert_on_run_failure(context: dg.RunFailureSensorContext, services: dg.ResourceParam[Services]) -> None:
     """Alerts people of the causes of failed runs: once per cause, not once per run.

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.core.ui.language import described
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.lists.list_page import Table
 from douban_pipeline.core.ui.lists.shown_cells import markdown
 from douban_pipeline.core.ui.report_files import ReportFileError
@@ -27,17 +27,17 @@ class DuplicatesConfig(LaunchpadConfig):
 
     keeper: Keeper = Field(
         Keeper.best_match,
-        description="每组建议保留：best_match、earliest_link 或 popularity · Which video to propose to keep.",
+        description=page_text("Which video to propose to keep."),
     )
     most: int = Field(
         MOST_GROUPS,
         ge=1,
         le=5000,  # a phone can still open it
-        description="列出多少个同名的组 · Number of listed groups by name.",
+        description=page_text("Number of listed groups by name."),
     )
 
 
-@report_asset("待审核清单：有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片，每部附填好的启动页链接。")
+@report_asset
 def review_list(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of videos that wait for a person: doubtful matches and ids, and repeated failures; each with links
     that open filled-in launchpads.
@@ -48,10 +48,7 @@ def review_list(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     return _published(services, "review")
 
 
-@report_asset(
-    "没有确认豆瓣 ID 的影片清单：未检查的、未找到的，以及有候选但没人确认的。可按价值排序，每部附原因、最"
-    "佳候选、豆瓣搜索链接，以及填 ID、忽略的启动页链接。"
-)
+@report_asset
 def missing_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of live videos without a confirmed Douban id: not found, or with candidates that nobody confirmed yet.
 
@@ -62,10 +59,7 @@ def missing_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeRe
     return _published(services, "missing")
 
 
-@report_asset(
-    "可能重复的影片清单：同一豆瓣 ID 的，以及片名、季数、年份、类型相同的。每组给出建议保留哪一部及理"
-    "由，附处理链接（先试运行）。机器从不合并或删除影片。"
-)
+@report_asset
 def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of likely duplicate videos: by shared Douban id, and below it by equal name, number, year and kind.
 
@@ -76,9 +70,7 @@ def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Servi
     return _published(services, "duplicates", wanted=duplicates_list(services.ready(), config.keeper, most=config.most))
 
 
-@report_asset(
-    "自动运行不会改动的豆瓣 ID 清单：谁、何时、为何锁定，以及锁定后又在 CMS 里被改掉的。每条附解锁、改锁的启动页链接。"
-)
+@report_asset
 def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of Douban ids that no automatic run may change: the source of each, since when it is locked, by whom
     and why.
@@ -89,10 +81,7 @@ def locked_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeRes
     return _published(services, "locked")
 
 
-@report_asset(
-    "简介清单：哪些已锁定、由谁写的、哪些失败及原因，并列出还有多少在等、核对拒绝了什么、花了多少钱（近 30 天）。"
-    "每部附重写、锁定、解锁的启动页链接。"
-)
+@report_asset
 def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of intros: which are locked, which fail and why; how many wait, what the fact guard refuses, and what
     they cost.
@@ -103,9 +92,7 @@ def intro_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     return _published(services, "intros")
 
 
-@report_asset(
-    "任务、决定和变更三份清单：哪些没有进展及原因，哪些决定被拒绝，谁写了什么。未写入的变更附处理办法，其他变更附撤销链接。"
-)
+@report_asset
 def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The lists of tasks, decisions and changes: what makes no progress and why, what was not applied, what was
     written by whom.
@@ -121,11 +108,8 @@ def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
 @dg.asset(
     group_name="reports",
     kinds={"mysql", "python"},
-    description=described(
-        "首页（`index.html`）：是否一切正常、要处理什么、今天的数字、近 24 小时做了什么，以及到每份清"
-        "单和报告的链接。`overview_sensor` 每两分钟重写网页；这里记录数字的变化。"
-    ),
 )
+@page_docstring
 def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The home page (`index.html`): videos with and without an id, in review, conflicts, locked, due and done today,
     failures; with links to every list and report.

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
@@ -33,19 +34,19 @@ _SHOWN = 500
 class MatchNowConfig(LaunchpadConfig):
     """Which videos without an id are matched at once: only the named ones, or all that pass the filters."""
 
-    reviewer: str = Field("", description="你的名字 · Your name; it is recorded with the tasks.")
-    dry_run: bool = Field(True, description="true 只显示 · true: only show the videos; false: queue them.")
-    vod_ids: list[int] = Field(
-        default_factory=list, description="只这些影片 · Only these videos; if empty, the filters."
-    )
-    type_ids: list[int] = Field(default_factory=list, description="类别 · Categories.")
-    since_days: int = Field(0, ge=0, description="CMS 在这些天之内更新过 · Updated within this number of days; 0: any.")
+    reviewer: str = Field("", description=page_text("Your name; it is recorded with the tasks."))
+    dry_run: bool = Field(True, description=page_text("true: only show the videos; false: queue them."))
+    vod_ids: list[int] = Field(default_factory=list, description=page_text("Only these videos; if empty, the filters."))
+    type_ids: list[int] = Field(default_factory=list, description=page_text("Categories."))
+    since_days: int = Field(0, ge=0, description=page_text("Updated within this number of days; 0: any."))
     statuses: list[ShownStatus] = Field(
         default_factory=list,
-        description="UNCHECKED 未检查、NOT_FOUND 未找到、REVIEW 待审核 · Only these statuses; empty: all.",
+        description=page_text("Only these statuses; empty: all."),
     )
-    text: str = Field("", description="片名或原因里的文字 · Text in the title or the reason.")
-    most: int = Field(200, description=f"最多多少部（1 至 {MOST}），新的在前 · Maximum number of videos, newest first.")
+    text: str = Field("", description=page_text("Text in the title or the reason."))
+    most: int = Field(
+        200, description=page_text("Maximum number of videos, 1 to {most}, newest first.").format(most=MOST)
+    )
 
 
 def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.ResourceParam[Services]) -> None:
@@ -80,23 +81,21 @@ def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.R
     )
 
 
-_QUEUE_MATCHES = """\
-一键生成候选 · Match videos without a Douban id at once, with priority over due tasks.
+_QUEUE_MATCHES = page_text(
+    """\
+Match videos without a Douban id at once, with priority over due tasks.
 
-{link}：
-`dry_run: true`（默认）只列出影片；改为 `false` 后入队，优先级高于到期的任务，分片的下一次运行就会处理。
+{link}
 
-`vod_ids` 只取这些影片中没有豆瓣 ID 的；不填则按 `type_ids`、`since_days`、`statuses`、`text` 筛选，
-取最近更新的 `most` 部。已在队列里的不会重复，只是提前。搜索结果在缓存期内不再请求。
-
-**字段** · Fields
+Fields
 
 {fields}
 
-**示例** · Examples:
+Examples:
 
 {examples}
 """
+)
 
 queue_matches_job = person_job(
     queue,
@@ -116,19 +115,19 @@ class SettleConfig(LaunchpadConfig):
     """Which groups are settled, by which rule, by whom and why."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field(
-        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
-    )
+    note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
     keeper: Keeper = Field(
-        Keeper.best_match, description="保留哪一部 · Which video keeps the id: best_match, earliest_link, popularity."
+        Keeper.best_match, description=page_text("Which video keeps the id: best_match, earliest_link, popularity.")
     )
-    douban_ids: list[int] = Field(default_factory=list, description="这些条目的组 · The subjects of the groups.")
-    every_group: bool = Field(False, description="或：所有的组，小的在前 · Or: all groups, the smallest first.")
-    most: int = Field(100, description=f"最多多少组（1 至 {MOST_GROUPS}） · Maximum number of groups.")
+    douban_ids: list[int] = Field(default_factory=list, description=page_text("The subjects of the groups."))
+    every_group: bool = Field(False, description=page_text("Or: all groups, the smallest first."))
+    most: int = Field(
+        100, description=page_text("Maximum number of groups, 1 to {most_groups}.").format(most_groups=MOST_GROUPS)
+    )
     largest: int = Field(
         20,
-        description="更大的组留给人：多半是采集写入的固定 ID · Maximum group size; larger ones are decided one by one.",
+        description=page_text("Maximum group size; larger ones are decided one by one."),
     )
 
 
@@ -181,25 +180,21 @@ def _settled(found: Settlement) -> dict[str, Any]:
     }
 
 
-_SETTLE = """\
-批量处理重复的豆瓣 ID · Resolve many groups of videos that share a subject: one keeps the id, the others lose it.
+_SETTLE = page_text(
+    """\
+Resolve many groups of videos that share a subject: one keeps the id, the others lose it.
 
 {links}
 
-每组按 `keeper` 留一部，其余各记录一条 `clear_id`，与在 `record_decisions` 里逐条记录相同：
-先核对、可拒绝、随即自动执行，结果中的 `undo` 一次撤销全部。锁定的不动并列出；
-清除后该影片回到“无豆瓣 ID”，不再自动关联同一条目。
-
-`best_match` 匹配最可靠，`earliest_link` 关联最早，`popularity` 播放最多。
-
-**字段** · Fields
+Fields
 
 {fields}
 
-**示例** · Examples:
+Examples:
 
 {examples}
 """
+)
 
 settle_duplicates = person_job(
     settle,

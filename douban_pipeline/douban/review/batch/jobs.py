@@ -9,6 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import Markdown, subject_link
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
@@ -36,7 +37,7 @@ from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.wording import ACTIONS, ID_SOURCES, REVIEW_STATUSES
+from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.matching.codes import code_of
 
 _SHOWN = 500
@@ -58,79 +59,60 @@ class BatchConfig(LaunchpadConfig):
     """The decision, and the filter of videos. Empty filters do not restrict; at least one must be set."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field(
-        "", description="原因，一句话 · Reason, in one sentence; it is recorded with every resulting write."
-    )
+    note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
-    action: DecisionAction = Field(description=f"决定；必填 · One of: {', '.join(DecisionAction)}.")
+    action: DecisionAction = Field(
+        description=page_text("One of: {decision_action}.").format(decision_action=", ".join(DecisionAction))
+    )
     douban_id: int = Field(
-        0, description="条目 · The subject, for set_id, replace_and_lock and choose; the same for all videos."
+        0, description=page_text("The subject, for set_id, replace_and_lock and choose; the same for all videos.")
     )
-    rank: int = Field(
-        0, description="choose 用：1，首选候选 · For choose: 1, the best candidate; no other rank in bulk."
-    )
-    days: int = Field(
-        0, description="ignore 用：天数，0 为永久 · Days for which they are ignored, for ignore; 0: forever."
-    )
-    lock: bool = Field(False, description="同时锁定 · Also lock the ids against automatic changes.")
+    rank: int = Field(0, description=page_text("For choose: 1, the best candidate; no other rank in bulk."))
+    days: int = Field(0, description=page_text("Days for which they are ignored, for ignore; 0: forever."))
+    lock: bool = Field(False, description=page_text("Also lock the ids against automatic changes."))
     accept_conflicts: bool = Field(
-        False, description="明知有冲突仍要如此 · Accept the subject despite conflicts with the videos."
+        False, description=page_text("Accept the subject despite conflicts with the videos.")
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
     i_am_sure: bool = Field(
         False,
-        description="解锁、替换已锁定的 ID 时须写 · Required to unlock, and to replace locked ids.",
+        description=page_text("Required to unlock, and to replace locked ids."),
     )
     max_rows: int = Field(
         100,
-        description=f"最多选多少部（1 至 {MOST_ROWS}），按审核队列的顺序取前面的 · "
-        f"Maximum number of videos, 1 to {MOST_ROWS}; the first ones of the review queue.",
+        description=page_text("Maximum number of videos, 1 to {most_rows}; the first ones of the review queue.").format(
+            most_rows=MOST_ROWS
+        ),
     )
     statuses: list[ShownStatus] = Field(
         default_factory=list,
-        description=f"状态：{'，'.join(f'`{status}` {word}' for status, word in REVIEW_STATUSES.items())}；"
-        "不写则不含已忽略的 · Any of these statuses; empty: all but ignored ones.",
+        description=page_text("Any of these statuses; empty: all but ignored ones."),
     )
-    min_score: float = Field(0.0, description="最新判定的最低得分 · Minimum score of the latest verdict; 0: any.")
-    max_score: float = Field(0.0, description="最新判定的最高得分 · Maximum score of the latest verdict; 0: any.")
+    min_score: float = Field(0.0, description=page_text("Minimum score of the latest verdict; 0: any."))
+    max_score: float = Field(0.0, description=page_text("Maximum score of the latest verdict; 0: any."))
     with_codes: list[str] = Field(
         default_factory=list,
-        description="最新判定的原因和首选候选的冲突，如 `YEAR_OFF`、`年份冲突`：须都有 · "
-        "All of these reasons or conflicts, by code or label.",
+        description=page_text("All of these reasons or conflicts, by code or label."),
     )
-    without_codes: list[str] = Field(
-        default_factory=list, description="同上：须都没有 · None of these reasons or conflicts."
-    )
+    without_codes: list[str] = Field(default_factory=list, description=page_text("None of these reasons or conflicts."))
     type_ids: list[int] = Field(
-        default_factory=list, description="类别（不含子类） · Categories (child categories are not included)."
+        default_factory=list, description=page_text("Categories (child categories are not included).")
     )
-    min_year: int = Field(0, description="CMS 中的最早年份 · First year in the CMS; 0: any.")
-    max_year: int = Field(0, description="CMS 中的最晚年份 · Last year in the CMS; 0: any.")
-    duplicates_of: int = Field(
-        0, description="一个豆瓣 ID：现在带有它的影片 · A subject: the videos that have its id; 0: any."
-    )
-    id_locked: YesNo = Field(YesNo.any, description="豆瓣 ID 已锁定：yes、no，any 不限 · Whether the id is locked.")
-    intro_locked: YesNo = Field(YesNo.any, description="简介已锁定：同上 · Whether the synopsis is locked.")
+    min_year: int = Field(0, description=page_text("First year in the CMS; 0: any."))
+    max_year: int = Field(0, description=page_text("Last year in the CMS; 0: any."))
+    duplicates_of: int = Field(0, description=page_text("A subject: the videos that have its id; 0: any."))
+    id_locked: YesNo = Field(YesNo.any, description=page_text("Whether the id is locked."))
+    intro_locked: YesNo = Field(YesNo.any, description=page_text("Whether the synopsis is locked."))
     sources: list[str] = Field(
         default_factory=list,
-        description=f"ID 的来源：{'、'.join(filter(None, ID_SOURCES))} · Source of the id: any of these.",
+        description=page_text("Source of the id: any of these."),
     )
-    updated_within_days: int = Field(
-        0, description="CMS 在这些天之内更新过，0 不限 · Updated within this number of days; 0: any."
-    )
-    updated_before_days: int = Field(
-        0, description="CMS 在这些天之前更新，0 不限 · Not updated for this number of days; 0: any."
-    )
-    locked_within_days: int = Field(
-        0, description="在这些天之内锁定，0 不限 · Locked within this number of days; 0: any."
-    )
-    locked_before_days: int = Field(
-        0, description="在这些天之前锁定，0 不限 · Locked more than this number of days ago; 0: any."
-    )
-    vod_ids: list[int] = Field(
-        default_factory=list, description="只在这些影片中选 · Only these videos (mac_vod.vod_id)."
-    )
-    except_vod_ids: list[int] = Field(default_factory=list, description="除去这些影片 · Exclude these videos.")
+    updated_within_days: int = Field(0, description=page_text("Updated within this number of days; 0: any."))
+    updated_before_days: int = Field(0, description=page_text("Not updated for this number of days; 0: any."))
+    locked_within_days: int = Field(0, description=page_text("Locked within this number of days; 0: any."))
+    locked_before_days: int = Field(0, description=page_text("Locked more than this number of days ago; 0: any."))
+    vod_ids: list[int] = Field(default_factory=list, description=page_text("Only these videos (mac_vod.vod_id)."))
+    except_vod_ids: list[int] = Field(default_factory=list, description=page_text("Exclude these videos."))
 
 
 def select_and_record(
@@ -249,36 +231,17 @@ def _shown(selection: BatchSelection, batch: BatchDecision) -> dict[str, Any]:
     }
 
 
-_MANUAL = """\
-批量记录审核决定 · Record one decision about many videos, selected by filters.
-
-打开填好的启动页，只显示、不记录：
+_MANUAL = page_text(
+    """\
+Record one decision about many videos, selected by filters.
 
 {links}
 
-`action` 及 `douban_id`、`days`、`lock`、`accept_conflicts`、`override_cms_lock`
-与 `record_decisions` 相同，对选中的每部影片各记录一条。
-
-**字段** · Fields（`statuses` 起是筛选：填写的都要满足；留空或 0 为不限；至少填写一项）
-
 {fields}
-
-**先看。** `dry_run: true`（默认）列出会选中哪些影片（`videos`）、各记录什么、能否记录（`decisions`），
-哪些不选和原因（`videos_left_out`），以及超出 `max_rows` 的有多少。确认之后改为 `false` 再启动一次。
-
-**批量确认更严。** `confirm_top1` 和 `choose` 只取首选候选，而且得分和领先都达到自动确认线、没有任何冲突、取过详情；
-其余的不选，请在审核单里逐部决定。已锁定为别的 ID 的影片、已有别的决定在等待执行的影片也不选。
-
-**要写明的。** 批量解锁（`unlock_id`、`unlock_intro`），以及用 `replace_and_lock` 替换已锁定的 ID，
-须写 `i_am_sure: true`。一次解锁两部以上的，审核员还须列在设置 `DOUBAN_PIPELINE_BULK_UNLOCKERS` 里，否则逐条拒绝并记录。
-
-**记录。** 有误的逐部拒绝并说明原因，其余照常记录；每 10 秒在日志中报一次进度。
-结果中的 `undo` 打开填好批次（`batch`）的 `revert_changes`，一次撤销由此产生的全部写入。
-
-**示例** · Examples（没有写出的字段保持默认）:
 
 {examples}
 """
+)
 _EXAMPLES = {
     "确认待审核中的高分影片": {
         "reviewer": "小王",

@@ -6,6 +6,7 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.douban.links import LOCATION
@@ -34,13 +35,13 @@ class ImportConfig(LaunchpadConfig):
     """Who decided, and where the decisions are: either ``file`` or ``text``."""
 
     reviewer: str = Field("", description=REVIEWER)
-    note: str = Field("", description="原因；用于自己没有备注的行 · Reason; for rows without a note of their own.")
+    note: str = Field("", description=page_text("Reason; for rows without a note of their own."))
     dry_run: bool = Field(True, description=DRY_RUN)
     file: str = Field(
         "",
-        description="收件夹 inbox 里的文件名 · Name of a file in the folder inbox of HOME, without a path.",
+        description=page_text("Name of a file in the folder inbox of HOME, without a path."),
     )
-    text: str = Field("", description="或 CSV 的内容 · Or: the content of the CSV.")
+    text: str = Field("", description=page_text("Or: the content of the CSV."))
 
 
 def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
@@ -125,41 +126,21 @@ def _refused(parsed: ParsedDecisions, recording: Recording) -> list[tuple[int, s
     return sorted(unread + [(line, item.sentence) for line, item in recorded if item.status is DecisionStatus.REFUSED])
 
 
-_MANUAL = """\
-从电子表格导入审核决定 · Import decisions from a CSV file or a workbook, filled in with Excel or WPS.
+_MANUAL = page_text(
+    """\
+Import decisions from a CSV file or a workbook, filled in with Excel or WPS.
 
-{link}：
-填写 `reviewer`，看过结果再把 `dry_run` 改为 `false`。
+{link}
 
-把填好的文件放进 HOME 下的 `inbox`，在 `file` 填写文件名；或把内容粘贴到 `text`。两者填其一。
-
-**列**
-
-- `vod_id`：影片；必须有
-- `决定`：如 `确认首选候选` 或 `confirm_top1`，见 `record_decisions`；必须有，空着的行不处理
-- `豆瓣ID`：`set_id`、`replace_and_lock`、`choose` 用；数字或条目网址
-- `候选序号`：`choose` 用，候选前面的数字
-- `天数`：`ignore` 用，空或 0 为永久
-- `锁定`、`接受冲突`：是 / 否
-- `备注`：原因；空着则用启动页的 `note`
-- `verdict_id`：导出时的判定，请保留：此后有了新判定则拒绝
-
-其余的列（片名、候选等）只供阅读，不读回。列名也可以用英文（`action`、`douban_id`、`rank`……），顺序不限。
-
-**格式。** UTF-8、Excel 的“Unicode 文本”（UTF-16）或 GB18030，以逗号、分号或制表符分隔；或 Excel 工作簿
-（xlsx，取第一张工作表，放入收件夹）。Excel 写成 1.23E+07 的 ID 已丢失末尾的数字，会被拒绝。
-
-**检查与记录。** 与 `record_decisions` 相同：`dry_run: true`（默认）只检查；有误的行按文件中的行号逐行说明
-（`refused_lines`），其余照常记录。只有一行也没能记录时运行才显示为失败。改好之后整个文件再导入一次即可，重复的决定无害。
-
-**示例** · Examples:
+Examples:
 
 {examples}
 
-**字段** · Fields
+Fields
 
 {fields}
 """
+)
 _FILE = {"reviewer": "小王", "note": "本周审核", "dry_run": False, "file": "review.csv", "text": ""}
 _TEXT = {
     "reviewer": "小王",

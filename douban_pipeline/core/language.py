@@ -1,0 +1,102 @@
+"""The language of Dagster's pages and of the command line: English, as the code has it, or Chinese from the catalogue.
+
+Which one is shown is decided when a text is looked up, for descriptions when the definitions are loaded, so code
+locations must be reloaded after the setting is changed. The pages are Chinese unless the setting says otherwise; the
+terminal follows its locale. ``make messages`` keeps the catalogue in step with the code.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from douban_pipeline.core.environment import BASE_PREFIX, environment
+
+Language = Literal["zh", "en"]
+VARIABLE = f"{BASE_PREFIX}LANGUAGE"
+CATALOGUE = Path(__file__).parents[1] / "locale/zh_CN/LC_MESSAGES/douban_pipeline.po"
+"""The Chinese texts by the English ones. It is read as it is: no build step can be forgotten."""
+_FIELD = re.compile(r'^(msgctxt|msgid|msgstr) ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULTILINE)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def chosen_language(environment: Mapping[str, str | None]) -> Language | None:
+    """Return the language set in an environment, None if unset or invalid; `check` reports invalid values."""
+    given = (environment.get(VARIABLE) or "").strip().lower()
+    return "en" if given == "en" else "zh" if given == "zh" else None
+
+
+@cache
+def language() -> Language:
+    """Return the language of Dagster's pages: `DOUBAN_PIPELINE_LANGUAGE`, from the environment or ``.env``; Chinese."""
+    return chosen_language(environment()) or "zh"
+
+
+@cache
+def terminal_language() -> Language:
+    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, else the locale's; by default English."""
+    return chosen_language(environment()) or locale_language(os.environ)
+
+
+def locale_language(variables: Mapping[str, str]) -> Language:
+    """Return the language of the locale, from the first of ``LC_ALL``, ``LC_MESSAGES`` and ``LANG`` that is set."""
+    named = next((given for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (given := variables.get(name))), "")
+    return "zh" if named.lower().startswith("zh") else "en"
+
+
+def terminal_text(message: str, context: str = "") -> str:
+    """Return an English text in the language of the command line.
+
+    Args:
+        message: The text, with values in braces that ``format`` replaces in what is returned.
+        context: Where it is used, if the same words have another translation elsewhere.
+    """
+    return translated(message, terminal_language(), context)
+
+
+def page_text(message: str, context: str = "") -> str:
+    """Return an English text in the language of the pages; see `terminal_text`."""
+    return translated(message, language(), context)
+
+
+def translatable(text: str) -> str:
+    """Return a text unchanged: marks what is looked up where it is used."""
+    return text
+
+
+def page_docstring(function: F) -> F:
+    """Decorate a function of which Dagster shows the docstring: put it in the language of the pages."""
+    if language() == "zh":
+        function.__doc__ = translated(inspect.cleandoc(function.__doc__ or ""), "zh")
+    return function
+
+
+def translated(message: str, wanted: Language, context: str = "") -> str:
+    """Return a text in a language; what the catalogue does not have stays English."""
+    return message if wanted == "en" else catalogue().get((context, message), message)
+
+
+@cache
+def catalogue() -> Mapping[tuple[str, str], str]:
+    """Return the Chinese texts by context and English text."""
+    texts: dict[tuple[str, str], str] = {}
+    context = message = ""
+    for name, strings in _FIELD.findall(CATALOGUE.read_text(encoding="utf-8")):
+        text = "".join(map(json.loads, _QUOTED.findall(strings)))
+        if name == "msgctxt":
+            context = text
+        elif name == "msgid":
+            message = text
+        else:
+            texts[context, message] = text
+            context = ""
+    texts.pop(("", ""), None)  # the file's header
+    return texts
