@@ -179,6 +179,7 @@ def assert_there_once(services: CommentsServices, ids: Collection[int]) -> None:
     assert {row.comment_id for row in rows} == set(ids)
 
 
+@pytest.mark.long
 def test_two_services_and_two_workers_of_which_one_is_killed_lose_and_double_nothing(services, environment, tmp_path):
     def ask(query: str) -> list[Any]:
         with reading(services.engine) as connection:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.douban.services import open_services
 from douban_pipeline_tests.conftest import server_url
-from douban_pipeline_tests.harness.benchmarks.measures import archive_size, duplicates, rescoring, reverting
+from douban_pipeline_tests.harness.benchmarks.measures import archive_size, duplicates, reverting
 from douban_pipeline_tests.harness.benchmarks.measuring import Measure, World
 from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, planted_verdicts, spread
 from douban_pipeline_tests.harness.benchmarks.prepare import fill_library, take_in
@@ -18,7 +18,7 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.rig.databases import MARIADB, scratch_database
 
 SIZE = 300
-MEASURES = (*rescoring.MEASURES, *duplicates.MEASURES, *reverting.MEASURES, *archive_size.MEASURES)
+MEASURES = (*duplicates.MEASURES, *reverting.MEASURES, *archive_size.MEASURES)
 
 pytestmark = pytest.mark.mariadb
 
