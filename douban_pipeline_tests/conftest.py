@@ -43,6 +43,7 @@ pytest_plugins = [
     "douban_pipeline_tests.harness.fixtures.library",
     "douban_pipeline_tests.harness.fixtures.scenario",
     "douban_pipeline_tests.harness.fixtures.scripted_source",
+    "douban_pipeline_tests.harness.fixtures.tables_made_once",
 ]
 """Fixtures of all rooms."""
 
