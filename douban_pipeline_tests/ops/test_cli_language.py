@@ -20,7 +20,7 @@ from douban_pipeline_tests.harness.messages import has_chinese
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG", "DOUBAN_PIPELINE_LANGUAGE")
 OPS = Path(cli.__file__).parent
 DEMO = ("chain", "cli", "commands", "comments", "dev", "digest", "feeds", "outcomes", "run", "talk", "tmdb")
-OF_SYSTEMS = ("commands", "operations", "source_checks", "grants", "terminal", "troubleshooting")
+OF_SYSTEMS = ("operations", "source_checks", "grants", "troubleshooting")
 SPEAKERS = sorted(
     {
         *OPS.rglob("*.py"),
