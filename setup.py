@@ -128,7 +128,7 @@ setup(
         "douban_pipeline.core.ui.lists": ["*.html.j2"],
         "douban_pipeline.demo": ["*.html.j2", "data/*"],
         "douban_pipeline.douban.reports.lists": ["*.html.j2"],
-        "douban_pipeline.douban.review.reading": ["sheet_files/*"],
+        "douban_pipeline.douban.review.worklist": ["sheet_files/*"],
         "douban_pipeline.douban.store.migrations": ["*.mako"],
         "douban_pipeline.digest": ["defaults/*.md"],
         "douban_pipeline.digest.pages": ["*.html.j2", "search.js"],

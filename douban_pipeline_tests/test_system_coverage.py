@@ -150,7 +150,7 @@ _TEST = "`feeds/test_scheduler.py::test_rows_of_one_second_are_one_publication`"
     [
         (["2.1 due", "built", "`module:feeds/scheduler.py::get_due_sources`", _TEST], None),
         (["2.1 due", "built", "`module:feeds/store/stats.py`, `setting:FEEDS_PROFILE`", _TEST], None),
-        (["2.1 due", "built", "`module:feeds/polling.py::Poller.run`, `command:why`", _TEST], None),
+        (["2.1 due", "built", "`module:feeds/poller.py::Poller.run`, `command:why`", _TEST], None),
         (["2.1 due", "not", "nobody needs it", "—"], None),
         (["2.1 due", "built", "`module:feeds/scheduler.py::nowhere`", _TEST], "no module feeds/scheduler.py::nowhere"),
         (["2.1 due", "built", "`module:feeds/nowhere.py`", _TEST], "no module feeds/nowhere.py"),

@@ -7,20 +7,20 @@ import dagster as dg
 import numpy as np
 
 from douban_pipeline.comments import capacity as capacity_rules
-from douban_pipeline.comments import guards, moderating, pictures
-from douban_pipeline.comments.exporting import ExportReport, open_export
+from douban_pipeline.comments import guards, moderation, pictures
+from douban_pipeline.comments.cms_export import CmsExportReport, open_export
+from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.heat.factors import GRAPH
-from douban_pipeline.comments.heat.graph import Kind
-from douban_pipeline.comments.importing import take_in
+from douban_pipeline.comments.heat.graph import ValueKind
 from douban_pipeline.comments.resources import SCORE_POOL
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.scoring.impressions import forget_views, roll_up
 from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections
+from douban_pipeline.comments.section_titles import give_titles
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
-from douban_pipeline.comments.sweeping import sweep
-from douban_pipeline.comments.titling import give_titles
+from douban_pipeline.comments.sweep import sweep
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_docstring
@@ -58,7 +58,7 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
         if column is not None and len(column):
             middle, high = np.quantile(column.astype(np.float64), [0.5, 0.95])
             row |= {"中位数": f"{middle:.3g}", "95%": f"{high:.3g}"}
-            if factor.kind is Kind.FLAG:
+            if factor.kind is ValueKind.FLAG:
                 row |= {"中位数": f"{100 * column.mean():.1f}% 为真", "95%": ""}
         rows.append(row)
     metadata: dict[str, dg.MetadataValue] = {
@@ -251,7 +251,7 @@ def mac_comment_export(
     return dg.MaterializeResult(metadata={"export": True, **export_metadata(found)})
 
 
-def export_metadata(found: ExportReport) -> dict[str, dg.MetadataValue]:
+def export_metadata(found: CmsExportReport) -> dict[str, dg.MetadataValue]:
     """Return the results of an export as metadata."""
     rows = [
         {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
@@ -274,7 +274,7 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
     """List the comments waiting for review, oldest first; the job `moderate_comments` restores or deletes them."""
     services.ready()
     with reading(services.engine) as connection:
-        waiting = moderating.waiting_comments(connection)
+        waiting = moderation.waiting_comments(connection)
     rows = [
         {"评论": each.comment_id, "评论区": each.section_id, "正文": each.text[:80], "由来": each.refusal}
         for each in waiting
@@ -295,7 +295,7 @@ def section_titles(
     """Set titles of video sections from Douban, where the library has a confirmed link; the site's own titles stay.
 
     A title follows Douban's and is removed with its link. A run checks what changed since the last one: at most
-    `titling.MOST` new sections and as many synced videos. A library that cannot be read is a warning, not a failure.
+    5,000 new sections and as many synced videos. A library that cannot be read is a warning, not a failure.
     """
     services.ready()
     found = give_titles(services)

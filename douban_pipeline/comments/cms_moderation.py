@@ -22,8 +22,8 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Row, Table, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.comments.exporting import CommentExport
-from douban_pipeline.comments.importing import source_of
+from douban_pipeline.comments.cms_export import CommentExport
+from douban_pipeline.comments.cms_import import source_of
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.events import EventInput, append, of_requests
 from douban_pipeline.comments.store.marks import Mark, read_mark, store_mark
@@ -68,7 +68,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CmsStatusChange:
     """A change in the CMS of an imported comment.
 
     Attributes:
@@ -204,7 +204,9 @@ class CmsModeration:
         return found + rotated
 
 
-def _changes(connection: Connection, rows: Mapping[int, Row[Any]], theirs: Mapping[int, CmsStatus]) -> list[Change]:
+def _changes(
+    connection: Connection, rows: Mapping[int, Row[Any]], theirs: Mapping[int, CmsStatus]
+) -> list[CmsStatusChange]:
     """Return the comments whose status in the CMS is another than when it was last seen."""
     query = select(cms_status.c.number, cms_status.c.status, cms_status.c.seen_at)
     seen = {row.number: row for row in connection.execute(query.where(cms_status.c.number.in_(rows)))}
@@ -221,7 +223,7 @@ def _changes(connection: Connection, rows: Mapping[int, Row[Any]], theirs: Mappi
         of_us = written.get(number, _NEVER) >= (seen[number].seen_at if number in seen else _NEVER + timedelta(days=1))
         known = status == CmsStatus.HIDDEN and (of_us or (number not in seen and number in hidden))
         wanted = None if known else wanted_status(CommentStatus(row.status), status, by_cms=by_cms)
-        found.append(Change(number, row.comment_id, row.section_id, status, wanted))
+        found.append(CmsStatusChange(number, row.comment_id, row.section_id, status, wanted))
     return found
 
 
@@ -239,7 +241,7 @@ def _written_here(connection: Connection, numbers: Sequence[int]) -> dict[int, d
     return {row.number: row.created_at for row in rows if row.new_values.get("comment_status") == CmsStatus.HIDDEN}
 
 
-def _record(connection: Connection, changes: Sequence[Change], now: datetime) -> int:
+def _record(connection: Connection, changes: Sequence[CmsStatusChange], now: datetime) -> int:
     """Write the events of changes, and what was seen; return the number of events."""
     events = [
         EventInput(

@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
 
-from douban_pipeline.comments.caching.lists import RedisLists
-from douban_pipeline.comments.heat.explaining import Facts, Neighbour, ServedRank, explain, explain_pinned
+from douban_pipeline.comments.cache.lists import RedisLists
+from douban_pipeline.comments.heat.explanation import Facts, Neighbour, ServedRank, explain, explain_pinned
 from douban_pipeline.comments.heat.ranking import columns_to_read, rank
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.scoring.scores import TOLERANCE
 from douban_pipeline.comments.served import ServedOrder, ServedPlace
-from douban_pipeline.comments.store.reading import Place, shown_ids
+from douban_pipeline.comments.store.comment_lists import CommentPlace, shown_ids
 from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.store.tables import score
 from douban_pipeline.comments.types import SectionStatus
@@ -93,7 +93,7 @@ def _stored(connection: Connection, ids: Sequence[int]) -> dict[int, RowMapping]
 
 
 def _served_rank(at: ServedPlace, stored: Mapping[int, RowMapping]) -> ServedRank:
-    def neighbour(place: Place) -> Neighbour:
+    def neighbour(place: CommentPlace) -> Neighbour:
         row = stored.get(place.comment_id)
         # A sweep publishes its list before it stores the parts: those of another score explain nothing.
         return Neighbour(place.key, row["parts"] if row is not None and row["heat"] == place.key else None)

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from sqlalchemy import Connection, and_, func, select
 
-from douban_pipeline.comments.caching.lists import ListName, RedisLists
+from douban_pipeline.comments.cache.lists import ListName, RedisLists
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.comment_lists import Order, shown_ids
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.events import oldest_pending
-from douban_pipeline.comments.store.reading import Order, shown_ids
 from douban_pipeline.comments.store.tables import comment, event, moderation, score, section
 from douban_pipeline.comments.types import IMPORTED, EventState, Rank
 from douban_pipeline.core.clock import Clock

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field
 
-from douban_pipeline.comments import moderating
+from douban_pipeline.comments import moderation
 from douban_pipeline.comments.assets import (
     capacity_report,
     comment_factors,
@@ -20,10 +20,10 @@ from douban_pipeline.comments.assets import (
     mac_comment_import,
     section_titles,
 )
-from douban_pipeline.comments.experimenting.jobs import jobs as experiment_jobs
-from douban_pipeline.comments.exporting import open_export
-from douban_pipeline.comments.moderating import STATUS_NAMES, PlannedChange
-from douban_pipeline.comments.ordering.jobs import jobs as ordering_jobs
+from douban_pipeline.comments.cms_export import open_export
+from douban_pipeline.comments.experiments.jobs import jobs as experiment_jobs
+from douban_pipeline.comments.heat_order.jobs import jobs as ordering_jobs
+from douban_pipeline.comments.moderation import STATUS_NAMES, PlannedChange
 from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
@@ -35,7 +35,7 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
 
 _SHOWN = 200
 
@@ -102,26 +102,26 @@ def moderate(
     batch, reason = config.batch.strip()[:50], config.reason.strip()
     with reading(services.engine) as connection:
         if config.action == "undo":
-            planned = moderating.plan_undo(connection, batch, actor.key, actor.rank)
+            planned = moderation.plan_undo(connection, batch, actor.key, actor.rank)
         else:
             ids = list(config.comments)
             if config.words.strip():
-                ids += moderating.find_comments(connection, config.section, config.words.strip())
-            planned = moderating.plan_status(connection, ids, _ACTIONS[config.action], actor.rank)
-        planned = moderating.refuse_repeated(connection, planned, batch, undo=config.action == "undo")
+                ids += moderation.find_comments(connection, config.section, config.words.strip())
+            planned = moderation.plan_status(connection, ids, _ACTIONS[config.action], actor.rank)
+        planned = moderation.refuse_repeated(connection, planned, batch, undo=config.action == "undo")
     written = 0
     if not config.dry_run:
         now = services.clock.now()
         if config.action == "undo":
             written = run_transaction(
                 services.engine,
-                lambda connection: moderating.apply_undo(connection, planned, actor, batch, reason, now),
+                lambda connection: moderation.apply_undo(connection, planned, actor, batch, reason, now),
             )
         else:
             wanted = _ACTIONS[config.action]
             written = run_transaction(
                 services.engine,
-                lambda connection: moderating.apply_status(connection, planned, wanted, actor, batch, reason, now),
+                lambda connection: moderation.apply_status(connection, planned, wanted, actor, batch, reason, now),
             )
     refused = sum(bool(each.refusal) for each in planned)
     context.log.info(f"{len(planned)} comments, {refused} of them refused, {written} events written")

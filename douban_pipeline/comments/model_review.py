@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, RowMapping, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments.ids import first_of
-from douban_pipeline.comments.plugs import Judgement, PlugError, Verdict
+from douban_pipeline.comments.plugs import Judgement, PlugError, TextVerdict
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.events import EventInput, append
@@ -58,7 +58,7 @@ class TextModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewReport:
+class ModelReviewReport:
     """Result of a turn: the numbers of texts judged, rejected, doubted, and left for later because of a failure."""
 
     judged: int = 0
@@ -96,11 +96,11 @@ class ModelReviewer:
                 if not judged:
                     stopped.wait(pause)
 
-    def turn(self, pool: ThreadPoolExecutor | None = None) -> ReviewReport:
+    def turn(self, pool: ThreadPoolExecutor | None = None) -> ModelReviewReport:
         """Judge some comments, oldest first, and return the result; pause after consecutive failures."""
         now = self._clock.now()
         if self._paused_until is not None and now < self._paused_until:
-            return ReviewReport()
+            return ModelReviewReport()
         with reading(self._engine) as connection:
             rows = _unjudged(connection, self._owner, first_of(now - self._minutes), now)
         judged = list(pool.map(self._judge, rows) if pool is not None else map(self._judge, rows))
@@ -109,8 +109,8 @@ class ModelReviewer:
             run_transaction(self._engine, lambda connection: _record(connection, given, now))
         self._count_failures(len(rows), len(rows) - len(given), now)
         verdicts = [found.verdict for _, found in given]
-        return ReviewReport(
-            len(given), verdicts.count(Verdict.REJECT), verdicts.count(Verdict.REVIEW), len(rows) - len(given)
+        return ModelReviewReport(
+            len(given), verdicts.count(TextVerdict.REJECT), verdicts.count(TextVerdict.REVIEW), len(rows) - len(given)
         )
 
     def _judge(self, row: RowMapping) -> Judgement | None:
@@ -148,7 +148,7 @@ def _unjudged(connection: Connection, owner: str, since: int, now: datetime) -> 
 
 def _record(connection: Connection, given: Collection[tuple[RowMapping, Judgement]], now: datetime) -> None:
     """Write the events for comments that did not pass, and mark all as judged, in one transaction."""
-    outcomes = {Verdict.REJECT: (MODEL, CommentStatus.DELETED), Verdict.REVIEW: (DOUBTS, CommentStatus.REVIEW)}
+    outcomes = {TextVerdict.REJECT: (MODEL, CommentStatus.DELETED), TextVerdict.REVIEW: (DOUBTS, CommentStatus.REVIEW)}
     events = []
     for row, found in given:
         if found.verdict in outcomes:
@@ -170,7 +170,7 @@ _MOST_REASON = 200
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "verdict": {"type": "string", "enum": [str(each) for each in Verdict]},
+        "verdict": {"type": "string", "enum": [str(each) for each in TextVerdict]},
         "reason": {"type": "string"},
     },
     "required": ["verdict", "reason"],
@@ -215,13 +215,13 @@ class LanguageReviewer:
         ]
         try:
             found = self._model.complete(messages, _SCHEMA, name="review", key=f"review:{comment_id}").content
-            verdict = Verdict(found["verdict"])
+            verdict = TextVerdict(found["verdict"])
         except (SourceError, ValueError) as error:
             raise PlugError(f"{type(error).__name__}: {error}") from error
-        if verdict == Verdict.FINE:
+        if verdict == TextVerdict.FINE:
             return Judgement(verdict=verdict)
-        says = "模型建议删除" if verdict == Verdict.REJECT else "模型存疑"
-        return Judgement(verdict=Verdict.REVIEW, reason=f"{says}：{str(found['reason'])[:_MOST_REASON]}")
+        says = "模型建议删除" if verdict == TextVerdict.REJECT else "模型存疑"
+        return Judgement(verdict=TextVerdict.REVIEW, reason=f"{says}：{str(found['reason'])[:_MOST_REASON]}")
 
     def close(self) -> None:
         """Close the connections."""

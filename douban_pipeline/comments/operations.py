@@ -8,14 +8,14 @@ from datetime import timedelta
 from sqlalchemy import URL, Connection, Engine, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.comments.exporting import COLUMNS
+from douban_pipeline.comments.cms_export import COLUMNS
 from douban_pipeline.comments.identity import USER_COLUMNS
+from douban_pipeline.comments.section_titles import library_tables
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.shards import working
 from douban_pipeline.comments.store.tables import shard
-from douban_pipeline.comments.titling import library_tables
 from douban_pipeline.core.address_checks import reached
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.database import DatabaseError, reading

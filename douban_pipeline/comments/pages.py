@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from douban_pipeline.comments.caching.lists import ListName, ListPage, RedisLists
-from douban_pipeline.comments.rendering import pieces
+from douban_pipeline.comments.cache.lists import CachedPage, ListName, RedisLists
 from douban_pipeline.comments.sites import Site
-from douban_pipeline.comments.store import reading as store
-from douban_pipeline.comments.store.reading import CommentView, Order, Place
+from douban_pipeline.comments.store import comment_lists as store
+from douban_pipeline.comments.store.comment_lists import CommentPlace, CommentView, Order
 from douban_pipeline.comments.store.sections import find_section
+from douban_pipeline.comments.text_pieces import pieces
 from douban_pipeline.comments.types import BIGGEST_ID, Actor, Attribute, CommentStatus, SectionStatus
 from douban_pipeline.core.database import reading
 
@@ -45,7 +45,7 @@ class Target:
     object_id: int
 
 
-def place_of(cursor: str | None) -> Place | None:
+def place_of(cursor: str | None) -> CommentPlace | None:
     """Return the place that a cursor encodes.
 
     Raises:
@@ -58,15 +58,15 @@ def place_of(cursor: str | None) -> Place | None:
         raise ValueError("游标无效")
     if max(abs(int(key)), int(number)) > BIGGEST_ID:
         raise ValueError("游标无效")
-    return Place(int(key), int(number))
+    return CommentPlace(int(key), int(number))
 
 
-def cursor_of(place: Place) -> str:
+def cursor_of(place: CommentPlace) -> str:
     """Return the cursor of a place."""
     return f"{place.key}.{place.comment_id}"
 
 
-def read_roots(site: Site, target: Target, order: Order, after: Place | None, size: int) -> dict[str, Any]:
+def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | None, size: int) -> dict[str, Any]:
     """Return the shared part of a page of a section.
 
     Pinned comments are before the first page, and in no page of the order.
@@ -102,7 +102,7 @@ def read_roots(site: Site, target: Target, order: Order, after: Place | None, si
     }
 
 
-def read_replies(site: Site, root_id: int, after: Place | None, size: int) -> dict[str, Any]:
+def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int) -> dict[str, Any]:
     """Return a page of the replies to a root, oldest first.
 
     Raises:
@@ -119,7 +119,7 @@ def read_replies(site: Site, root_id: int, after: Place | None, size: int) -> di
     return {"root": _item(root), "items": items, "next": None if ended or not places else cursor_of(places[-1])}
 
 
-def read_dialog(site: Site, comment_id: int, after: Place | None, size: int) -> dict[str, Any]:
+def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: int) -> dict[str, Any]:
     """Return a page of the dialog that a reply belongs to, oldest first.
 
     Raises:
@@ -183,10 +183,10 @@ def _shown_section(connection: Connection, target: Target) -> Any:
 
 
 def _places(
-    connection: Connection, lists: RedisLists | None, name: ListName, after: Place | None, size: int
-) -> tuple[list[Place], bool]:
+    connection: Connection, lists: RedisLists | None, name: ListName, after: CommentPlace | None, size: int
+) -> tuple[list[CommentPlace], bool]:
     """Return the places of a page and whether it is the last one; the list first, then the database."""
-    found: list[Place] = []
+    found: list[CommentPlace] = []
     if lists is not None:
         page = _cached(lists, name, after, size)
         if page is None:
@@ -205,7 +205,7 @@ def _places(
     return found, len(found) < size
 
 
-def _cached(lists: RedisLists, name: ListName, after: Place | None, size: int) -> ListPage | None:
+def _cached(lists: RedisLists, name: ListName, after: CommentPlace | None, size: int) -> CachedPage | None:
     if name.order != Order.HEAT:
         return lists.page(name, after, size)
     heat, follows = lists.heat, (after.key, after.comment_id) if after is not None else None
@@ -213,7 +213,7 @@ def _cached(lists: RedisLists, name: ListName, after: Place | None, size: int) -
     if found is None or (after is None and not found):
         return None
     # The list holds the whole section. The tables may briefly have other heat, so they do not continue where it ends.
-    return ListPage(tuple(Place(*place) for place in found), ended=len(found) < size)
+    return CachedPage(tuple(CommentPlace(*place) for place in found), ended=len(found) < size)
 
 
 def _shown(connection: Connection, lists: RedisLists | None, ids: Collection[int]) -> dict[int, CommentView]:

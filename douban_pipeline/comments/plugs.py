@@ -23,7 +23,7 @@ class PlugError(RuntimeError):
     """A service did not answer, or its answer does not have the documented form."""
 
 
-class Verdict(StrEnum):
+class TextVerdict(StrEnum):
     """A model's verdict on a text."""
 
     FINE = "pass"
@@ -33,18 +33,18 @@ class Verdict(StrEnum):
     """It is deleted, and only an auditor can restore it."""
 
 
-class _Answer(BaseModel):
+class _PlugAnswer(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-_Found = TypeVar("_Found", bound=_Answer)
+_Found = TypeVar("_Found", bound=_PlugAnswer)
 
 
-class _Friends(_Answer):
+class _Friends(_PlugAnswer):
     friends: list[int]
 
 
-class Decoration(_Answer):
+class Decoration(_PlugAnswer):
     """Decorations of a user.
 
     Attributes:
@@ -60,11 +60,11 @@ class Decoration(_Answer):
     frame: str = Field("", pattern=_PICTURE, max_length=500)
 
 
-class _Decorations(_Answer):
+class _Decorations(_PlugAnswer):
     users: dict[Annotated[str, Field(pattern=r"^\d{1,19}$")], Decoration]
 
 
-class Judgement(_Answer):
+class Judgement(_PlugAnswer):
     """A model's judgement of one text.
 
     Attributes:
@@ -72,7 +72,7 @@ class Judgement(_Answer):
         reason: Its reason, shown to reviewers.
     """
 
-    verdict: Verdict
+    verdict: TextVerdict
     reason: str = Field("", max_length=300)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ahocorasick
 
-from douban_pipeline.comments.applying.state import Findings
+from douban_pipeline.comments.event_handlers.state import Findings
 from douban_pipeline.comments.types import CommentStatus
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
@@ -32,7 +32,7 @@ class WordLists:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CommentDraft:
     """A text to be published, with what the review needs to know about it."""
 
     text: str
@@ -103,7 +103,7 @@ class SafetyReview:
         finders = {"masked": WordFinder(self.words.masked), "reviewed": WordFinder(self.words.reviewed)}
         object.__setattr__(self, "_finders", finders)
 
-    def judge(self, draft: Draft) -> Findings:
+    def judge(self, draft: CommentDraft) -> Findings:
         """Return the result of reviewing a text."""
         text = clean(draft.text)
         if not text:

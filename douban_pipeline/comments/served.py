@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
-from douban_pipeline.comments.caching.lists import RedisLists
-from douban_pipeline.comments.store.reading import Place, shown_ids
+from douban_pipeline.comments.cache.lists import RedisLists
+from douban_pipeline.comments.store.comment_lists import CommentPlace, shown_ids
 from douban_pipeline.comments.store.tables import comment, score
 from douban_pipeline.comments.types import CommentStatus
 
@@ -34,9 +34,9 @@ class ServedPlace:
 
     number: int
     total: int
-    own: Place
-    upper: Place | None
-    lower: Place | None
+    own: CommentPlace
+    upper: CommentPlace | None
+    lower: CommentPlace | None
 
 
 class ServedOrder:
@@ -111,10 +111,10 @@ class ServedOrder:
         found = lists.attempt(lambda: lists.heat.ranks(self._section_id, ids))
         return found if found is not None and found[1] else None
 
-    def _page(self, offset: int, most: int) -> list[Place]:
+    def _page(self, offset: int, most: int) -> list[CommentPlace]:
         lists, of = self._lists, self._section_id
         found = lists.attempt(lambda: lists.heat.from_rank(of, offset, most)) if lists is not None else None
-        return [Place(*each) for each in found or ()]
+        return [CommentPlace(*each) for each in found or ()]
 
     def _roots(self) -> Select[tuple[int]]:
         query = select(score.c.comment_id).join(comment, comment.c.comment_id == score.c.comment_id)
@@ -135,12 +135,12 @@ class ServedOrder:
         return ServedPlace(
             number + 1,
             self.total(),
-            Place(heat, comment_id),
+            CommentPlace(heat, comment_id),
             self._next(above, c.heat, c.comment_id),
             self._next(below, c.heat.desc(), c.comment_id.desc()),
         )
 
-    def _next(self, where: ColumnElement[bool], *order: ColumnElement[int]) -> Place | None:
+    def _next(self, where: ColumnElement[bool], *order: ColumnElement[int]) -> CommentPlace | None:
         query = self._roots().with_only_columns(score.c.heat, score.c.comment_id).where(where).order_by(*order)
         row = self._connection.execute(query.limit(1)).one_or_none()
-        return None if row is None else Place(row.heat, row.comment_id)
+        return None if row is None else CommentPlace(row.heat, row.comment_id)

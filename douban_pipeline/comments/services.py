@@ -13,8 +13,8 @@ from uuid import uuid4
 from redis import Redis
 from sqlalchemy import Engine
 
-from douban_pipeline.comments.caching.following import ListFollower
-from douban_pipeline.comments.caching.lists import RedisLists, open_lists
+from douban_pipeline.comments.cache.list_updates import ListFollower
+from douban_pipeline.comments.cache.lists import RedisLists, open_lists
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.model_review import REVIEW_SECONDS, LanguageReviewer, ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
@@ -32,7 +32,7 @@ from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import Platform
 
 if TYPE_CHECKING:
-    from douban_pipeline.comments.caching.binlog import BinlogReader
+    from douban_pipeline.comments.cache.binlog import BinlogReader
 
 REVIEW_MINUTES = 60
 """Age in minutes above which comments are not sent to the model: by then people have read them."""
@@ -54,7 +54,7 @@ _PUBLISH_SECONDS = 30.0
 """Maximum duration of a command of a sweep to Redis: it sends many at once, and nobody waits for its answer."""
 
 
-class Numbers:
+class CommentIds:
     """Generates comment ids under a leased node number, and renews the lease when ids are requested.
 
     Args:
@@ -97,9 +97,9 @@ class CommentsServices(Platform):
         return TREE
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> CommentIds:
         """The ids of new comments."""
-        return Numbers(self.engine, self.clock, self.owner)
+        return CommentIds(self.engine, self.clock, self.owner)
 
     @cached_property
     def heat_lists(self) -> HeatLists | None:
@@ -142,7 +142,7 @@ class CommentsServices(Platform):
         """
         if self.settings.follow != "binlog" or self.lists is None:
             return None
-        from douban_pipeline.comments.caching.binlog import BinlogReader
+        from douban_pipeline.comments.cache.binlog import BinlogReader
 
         return BinlogReader(self.engine, self.lists, self._follower(self.lists), self.owner)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from douban_pipeline.comments.heat.score import Weights
+from douban_pipeline.comments.heat.score import HeatWeights
 from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
@@ -135,7 +135,7 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     @classmethod
     def _weights(cls, value: dict[str, float]) -> dict[str, float]:
         try:
-            Weights.of(value)
+            HeatWeights.of(value)
         except ProblemsError as error:
             raise ValueError(str(error)) from error
         return value

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from douban_pipeline.comments.caching.lists import RedisLists
+from douban_pipeline.comments.cache.lists import RedisLists
 from douban_pipeline.comments.store import shards
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading

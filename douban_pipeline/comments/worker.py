@@ -30,9 +30,9 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from douban_pipeline.comments.applying.state import Findings, PendingEvent
-from douban_pipeline.comments.applying.steps import apply_events
-from douban_pipeline.comments.review import Draft, SafetyReview, clean
+from douban_pipeline.comments.event_handlers.state import Findings, PendingEvent
+from douban_pipeline.comments.event_handlers.steps import apply_events
+from douban_pipeline.comments.review import CommentDraft, SafetyReview, clean
 from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store import batches, events, shards, tables
 from douban_pipeline.comments.types import SHARDS, EventKind, Rank
@@ -265,7 +265,7 @@ class Worker:
             text = str(event.payload["content"])
             mark = batches.text_hash(clean(text))
             known = hashes.get((event.user_id, event.section_id), set())
-            draft = Draft(
+            draft = CommentDraft(
                 text,
                 event.actor,
                 ip=str(event.payload.get("ip", "")),

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Part(Generic[T]):
+class SystemPart(Generic[T]):
     """A part of a system that is imported when it is called, by its place: ``package.module:name``."""
 
     place: str
@@ -66,13 +66,13 @@ class System:
     """
 
     name: str
-    settings: Part[type[SystemSettings]]
-    services: Part[Callable[..., Platform]]
-    build_defs: Part[Callable[[], Any]]
-    pool_limits: Part[Mapping[str, int]]
-    operations: Part[Operations] = Part("douban_pipeline.core.operations:OPERATIONS")
-    mounts: Part[Callable[[GuessGuard], Iterator[Mount]]] | None = None
-    commands: Part[typer.Typer] | None = None
+    settings: SystemPart[type[SystemSettings]]
+    services: SystemPart[Callable[..., Platform]]
+    build_defs: SystemPart[Callable[[], Any]]
+    pool_limits: SystemPart[Mapping[str, int]]
+    operations: SystemPart[Operations] = SystemPart("douban_pipeline.core.operations:OPERATIONS")
+    mounts: SystemPart[Callable[[GuessGuard], Iterator[Mount]]] | None = None
+    commands: SystemPart[typer.Typer] | None = None
     location: str = ""
     location_name: str = ""
     extra: str = ""
@@ -111,7 +111,7 @@ def system_named(name: str) -> System:
         raise ProblemsError(
             [terminal_text("there is no system {name!r}; systems: {known}").format(name=name, known=known)]
         )
-    return Part[System](f"douban_pipeline.{name}.system:SYSTEM")()
+    return SystemPart[System](f"douban_pipeline.{name}.system:SYSTEM")()
 
 
 def every_system() -> Iterator[System]:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from douban_pipeline.core.replaced_files import replaced
+from douban_pipeline.core.files import replaced
 
 LONGEST_REFUSALS = 3
 """Refused logins after which the same credentials are not tried again."""

@@ -19,7 +19,7 @@ B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[B]):
+class GuardResult(Generic[B]):
     """Breaches found by a guard, and whether they stop a run or only warn."""
 
     breaches: Sequence[B]
@@ -45,14 +45,14 @@ class Guard(Generic[B]):
 
     name: str
     description: str
-    find: Callable[[Any, Connection], Iterable[B] | Found[B]]
+    find: Callable[[Any, Connection], Iterable[B] | GuardResult[B]]
     concerns: Callable[[B], bool] = lambda breach: True
     warns: bool = False
     mend: Callable[[Any, Sequence[B]], object] | None = None
 
-    def of(self, found: Found[B]) -> Found[B]:
+    def of(self, found: GuardResult[B]) -> GuardResult[B]:
         """Return the part of ``found`` that concerns this guard."""
-        return Found(
+        return GuardResult(
             [breach for breach in found.breaches if self.concerns(breach)],
             found.stops and not self.warns and self.mend is None,
         )
@@ -120,11 +120,11 @@ def guard_checks(
     return check
 
 
-def _as_found(found: Iterable[B] | Found[B]) -> Found[B]:
-    return found if isinstance(found, Found) else Found(list(found))
+def _as_found(found: Iterable[B] | GuardResult[B]) -> GuardResult[B]:
+    return found if isinstance(found, GuardResult) else GuardResult(list(found))
 
 
-def _result(asset: dg.AssetKey, guard: Guard[B], found: Found[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
+def _result(asset: dg.AssetKey, guard: Guard[B], found: GuardResult[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
     count = len(found.breaches)
     mended = "，已改正" if guard.mend is not None else ""
     return dg.AssetCheckResult(

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
@@ -42,7 +42,7 @@ class DemoResult:
     guards: dict[str, list[bool]] = field(default_factory=dict)
 
 
-def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Register the library's videos and run the chain over all shards; return the result.
 
     Args:
@@ -75,7 +75,7 @@ def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         due=due, judged=judged, written=written, intros=intros
     )
     result += terminal_text(", {count} to be tried again").format(count=failed) if failed else ""
-    return Outcome(well, result if due else terminal_text("nothing was due"), home / "reports" / "index.html")
+    return DemoOutcome(well, result if due else terminal_text("nothing was due"), home / "reports" / "index.html")
 
 
 def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstance, console: Console) -> DemoResult:

@@ -21,7 +21,7 @@ from sqlalchemy import create_engine, inspect
 
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.comment_sample import make_comments
-from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import load_videos
 from douban_pipeline.demo.talk import run_talk
 
@@ -98,7 +98,7 @@ class _Stage:
         return reported | {"failed checks": failed}, result.success and not failed
 
 
-def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Simulate a discussion of a film, then import 5,000 comments; return the result of both.
 
     Args:
@@ -108,7 +108,7 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
     """
     talked = run_talk(home, instance, console)
     well = run_section(home, instance, console)
-    return Outcome(
+    return DemoOutcome(
         talked.well and well,
         terminal_text("{talk}; {count} comments taken in, a rule tried, one deleted everywhere").format(
             talk=talked.done, count=COMMENTS
@@ -123,7 +123,7 @@ def prepare_section(settings: Any) -> None:
     Args:
         settings: Settings of the comments; if the library already has comments, nothing is done.
     """
-    from douban_pipeline.comments.importing import take_in
+    from douban_pipeline.comments.cms_import import take_in
     from douban_pipeline.comments.services import open_services
     from douban_pipeline.comments.store.sections import ensure_section
 

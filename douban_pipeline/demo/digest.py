@@ -16,7 +16,7 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.feeds import SteppedClock
-from douban_pipeline.demo.outcomes import Outcome
+from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
@@ -30,7 +30,7 @@ from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline.digest.wording import SLOT_STATUSES
 
 
-def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Run yesterday's five slots and their pushes through Dagster, except those already run.
 
     Args:
@@ -79,7 +79,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> Ou
         if due
         else terminal_text("nothing was due")
     )
-    return Outcome(all(ended) and page.exists(), done, page)
+    return DemoOutcome(all(ended) and page.exists(), done, page)
 
 
 @contextmanager

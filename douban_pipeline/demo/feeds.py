@@ -17,16 +17,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.demo.outcomes import Outcome
-from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Channel, FeedServer
+from douban_pipeline.demo.outcomes import DemoOutcome
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, FeedServer, SourceStandIn
 from douban_pipeline.feeds.definitions import build_defs
-from douban_pipeline.feeds.following import SourceRequest, follow
-from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.feeds.poller import Poller
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store import stats
 from douban_pipeline.feeds.store.tables import source
 from douban_pipeline.feeds.store.tables import stats as stats_table
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline.feeds.wording import KINDS, reason_text
 
 HOURS = 8
@@ -50,7 +50,7 @@ class SteppedClock:
         self.at += max(seconds, 0.0)
 
 
-def demo_channels(start: float) -> dict[str, Channel]:
+def demo_channels(start: float) -> dict[str, SourceStandIn]:
     """Return the sources of the demo: kinds, habits and faults, with two weeks before ``start`` and a day after it."""
 
     def every(hours: float, phase: float = 0.0) -> list[float]:
@@ -58,22 +58,22 @@ def demo_channels(start: float) -> dict[str, Channel]:
         return [start - 14 * _DAY + phase * _HOUR + number * hours * _HOUR for number in range(count)]
 
     return {
-        "news": Channel("rss", every(1.5, 0.4), "快讯"),
-        "morning": Channel("rss", every(24, 3.2), "早报"),
-        "evening": Channel("atom", every(24, 6.1), "晚间影评"),
-        "weekly": Channel("jsonfeed", every(168, 2.0), "一周新片"),
-        "blog": Channel("atom", every(60, 5.0), "导演手记"),
-        "videos": Channel("maccms", every(4, 1.1), "示例资源站"),
-        "notices": Channel("json", every(30, 4.4), "公告"),
-        "account": Channel("werss", every(12, 2.7), "示例公众号"),
-        "broken": Channel("rss", [], "坏掉的源", fault="broken"),
-        "gone": Channel("rss", [], "停更的源", fault="gone"),
-        "login": Channel("rss", [], "要登录的源", fault="unauthorised"),
-        "page": Channel("rss", [], "网页冒充的源", fault="page"),
+        "news": SourceStandIn("rss", every(1.5, 0.4), "快讯"),
+        "morning": SourceStandIn("rss", every(24, 3.2), "早报"),
+        "evening": SourceStandIn("atom", every(24, 6.1), "晚间影评"),
+        "weekly": SourceStandIn("jsonfeed", every(168, 2.0), "一周新片"),
+        "blog": SourceStandIn("atom", every(60, 5.0), "导演手记"),
+        "videos": SourceStandIn("maccms", every(4, 1.1), "示例资源站"),
+        "notices": SourceStandIn("json", every(30, 4.4), "公告"),
+        "account": SourceStandIn("werss", every(12, 2.7), "示例公众号"),
+        "broken": SourceStandIn("rss", [], "坏掉的源", fault="broken"),
+        "gone": SourceStandIn("rss", [], "停更的源", fault="gone"),
+        "login": SourceStandIn("rss", [], "要登录的源", fault="unauthorised"),
+        "page": SourceStandIn("rss", [], "网页冒充的源", fault="page"),
     }
 
 
-def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Follow the sources, simulate `HOURS` hours, poll and analyse through Dagster; return the result.
 
     A repeated run continues where the previous one ended, with the polls due since then.
@@ -106,7 +106,7 @@ def run_feeds(home: Path, instance: dg.DagsterInstance, console: Console) -> Out
         if asked
         else terminal_text("nothing was due")
     )
-    return Outcome(well, done, home / "reports" / "feeds.html")
+    return DemoOutcome(well, done, home / "reports" / "feeds.html")
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def _totals(services: FeedsServices) -> tuple[int, int]:
     return sum(row.check_count for row in rows), sum(row.hit_count for row in rows)
 
 
-def _request(server: FeedServer, name: str, channel: Channel) -> SourceRequest:
+def _request(server: FeedServer, name: str, channel: SourceStandIn) -> SourceRequest:
     if channel.form == "werss":
         return SourceRequest("werss", title=channel.title, mp_id=name)
     kind = channel.form if channel.form in ("maccms", "json") else "rss"

@@ -15,7 +15,7 @@ from douban_pipeline.core.ui.templates import render
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """Result of a system's demo.
 
     Attributes:
@@ -50,7 +50,7 @@ def write_page(path: Path, title: str, about: str, chapters: Sequence[Chapter]) 
     return path
 
 
-def print_outcomes(outcomes: Sequence[tuple[str, Outcome, float]], console: Console) -> None:
+def print_outcomes(outcomes: Sequence[tuple[str, DemoOutcome, float]], console: Console) -> None:
     """Print one row per system with its seconds, then the address of each system's page."""
     heads = (terminal_text("system"), terminal_text("what was done"), terminal_text("seconds"), "")
     table = Table(*heads, title=terminal_text("The demo"), title_justify="left")

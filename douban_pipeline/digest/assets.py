@@ -9,10 +9,10 @@ from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, show
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import figures, wording
 from douban_pipeline.digest.resources import SLOT_POOL
-from douban_pipeline.digest.running import EndedSlot, SlotWork, TooEarly
 from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.slot_run import EndedSlot, SlotWork, TooEarly
 from douban_pipeline.digest.slots import SlotKey
-from douban_pipeline.digest.store.slots import Claim
+from douban_pipeline.digest.store.slots import SlotClaim
 
 GROUP = "digest"
 ARTICLES, ANALYSES, FINDINGS, REPORT = "slot_articles", "article_analyses", "slot_findings", "daily_report"
@@ -33,7 +33,7 @@ def _begun(context: dg.AssetExecutionContext, services: DigestServices) -> tuple
         raise dg.Failure(str(error), allow_retries=False) from error
     if refusal := work.push_refusal:
         context.log.warning(refusal)
-    if claimed.claim is Claim.TAKEN:
+    if claimed.claim is SlotClaim.TAKEN:
         if claimed.died:
             context.log.warning("took over the slot from a dead run")
         return work, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from douban_pipeline.digest.types import DayStats, Finding, Outcome
+from douban_pipeline.digest.types import DayOutcome, DayStats, Finding
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _SHOWN = 10
@@ -42,28 +42,28 @@ def marked(finding: Finding) -> str:
     return DOUBTFUL if finding.suspicions else ""
 
 
-def outcome_of(stats: DayStats) -> Outcome:
+def outcome_of(stats: DayStats) -> DayOutcome:
     """Return what a day came to.
 
     That nothing was found can be said only of what was read: a day of which nothing was analysed has that outcome only
     if every slot that ran could read its sources, and no article was there to be analysed.
     """
     if stats.findings:
-        return Outcome.FOUND
+        return DayOutcome.FOUND
     if stats.analyses:
-        return Outcome.NOTHING_FOUND
+        return DayOutcome.NOTHING_FOUND
     if stats.unread or stats.failures or stats.waiting or not stats.slots_done:
-        return Outcome.UNREAD
-    return Outcome.NOTHING_FOUND
+        return DayOutcome.UNREAD
+    return DayOutcome.NOTHING_FOUND
 
 
 def headline(stats: DayStats) -> str:
     """Return what a day came to in a few words; the title of its message and of its page."""
     outcome = outcome_of(stats)
-    if outcome is Outcome.FOUND:
+    if outcome is DayOutcome.FOUND:
         return f"{stats.findings} 条机会（最高分 {stats.best_score}）"
     left = stats.failures + stats.waiting
-    if outcome is Outcome.NOTHING_FOUND:
+    if outcome is DayOutcome.NOTHING_FOUND:
         if not stats.analyses:
             return "今日没有新文章"
         gaps = [f"{left} 篇未能分析"] if left else []

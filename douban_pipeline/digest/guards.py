@@ -124,7 +124,7 @@ def throttled_slots(_services: DigestServices, connection: Connection) -> Iterat
 
 
 def suspicious_articles(services: DigestServices, connection: Connection) -> Iterator[DigestBreach]:
-    """Yield today's articles whose texts may have influenced the model; see `analysing`."""
+    """Yield today's articles whose texts may have influenced the model; see `analysis`."""
     today = services.now().astimezone(services.settings.zone).date()
     for row in analyses.of_day(connection, today):
         if row.suspicions:

@@ -12,15 +12,15 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
-from douban_pipeline.digest.analysing import analyse_again, articles_to_rework, drop_old
+from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.digest.analysis import analyse_again, articles_to_rework, drop_old
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
-from douban_pipeline.digest.reporting import make_report
+from douban_pipeline.digest.daily_report import make_report
+from douban_pipeline.digest.page_data import write_day
+from douban_pipeline.digest.report_watch import alert_undelivered, ensure_reports
 from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.digest.services import DigestServices
-from douban_pipeline.digest.showing import write_day
 from douban_pipeline.digest.store import items
-from douban_pipeline.digest.watching import alert_undelivered, ensure_reports
 
 SLOT_TAGS = tags_of("digest_slot")
 
@@ -139,7 +139,7 @@ reanalyse_articles = person_job(
 )
 
 
-class RebuildConfig(LaunchpadConfig):
+class ReportRebuildConfig(LaunchpadConfig):
     """Day whose report is made again."""
 
     dry_run: bool = Field(True, description=page_text("true: only check; false: make the report."))
@@ -147,7 +147,9 @@ class RebuildConfig(LaunchpadConfig):
     use_model: bool = Field(True, description=page_text("false: compile it without the model."))
 
 
-def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[DigestServices]) -> None:
+def rebuild(
+    context: dg.OpExecutionContext, config: ReportRebuildConfig, services: dg.ResourceParam[DigestServices]
+) -> None:
     """Make a day's report again; nothing is pushed."""
     services.ready()
     day = _day(config.day)

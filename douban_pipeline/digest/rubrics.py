@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from douban_pipeline.core.replaced_files import replaced
+from douban_pipeline.core.files import replaced
 
 SUBJECT, RUBRIC = "subject.md", "rubric.md"
 PROMPT_VERSION = "1"

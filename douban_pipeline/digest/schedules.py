@@ -12,9 +12,9 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.digest.guards import REPORT_LATE
 from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
 from douban_pipeline.digest.partitions import partition_of
+from douban_pipeline.digest.report_watch import GRACE
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slots import SlotKey
-from douban_pipeline.digest.watching import GRACE
 
 
 def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:

@@ -1,7 +1,7 @@
 """Finds sentences of an article that may be addressed to the model. Pure.
 
 They are no evidence of anything: news about models, ratings and rules have such sentences, too. The article is analysed
-once more without them, and only if that changes its score much did they influence the model; see `analysing`.
+once more without them, and only if that changes its score much did they influence the model; see `analysis`.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ReportState(enum.StrEnum):
     FAILED = "failed"
 
 
-class Outcome(enum.StrEnum):
+class DayOutcome(enum.StrEnum):
     """What a day came to."""
 
     FOUND = "found"

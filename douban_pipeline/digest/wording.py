@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from douban_pipeline.digest.store.slots import Claim
+from douban_pipeline.digest.store.slots import SlotClaim
 from douban_pipeline.digest.types import AnalysedStatus, BodyState, Finding, SlotStatus
 
 CLAIMS = {
-    Claim.DONE: "这个时段已经成功，不再重复",
-    Claim.BUSY: "另一个运行正在处理这个时段",
-    Claim.TAKEN: "已领取",
+    SlotClaim.DONE: "这个时段已经成功，不再重复",
+    SlotClaim.BUSY: "另一个运行正在处理这个时段",
+    SlotClaim.TAKEN: "已领取",
 }
 SLOT_STATUSES = {
     SlotStatus.RUNNING: "进行中",

@@ -15,10 +15,10 @@ from douban_pipeline.dagster_kit.runs import (
     partitions_of_run,
     paused_partitions,
 )
-from douban_pipeline.douban.chain.deciding.assets import DECISIONS_POOL, applied_decisions
+from douban_pipeline.douban.chain.decision_lane.assets import DECISIONS_POOL, applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.linking.assets import SEARCH_POOL, scored_matches, search_candidates
-from douban_pipeline.douban.chain.syncing.assets import DOUBAN_POOL, synced_fields
+from douban_pipeline.douban.chain.match.assets import SEARCH_POOL, scored_matches, search_candidates
+from douban_pipeline.douban.chain.sync.assets import DOUBAN_POOL, synced_fields
 from douban_pipeline.douban.intros.assets import LLM_POOL, ORDERED_INTROS_POOL, ai_intros, ordered_intros
 from douban_pipeline.douban.partitions import partition_key, shard_numbers, shards
 from douban_pipeline.douban.resources import tags_of

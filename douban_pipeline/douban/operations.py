@@ -21,7 +21,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings, variable
 from douban_pipeline.douban.source_checks import asked_results, reached_results
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
-from douban_pipeline.douban.upkeep.expiring import TERM, overdue
+from douban_pipeline.douban.upkeep.expiry import TERM, overdue
 
 LOW_DISK_MB, FULL_DISK_MB = 2_000, 200
 """Free space, in 10⁶ bytes, under which HOME is low, and under which it counts as full."""

@@ -8,8 +8,8 @@ import dagster as dg
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
-from douban_pipeline.douban.chain.linking.assets import DueRechecksConfig
-from douban_pipeline.douban.chain.linking.jobs import index_archive, recheck_due_links
+from douban_pipeline.douban.chain.match.assets import DueRechecksConfig
+from douban_pipeline.douban.chain.match.jobs import index_archive, recheck_due_links
 from douban_pipeline.douban.jobs import chain_job, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.reports.jobs import health_job, reports_job

@@ -22,7 +22,7 @@ from douban_pipeline.dagster_kit.runs import (
     failing_guard,
     pause_after_failures,
 )
-from douban_pipeline.douban.chain.deciding.open_orders import open_orders
+from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
@@ -39,7 +39,7 @@ from douban_pipeline.douban.jobs import (
     paused_shards,
     shard_range_tags,
 )
-from douban_pipeline.douban.pacing import shards_at_once
+from douban_pipeline.douban.pace import shards_at_once
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.services import Services

@@ -31,7 +31,7 @@ from douban_pipeline.douban.known_subjects.known_search import (
     open_known_subjects,
 )
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.pacing import MISS_CACHE_AGE
+from douban_pipeline.douban.pace import MISS_CACHE_AGE
 from douban_pipeline.douban.settings import LLM_SECONDS, Settings, variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.douban_php import DoubanClient

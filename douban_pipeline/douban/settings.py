@@ -15,7 +15,7 @@ from pydantic_settings import NoDecode
 
 from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
-from douban_pipeline.douban.pacing import Tiers
+from douban_pipeline.douban.pace import Tiers
 from douban_pipeline.douban.setting_values import (
     DEFAULT_FIELD_POLICIES,
     OLDER,

@@ -24,7 +24,7 @@ from douban_pipeline.core.settings_base import (
     time_zone,
 )
 from douban_pipeline.core.shared_settings import AlertSettings, ModelSettings, PublicSettings, RequestSettings
-from douban_pipeline.douban.pacing import BACK_OFF_JITTER, BackOff, requests_at_once, videos_at_once
+from douban_pipeline.douban.pace import BACK_OFF_JITTER, BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
     CHAIN,

@@ -115,7 +115,7 @@ RECHECK_REASONS: Mapping[str, str] = {
     "rules": "规则已更新",
     "age": "久未复查",
 }
-"""Why a link is judged again automatically; see `chain.linking.due_rechecks`."""
+"""Why a link is judged again automatically; see `chain.match.due_rechecks`."""
 
 VIOLATIONS: Mapping[str, str] = {
     "length": "字数不符",

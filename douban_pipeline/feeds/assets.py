@@ -9,10 +9,10 @@ from douban_pipeline.core.language import page_docstring
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
-from douban_pipeline.feeds.polling import RUN_MINUTES, Poller, PollReport
+from douban_pipeline.feeds.cadence_review import review
+from douban_pipeline.feeds.poller import RUN_MINUTES, Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
-from douban_pipeline.feeds.reviewing import review
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entries
 from douban_pipeline.feeds.types import PollOutcome

@@ -12,14 +12,14 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
-from douban_pipeline.feeds import following, wording
+from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.feeds import subscriptions, wording
 from douban_pipeline.feeds.assets import feed_cadence, feed_entries, feed_polls, feeds_page, poll_metadata
-from douban_pipeline.feeds.following import FollowReport, SourceRequest
-from douban_pipeline.feeds.polling import RUN_MINUTES, Poller
+from douban_pipeline.feeds.cadence_review import drop_old
+from douban_pipeline.feeds.poller import RUN_MINUTES, Poller
 from douban_pipeline.feeds.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.feeds.reviewing import drop_old
 from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.subscriptions import FollowReport, SourceRequest
 from douban_pipeline.feeds.types import Source
 
 POLL_TAGS = tags_of("feeds_poll")
@@ -67,7 +67,7 @@ def store_sources(
     """Add sources, or edit those that are already followed."""
     services.ready()
     requests = [SourceRequest(**each.model_dump()) for each in config.sources]
-    report = following.follow(services, requests, dry_run=config.dry_run)
+    report = subscriptions.follow(services, requests, dry_run=config.dry_run)
     _show_following(context, report, dry_run=config.dry_run)
 
 
@@ -152,7 +152,7 @@ def change_states(
     services.ready()
     if not config.resume and not config.reason.strip():
         raise ProblemsError(["暂停需要写明原因（reason）"])
-    found = following.set_paused(
+    found = subscriptions.set_paused(
         services, config.sources, paused=not config.resume, reason=config.reason.strip(), dry_run=config.dry_run
     )
     context.log.info(f"{len(found)} sources {'would be ' if config.dry_run else ''}changed")
@@ -196,7 +196,7 @@ def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg
     """Poll sources whether they are due or not; their hosts' limits still apply."""
     services.ready()
     with reading(services.engine) as connection:
-        found = following.named_sources(connection, config.sources)
+        found = subscriptions.named_sources(connection, config.sources)
     poller = Poller(services, seconds=60 * RUN_MINUTES)
     report = poller.run(only=[each.source_id for each in found], most=len(found))
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
@@ -242,7 +242,7 @@ def import_outline(
     """Follow the feeds of an OPML file."""
     services.ready()
     _show_following(
-        context, following.import_opml(services, config.opml, dry_run=config.dry_run), dry_run=config.dry_run
+        context, subscriptions.import_opml(services, config.opml, dry_run=config.dry_run), dry_run=config.dry_run
     )
 
 

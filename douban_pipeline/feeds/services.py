@@ -23,10 +23,10 @@ from douban_pipeline.core.werss import RULES as WERSS_RULES
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
-from douban_pipeline.feeds.clients.fetching import (
+from douban_pipeline.feeds.clients.source_client import (
     RULES,
     AccountClient,
-    Reading,
+    EntryReading,
     SourceClient,
     WebClient,
     gate_name,
@@ -99,9 +99,9 @@ class FeedsServices(SourcePlatform):
         return SourceLimits(self.settings.requests_per_minute, HOST_CONCURRENCY)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> EntryReading:
         """How answers are parsed."""
-        return Reading(self.settings.zone, MAX_ENTRIES)
+        return EntryReading(self.settings.zone, MAX_ENTRIES)
 
     @contextmanager
     def client(self, source: Source) -> Iterator[SourceClient]:

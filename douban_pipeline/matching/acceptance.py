@@ -20,7 +20,7 @@ from douban_pipeline.matching.forms import ASIDE, names_of
 from douban_pipeline.matching.hits import may_match_too
 from douban_pipeline.matching.rivals import YEARS_NEAR, contained, contenders, has_relatives, live_rivals
 from douban_pipeline.matching.scoring import ItemOutcome
-from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.similarity import NumberMatch
 from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
@@ -61,7 +61,7 @@ def _title_not_exact(case: Case) -> bool:
     if (
         title.similarity < ALMOST
         or (title.contained and not title.tail)
-        or title.numbers not in (Numbers.AGREE, Numbers.NEITHER)
+        or title.numbers not in (NumberMatch.AGREE, NumberMatch.NEITHER)
     ):
         return True
     director = case.comparison.outcome("director")
@@ -83,7 +83,7 @@ def _is_telling_tail(case: Case) -> bool:
     奇思妙想喜羊羊 is 喜羊羊与灰太狼之奇思妙想喜羊羊; several works may be called 反转星球 or 大冒险.
     """
     title = case.comparison.title
-    if min(letters_of(title.local), letters_of(title.subject)) < LONG_TAIL or title.numbers is not Numbers.NEITHER:
+    if min(letters_of(title.local), letters_of(title.subject)) < LONG_TAIL or title.numbers is not NumberMatch.NEITHER:
         return False
     if not case.exact_year or not case.traits or case.people_known:
         return False
@@ -182,19 +182,19 @@ def _one_film(case: Case) -> bool:
 def _numbered(case: Case) -> bool:
     """Return whether both state the same sequel number under a long enough title: a year off is then a festival's."""
     title = case.comparison.title
-    return title.numbers is Numbers.AGREE and not title.via_alias and case.letters >= OWN_TITLE
+    return title.numbers is NumberMatch.AGREE and not title.via_alias and case.letters >= OWN_TITLE
 
 
 def _sibling_nearer(case: Case) -> bool:
     """Return whether a related work fits the year as well or better: the video may have lost its number or subtitle."""
     year = case.comparison.year
-    if year is None or case.comparison.title.numbers is Numbers.AGREE:
+    if year is None or case.comparison.title.numbers is NumberMatch.AGREE:
         return False
     base = parse_title(case.video.title).base
     for subject, rival in case.rivals:
         if rival.year is None or not rival.year.own or rival.year.gap > year.gap:
             continue
-        numbered = rival.title.same_base and rival.title.numbers is Numbers.ONE_SIDED
+        numbered = rival.title.same_base and rival.title.numbers is NumberMatch.ONE_SIDED
         other = parse_title(subject.title).base
         longer = contained(base, other) and base != other and rival.year.gap < year.gap
         # The kind last: it is rarely known without a comparison in full.
@@ -245,7 +245,7 @@ def _edition_conflict(case: Case) -> bool:
     title, year = case.comparison.title, case.comparison.year
     if title.editions_local | title.editions_subject == {"final"} and kinds.serial(case.video) is False:
         original = title.similarity == 1 and not title.via_alias and script(title.local) == "latin"
-        return not (case.exact_year and (title.numbers is Numbers.AGREE or original))
+        return not (case.exact_year and (title.numbers is NumberMatch.AGREE or original))
     if title.same_subtitled and year is not None and year.own and year.gap <= YEARS_NEAR:
         return kinds.serial(case.video) is True
     film = title.editions_local == {"movie"} and not title.editions_subject and kinds.serial(case.video) is not True
@@ -287,7 +287,7 @@ def _uncorroborated(case: Case) -> bool:
     if case.nobody_listed and not (title.names > 1 or title.same_original):
         # 捉迷藏 of 2005 is an American film and a Japanese one: a missing cast confirms neither.
         return True
-    if title.numbers is Numbers.AGREE and case.exact_year and case.traits:
+    if title.numbers is NumberMatch.AGREE and case.exact_year and case.traits:
         # Many works are called 血战, but only one has a second season in that year.
         return False
     return case.letters <= SHORT_TITLE and case.traits < 2 and not case.own_latin_word
@@ -301,7 +301,7 @@ def _kind_of_another(case: Case) -> bool:
     return case.comparison.kind is None and any(
         rival.kind is True
         and rival.title.near_exact
-        and rival.title.numbers is not Numbers.CONFLICT
+        and rival.title.numbers is not NumberMatch.CONFLICT
         and (rival.year is None or rival.year.gap <= YEARS_OF_RELEASE)
         for _, rival in case.rivals
     )

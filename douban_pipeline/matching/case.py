@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.scoring import Comparison, ItemOutcome
-from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.similarity import NumberMatch
 from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
@@ -97,7 +97,7 @@ class Case:
         must have a Chinese title: works without one are obscure, and a search finds only a part of them.
         """
         title = self.comparison.title
-        if title.similarity < 1 or title.via_alias or title.numbers is not Numbers.NEITHER or not self.exact_year:
+        if title.similarity < 1 or title.via_alias or title.numbers is not NumberMatch.NEITHER or not self.exact_year:
             return False
         base = parse_title(title.local).base
         if len(base) < LATIN_WORD or script(title.local) != "latin" or script(self.subject.title) == "latin":

@@ -9,11 +9,11 @@ from douban_pipeline.matching import kinds
 from douban_pipeline.matching.codes import HARD_REJECTS, LABELS, SENTENCES, Code
 from douban_pipeline.matching.facts import Kind, Subject, Video
 from douban_pipeline.matching.fields import Fields, local_years
-from douban_pipeline.matching.similarity import Numbers, TitleMatch
+from douban_pipeline.matching.similarity import NumberMatch, TitleMatch
 from douban_pipeline.matching.title_editions import edition_name
 
 
-class Finding(NamedTuple):
+class Conflict(NamedTuple):
     """A conflict of a candidate: its code, its sentence, and whether it rejects the candidate."""
 
     code: str
@@ -79,9 +79,9 @@ def find(video: Video, subject: Subject, found: Fields, title_floor: float, year
     if found.director is False:
         codes.append(Code.DIRECTOR_CONFLICT)
     hard = len(codes)
-    if title.numbers is Numbers.CONFLICT:
+    if title.numbers is NumberMatch.CONFLICT:
         codes.append(Code.SEASON_CONFLICT)
-    elif title.numbers is Numbers.ONE_SIDED:
+    elif title.numbers is NumberMatch.ONE_SIDED:
         codes.append(Code.SEASON_ONE_SIDED)
     if "collection" in title.editions_local:
         codes.append(Code.MERGED_RECORD)
@@ -120,12 +120,12 @@ def takes_out(code: Code, found: Fields) -> bool:
     return code in HARD_REJECTS
 
 
-def finding_of(code: Code, video: Video, subject: Subject, found: Fields) -> Finding:
+def finding_of(code: Code, video: Video, subject: Subject, found: Fields) -> Conflict:
     """Return a code of :func:`find` with its sentence; built on demand, since most candidates never need it."""
     words = _WORDS.get(code)
     text = SENTENCES[code] if words is None else words(video, subject, found)
     label = LABELS.get(code) if code in HARD_REJECTS else None
-    return Finding(code, f"{label}：{text}" if label else text, takes_out(code, found))
+    return Conflict(code, f"{label}：{text}" if label else text, takes_out(code, found))
 
 
 def _animated(video: Video, subject: Subject, found: Fields) -> tuple[bool | None, bool | None]:

@@ -12,7 +12,7 @@ from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import local_years, year_gap
 from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS, Thresholds, compare
-from douban_pipeline.matching.similarity import Numbers, match_titles
+from douban_pipeline.matching.similarity import NumberMatch, match_titles
 
 SEQUEL_YEARS = 8
 """Years within which another work of the same name may have the same cast."""
@@ -45,19 +45,19 @@ def likeness(video: Video, subject: Subject, thresholds: Thresholds = DEFAULT_TH
         return Likeness.RULED_OUT
     if gap is not None and gap.gap >= thresholds.year_gap:
         nobody = not video.directors and not video.actors
-        apart = not title.near_exact or title.numbers is not Numbers.NEITHER
+        apart = not title.near_exact or title.numbers is not NumberMatch.NEITHER
         return Likeness.RULED_OUT if nobody or apart else Likeness.OTHER_YEAR
     if title.near_exact:
-        if title.numbers is Numbers.CONFLICT:
+        if title.numbers is NumberMatch.CONFLICT:
             return Likeness.RULED_OUT
-        if title.numbers is Numbers.ONE_SIDED:
+        if title.numbers is NumberMatch.ONE_SIDED:
             first = {title.local_number, title.subject_number} == {1, None}
             exact = gap is not None and gap.own and gap.gap == 0
             return Likeness.FIRST_SEASON if first and exact else Likeness.NEAR
         if gap is not None and gap.gap > 1:
             return Likeness.NEAR
         return Likeness.NAMESAKE
-    if title.same_base and title.numbers is Numbers.CONFLICT:
+    if title.same_base and title.numbers is NumberMatch.CONFLICT:
         return Likeness.RULED_OUT
     if gap is not None and gap.gap > 1:
         return Likeness.RULED_OUT

@@ -60,7 +60,7 @@ class Overlap(NamedTuple):
         return None if self.doubtful or not (self.left and self.right) else False
 
 
-class _Name(NamedTuple):
+class _PersonName(NamedTuple):
     """One spelling of one person.
 
     Attributes:
@@ -79,7 +79,7 @@ class _Name(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def _spellings(name: str) -> tuple[_Name, ...]:
+def _spellings(name: str) -> tuple[_PersonName, ...]:
     """Return the spellings in one entry: 白井悠介 Yusuke Shirai has two."""
     letters = name.replace("·", "")
     if is_settled(letters) or is_settled(_INITIALS.sub("", letters)):
@@ -87,7 +87,7 @@ def _spellings(name: str) -> tuple[_Name, ...]:
         letters, name = letters.lower(), name.lower()
         parts = tuple([part for part in name.split("·") if part])
         parts = (letters,) if len(parts) == len(letters) else parts
-        return (_Name(letters, "han", parts, letters, len(parts) > 1 or len(letters) >= _LONG),)
+        return (_PersonName(letters, "han", parts, letters, len(parts) > 1 or len(letters) >= _LONG),)
     text = narrow(name)
     if _MAYBE_ROLE.search(text):
         text = _ROLE.sub("", text).strip() or text
@@ -103,11 +103,11 @@ def _spellings(name: str) -> tuple[_Name, ...]:
             folded = "".join(parts)
             latin = writing == "latin"
             key = "".join(sorted(parts)) if latin else folded
-            found.append(_Name(folded, writing, parts, key, latin or len(parts) > 1 or len(folded) >= _LONG))
+            found.append(_PersonName(folded, writing, parts, key, latin or len(parts) > 1 or len(folded) >= _LONG))
     return tuple(found)
 
 
-def _alike(a: _Name, b: _Name, ratio: float) -> float:
+def _alike(a: _PersonName, b: _PersonName, ratio: float) -> float:
     """Return the similarity of two transliterations, 0 to 1, given the similarity of their letters."""
     if len(a.parts) == 1 or len(b.parts) == 1:
         return ratio
@@ -127,7 +127,7 @@ class _Varying(NamedTuple):
     """
 
     letters: list[str]
-    spelt: list[tuple[_Name, str]]
+    spelt: list[tuple[_PersonName, str]]
 
 
 class _People(NamedTuple):
@@ -263,7 +263,7 @@ def _closest(name: str, people: _People, free: Container[str]) -> tuple[float, s
     return best
 
 
-def _same_end(mine: _Name, people: _People, free: Container[str]) -> str:
+def _same_end(mine: _PersonName, people: _People, free: Container[str]) -> str:
     """Return the person of ``people`` who has only the first or last part of a name, or of whose name it is one."""
     other = people.by_end.get(mine.folded)
     if other is not None and other in free:

@@ -17,7 +17,7 @@ from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import compare_regions
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.scoring import Comparison, Item, compare
-from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.similarity import NumberMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def is_near(comparison: Comparison, profile: Profile) -> bool:
     A candidate with another title is near if people support it, because names are translated in many ways. A candidate
     of another season or part is never near.
     """
-    if not comparison.rejects or comparison.title.numbers is Numbers.CONFLICT:
+    if not comparison.rejects or comparison.title.numbers is NumberMatch.CONFLICT:
         return False
     if Code.TITLE_TOO_FAR in comparison.rejects:
         return len(comparison.rejects) == 1 and people_speak(comparison)

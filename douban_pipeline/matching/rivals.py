@@ -8,7 +8,7 @@ from douban_pipeline.matching.case import Case
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject
 from douban_pipeline.matching.scoring import Comparison
-from douban_pipeline.matching.similarity import Numbers
+from douban_pipeline.matching.similarity import NumberMatch
 from douban_pipeline.matching.titles import parse_title
 
 YEARS_NEAR = 1
@@ -33,7 +33,7 @@ def contained(base: str, other: str) -> bool:
 
 def is_live(rival: Comparison) -> bool:
     """Return whether a rival is named like the video and no known fact rules it out."""
-    if rival.excluded or not rival.title.near_exact or rival.title.numbers is Numbers.CONFLICT:
+    if rival.excluded or not rival.title.near_exact or rival.title.numbers is NumberMatch.CONFLICT:
         return False
     return rival.year is None or rival.year.gap <= YEARS_NEAR
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from douban_pipeline.matching import people
 from douban_pipeline.matching.codes import HARD_REJECTS, Code
-from douban_pipeline.matching.conflicts import Codes, Finding, find, finding_of, versus, year_note
+from douban_pipeline.matching.conflicts import Codes, Conflict, find, finding_of, versus, year_note
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
@@ -197,7 +197,7 @@ class Comparison:
         return tuple(map(Item, ITEMS, self.outcomes, self.points, self.most, notes, facts))
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Conflict, ...]:
         """Rejects and conflicts with their sentences."""
         return tuple(finding_of(code, self.video, self.subject, self.fields) for code in self.codes)
 
@@ -226,7 +226,7 @@ class Comparison:
         return tuple(item.name for item in self.items if item.fact and item.outcome is ItemOutcome.AGREE)
 
     @property
-    def exclusions(self) -> tuple[Finding, ...]:
+    def exclusions(self) -> tuple[Conflict, ...]:
         """Findings with a hard-reject code, rejecting here or not: a film and a series of one name are only a doubt."""
         return tuple(finding for finding in self.findings if finding.code in HARD_REJECTS)
 

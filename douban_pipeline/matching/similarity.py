@@ -29,7 +29,7 @@ _ALMOST_ALL = 0.85
 _DIGITS = re.compile(r"\d+")
 
 
-class Numbers(enum.StrEnum):
+class NumberMatch(enum.StrEnum):
     """Result of comparing the season, part or sequel numbers of two works."""
 
     AGREE = "agree"
@@ -73,7 +73,7 @@ class TitleMatch(NamedTuple):
     local: str
     subject: str
     via_alias: bool
-    numbers: Numbers
+    numbers: NumberMatch
     local_number: int | None
     subject_number: int | None
     editions_local: frozenset[str]
@@ -143,32 +143,32 @@ def _bigrams(text: str) -> frozenset[str]:
     return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
 
 
-def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool, tail: bool) -> Numbers:
+def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool, tail: bool) -> NumberMatch:
     own, other = left.title, right.title
     if near and mine.parsed.number == theirs.parsed.number:
         clash = own.number is not None and other.number is not None and own.number != other.number
         if mine.parsed.number is not None:
             # Star Wars: Episode V is also 星球大战2: both have the same title with the same number.
             of_titles = mine.text == theirs.text and not (mine.is_alias or theirs.is_alias)
-            return Numbers.CONFLICT if clash and not of_titles else Numbers.AGREE
+            return NumberMatch.CONFLICT if clash and not of_titles else NumberMatch.AGREE
         if not clash and _is_original(mine):
             # フルメタル・パニック? ふもっふ is 全金属狂潮2 in one translation and has no number in another.
-            return Numbers.NEITHER
+            return NumberMatch.NEITHER
     one_number = None in (mine.parsed.number, theirs.parsed.number)
     if (near or tail) and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
         # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, even if one name consists of nothing else.
-        return Numbers.NEITHER
+        return NumberMatch.NEITHER
     # The digits may have been the year of the subject, which is why that reading was admitted.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed
     if not claimed and not right.claimed:
-        return Numbers.NEITHER
+        return NumberMatch.NEITHER
     if not claimed or not right.claimed:
-        return Numbers.ONE_SIDED
+        return NumberMatch.ONE_SIDED
     if claimed & right.claimed:
-        return Numbers.AGREE
+        return NumberMatch.AGREE
     counted = {own.number_kind, other.number_kind}
     # 歌手 第八季 and 歌手2020 may be one show numbered in two ways.
-    return Numbers.ONE_SIDED if "year" in counted and len(counted) == 2 else Numbers.CONFLICT
+    return NumberMatch.ONE_SIDED if "year" in counted and len(counted) == 2 else NumberMatch.CONFLICT
 
 
 _LONG_ORIGINAL = 5
@@ -312,13 +312,13 @@ def _is_piece(short: str, long: str) -> bool:
     return len(short) < _ALMOST_ALL * len(long) and short in long
 
 
-def _said(form: Form, names: TitleForms, numbers: Numbers) -> int | None:
+def _said(form: Form, names: TitleForms, numbers: NumberMatch) -> int | None:
     """Return the number of a work: that of the matched name, of its title, else the one its names claim.
 
     Where numbers conflict although a name is common, the titles' numbers are the conflicting ones.
     """
     own = names.title.number
-    if form.parsed.number is not None and (own is None or numbers is not Numbers.CONFLICT):
+    if form.parsed.number is not None and (own is None or numbers is not NumberMatch.CONFLICT):
         return form.parsed.number
     return own if own is not None else min(names.claimed, default=None)
 
@@ -347,7 +347,7 @@ def _unlike(local: str, subject: str, local_years: tuple[int, ...]) -> TitleMatc
         local=local,
         subject=subject,
         via_alias=False,
-        numbers=Numbers.NEITHER,
+        numbers=NumberMatch.NEITHER,
         local_number=None,
         subject_number=None,
         editions_local=_NO_EDITIONS,

@@ -53,9 +53,9 @@ _Systems = Annotated[
 @app.command("setup")
 def set_up(system: _Systems = None) -> None:
     """Check the settings and the databases, create or upgrade our tables, set Dagster's pool limits."""
-    from douban_pipeline.ops import installing
+    from douban_pipeline.ops import installation
 
-    installing.set_up(system)
+    installation.set_up(system)
 
 
 @app.command()
@@ -68,9 +68,9 @@ def check(
     system: _Systems = None,
 ) -> None:
     """Check everything the pipeline needs; exit with 1 if a check fails. Changes nothing."""
-    from douban_pipeline.ops import checking
+    from douban_pipeline.ops import installation_check
 
-    if not checking.check(system, dagster=dagster, sources=sources, as_json=as_json):
+    if not installation_check.check(system, dagster=dagster, sources=sources, as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -80,9 +80,9 @@ def upgrade(
     system: _Systems = None,
 ) -> None:
     """Upgrade our tables to this release. Stop Dagster and take a backup first."""
-    from douban_pipeline.ops import installing
+    from douban_pipeline.ops import installation
 
-    installing.upgrade(system, dry_run=dry_run)
+    installation.upgrade(system, dry_run=dry_run)
 
 
 @app.command()
@@ -92,9 +92,9 @@ def grants(
     system: _Systems = None,
 ) -> None:
     """Print the least privileges that the pipeline's account needs, as SQL for the database's administrator."""
-    from douban_pipeline.ops import installing
+    from douban_pipeline.ops import installation
 
-    installing.print_grants(system, user, host)
+    installation.print_grants(system, user, host)
 
 
 @app.command()
@@ -133,9 +133,9 @@ def restore(
 @app.command("settings")
 def show_settings(system: _Systems = None) -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
-    from douban_pipeline.ops import installing
+    from douban_pipeline.ops import installation
 
-    installing.show_settings(system)
+    installation.show_settings(system)
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def show_list(
     csv: Annotated[Path | None, typer.Option(help="Write all rows to this CSV file; - is standard output.")] = None,
 ) -> None:
     """Show a list from the database: what waits for people, what is locked, what was written."""
-    from douban_pipeline.ops import listing
+    from douban_pipeline.ops import list_commands
 
-    asked = listing.ListRequest(
+    asked = list_commands.ListRequest(
         categories=category or (),
         since=since,
         until=until,
@@ -177,7 +177,7 @@ def show_list(
         page=page,
         size=size,
     )
-    listing.show(name, asked, csv)
+    list_commands.show(name, asked, csv)
 
 
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
@@ -193,9 +193,9 @@ def comment_worker(
     once: Annotated[bool, typer.Option("--once", help="Process the waiting events, then exit.")] = False,
 ) -> None:
     """Process the events of comment sections until stopped. Several workers share the work."""
-    from douban_pipeline.ops import commenting
+    from douban_pipeline.ops import comment_worker
 
-    commenting.work(once=once)
+    comment_worker.work(once=once)
 
 
 # --- the service ------------------------------------------------------------------------------------------------------
@@ -210,9 +210,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve the pages over HTTP until stopped. Addresses other than loopback need SERVE_TOKEN."""
-    from douban_pipeline.ops import serving
+    from douban_pipeline.ops import service
 
-    serving.serve(host, port, processes)
+    service.serve(host, port, processes)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The options of the commands ``digest …``; `ops.digesting` and `ops.pushing` do the work, imported when called."""
+"""The options of the commands ``digest …``; `digest_commands` and `push_commands` do the work, imported when called."""
 
 from typing import Annotated
 
@@ -18,9 +18,9 @@ def digest_run(
     dry_run: _DryRun = False,
 ) -> None:
     """Run a slot now, without Dagster; one that succeeded is not run again. Exit with 1 if it failed."""
-    from douban_pipeline.ops import digesting
+    from douban_pipeline.ops import digest_commands
 
-    if not digesting.run(slot, dry_run=dry_run):
+    if not digest_commands.run(slot, dry_run=dry_run):
         raise typer.Exit(1)
 
 
@@ -30,33 +30,33 @@ def digest_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the slots of the last days: articles read and analysed, findings, and errors."""
-    from douban_pipeline.ops import digesting
+    from douban_pipeline.ops import digest_commands
 
-    digesting.list_slots(days, as_json=as_json)
+    digest_commands.list_slots(days, as_json=as_json)
 
 
 @digest.command("why")
 def digest_why(words: Annotated[str, typer.Argument(help="Words of an article's title.")]) -> None:
     """Show the state of articles: text, analysis, score, or why there is none."""
-    from douban_pipeline.ops import digesting
+    from douban_pipeline.ops import digest_commands
 
-    digesting.explain(words)
+    digest_commands.explain(words)
 
 
 @digest.command("rubric")
 def digest_rubric() -> None:
     """Write subject.md and rubric.md if they are missing, and show the current version."""
-    from douban_pipeline.ops import digesting
+    from douban_pipeline.ops import digest_commands
 
-    digesting.write_rubric()
+    digest_commands.write_rubric()
 
 
 @digest.command("login")
 def digest_login() -> None:
     """Log in to WeRSS again, without the stored token and refusals: for use after correcting the password."""
-    from douban_pipeline.ops import digesting
+    from douban_pipeline.ops import digest_commands
 
-    digesting.log_in()
+    digest_commands.log_in()
 
 
 @digest.command("push")
@@ -67,9 +67,9 @@ def digest_push(
     dry_run: _DryRun = False,
 ) -> None:
     """Send the due messages of the outbox without Dagster, or a test message; exit with 1 if one is not accepted."""
-    from douban_pipeline.ops import pushing
+    from douban_pipeline.ops import push_commands
 
-    good = pushing.test(test) if test is not None else pushing.push(dry_run=dry_run)
+    good = push_commands.test(test) if test is not None else push_commands.push(dry_run=dry_run)
     if not good:
         raise typer.Exit(1)
 
@@ -79,6 +79,6 @@ def digest_messages(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of messages, newest first.")] = 30,
 ) -> None:
     """Show the messages of the outbox: which were delivered, which wait, and why."""
-    from douban_pipeline.ops import pushing
+    from douban_pipeline.ops import push_commands
 
-    pushing.show(limit)
+    push_commands.show(limit)

@@ -1,4 +1,4 @@
-"""The options of the commands ``feeds …``; `ops.following`, imported when one is called, implements them."""
+"""The options of the commands ``feeds …``; `ops.feeds_commands`, imported when one is called, implements them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,17 +15,17 @@ def feeds_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show every source with its cadence, last and next poll, and state."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.list_sources(due=due, as_json=as_json)
+    feeds_commands.list_sources(due=due, as_json=as_json)
 
 
 @feeds.command("why")
 def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title.")]) -> None:
     """Explain when a source is polled and why: statistics, cadence, expected publications, last polls."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.explain(source)
+    feeds_commands.explain(source)
 
 
 @feeds.command("add")
@@ -42,9 +42,9 @@ def feeds_add(
     dry_run: _DryRun = False,
 ) -> None:
     """Follow a source, or change the one that has this address."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
+    feeds_commands.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
 
 
 @feeds.command("import")
@@ -53,9 +53,9 @@ def feeds_import(
     dry_run: _DryRun = False,
 ) -> None:
     """Follow the feeds of an OPML file; known ones stay as they are."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.import_file(path, dry_run=dry_run)
+    feeds_commands.import_file(path, dry_run=dry_run)
 
 
 @feeds.command("export")
@@ -63,9 +63,9 @@ def feeds_export(
     path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File to write; printed by default.")] = None,
 ) -> None:
     """Write the followed feeds as OPML."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.export(path)
+    feeds_commands.export(path)
 
 
 @feeds.command("poll")
@@ -73,6 +73,6 @@ def feeds_poll(
     source: Annotated[list[str] | None, typer.Argument(help="Ids, addresses or titles; default: all due.")] = None,
 ) -> None:
     """Poll the sources that are due, or those named, without Dagster."""
-    from douban_pipeline.ops import following
+    from douban_pipeline.ops import feeds_commands
 
-    following.poll(source or [])
+    feeds_commands.poll(source or [])

@@ -1,4 +1,4 @@
-"""The options of the commands ``index …``; `ops.indexing`, imported when one is called, implements them."""
+"""The options of the commands ``index …``; `ops.index_commands`, imported when one is called, implements them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,25 +21,25 @@ def index_load(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count; write nothing.")] = False,
 ) -> None:
     """Build the index from these files, replacing what was loaded before. Searches use it first."""
-    from douban_pipeline.ops import indexing
+    from douban_pipeline.ops import index_commands
 
-    indexing.load(files, dry_run=dry_run)
+    index_commands.load(files, dry_run=dry_run)
 
 
 @index.command("archive")
 def index_archive() -> None:
     """Index the subjects in the archive, as the job index_archive does each night."""
-    from douban_pipeline.ops import indexing
+    from douban_pipeline.ops import index_commands
 
-    indexing.index_archive()
+    index_commands.index_archive()
 
 
 @index.command("show")
 def index_show() -> None:
     """Show what the indexes hold, and when they were made."""
-    from douban_pipeline.ops import indexing
+    from douban_pipeline.ops import index_commands
 
-    indexing.show()
+    index_commands.show()
 
 
 @index.command("find")
@@ -48,6 +48,6 @@ def index_find(
     year: Annotated[int | None, typer.Option(help="Show subjects of this year first.")] = None,
 ) -> None:
     """Show the known subjects with a title like this one."""
-    from douban_pipeline.ops import indexing
+    from douban_pipeline.ops import index_commands
 
-    indexing.find(title, year)
+    index_commands.find(title, year)

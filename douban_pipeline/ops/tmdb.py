@@ -18,11 +18,12 @@ from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
 from douban_pipeline.tmdb.answers import language_of
-from douban_pipeline.tmdb.cleaning import id_of
-from douban_pipeline.tmdb.enrichment.opening import check_service, open_spool
+from douban_pipeline.tmdb.diagnosis import check_graph, check_store
+from douban_pipeline.tmdb.enrichment.factory import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
-from douban_pipeline.tmdb.loading import UNREADABLE, Loaded, LoadReport, load, read_lines
-from douban_pipeline.tmdb.refreshing import ARCHIVE_DAYS, OUTBOX_DAYS, expiry
+from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, SyncReport, drain, rebuild_graph
+from douban_pipeline.tmdb.recorded_answers import UNREADABLE, Loaded, LoadReport, load, read_lines
+from douban_pipeline.tmdb.refresh import ARCHIVE_DAYS, OUTBOX_DAYS, expiry
 from douban_pipeline.tmdb.services import (
     GRAPH_BATCH,
     OUTBOX_ATTEMPTS,
@@ -34,12 +35,11 @@ from douban_pipeline.tmdb.services import (
 from douban_pipeline.tmdb.settings import load_settings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.entities import EntityWriter
-from douban_pipeline.tmdb.store.expiring import ANSWERS
+from douban_pipeline.tmdb.store.expired_facts import ANSWERS
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.migrations import TREE
-from douban_pipeline.tmdb.syncing import GraphUnavailableError, SyncReport, drain, rebuild_graph
-from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import id_of
 
 
 def set_up(*, dry_run: bool, graph: bool) -> None:

@@ -15,8 +15,8 @@ from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
+from douban_pipeline.tmdb.enrichment.factory import open_service, open_spool, service_store
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
-from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool, service_store
 from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.enrichment.transient import LABEL_WORDS

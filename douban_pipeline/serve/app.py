@@ -23,7 +23,7 @@ from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.ui.templates import render
-from douban_pipeline.serve.forwarding import BodyLimit, Forwarding
+from douban_pipeline.serve.middleware import BodyLimit, Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 
 COOKIE = "douban_pipeline"
@@ -112,7 +112,7 @@ class _Doorway:
 
 class _Door:
     def __init__(self, settings: ServeSettings, mounts: Sequence[Mount], clock: Clock, guard: GuessGuard) -> None:
-        self._keeper = Keeper(settings.token.get_secret_value(), timedelta(days=settings.remember_me_days))
+        self._keeper = TokenKeeper(settings.token.get_secret_value(), timedelta(days=settings.remember_me_days))
         self._guard = guard
         self._mounts = mounts
         self._public = tuple(path for mount in mounts for path in mount.public)
@@ -292,7 +292,7 @@ class Login:
     seconds: float
 
 
-class Keeper:
+class TokenKeeper:
     """Checks the token, and issues cookies signed with it: changing the token invalidates all of them.
 
     Args:

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from douban_pipeline.tmdb.cleaning import id_of, items_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+from douban_pipeline.tmdb.values import id_of, items_of
 
 API_LANGUAGE = "en-US"
 """Language of the answer if the request names none."""
@@ -58,7 +58,7 @@ class Meaning(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TmdbRequest:
     """A request: the path without version, and its query."""
 
     path: str
@@ -79,7 +79,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnswerReading:
     """Meaning of one answer.
 
     Attributes:
@@ -110,7 +110,7 @@ def language_of(value: object) -> str | None:
     return match[1].lower() + (f"-{match[2].upper()}" if match[2] else "")
 
 
-def request_of(path: str, query: object = None) -> Request:
+def request_of(path: str, query: object = None) -> TmdbRequest:
     """Parse a recorded request: with or without host and version, its query separate or in the path."""
     parts = urlsplit(path)
     pairs: dict[str, str] = dict(parse_qsl(parts.query))
@@ -120,10 +120,10 @@ def request_of(path: str, query: object = None) -> Request:
         for name, value in query.items():
             pairs[str(name)] = str(value[0] if isinstance(value, list) and value else value)
     plain = re.sub(r"^/?\d+(?=/)", "", parts.path if parts.netloc or path.startswith("/") else f"/{parts.path}")
-    return Request("/" + plain.strip("/"), pairs)
+    return TmdbRequest("/" + plain.strip("/"), pairs)
 
 
-def read_answer(request: Request, status: int, body: object) -> Reading:
+def read_answer(request: TmdbRequest, status: int, body: object) -> AnswerReading:
     """Return the meaning of an answer."""
     words = request.path.strip("/").split("/")
     entity = _TYPES.get(words[0])
@@ -137,60 +137,60 @@ def read_answer(request: Request, status: int, body: object) -> Reading:
         assert entity is not None
         return _part(entity, tmdb_id, words[2], body)
     if words[0] == "genre" and words[2:] == ["list"]:
-        return Reading(Meaning.GENRES)
+        return AnswerReading(Meaning.GENRES)
     listed = words[1] if words[0] in ("search", "discover", "trending") and len(words) > 1 else ""
     if entity is not None and words[1:] and words[1] in _LISTS[entity]:
         listed = entity.value
     if listed in ("collection", "keyword", "company"):
-        return Reading(Meaning.UNUSED, why=f"no table of {listed}s")
+        return AnswerReading(Meaning.UNUSED, why=f"no table of {listed}s")
     if listed or words[0] == "find":
         kind = _TYPES.get(listed)
-        return Reading(Meaning.MENTIONS, kind, None, tuple(_mentions(body, kind)))
+        return AnswerReading(Meaning.MENTIONS, kind, None, tuple(_mentions(body, kind)))
     if words[-1] == "changes":
-        return Reading(Meaning.UNUSED, why="a list of changed entities without the changes")
+        return AnswerReading(Meaning.UNUSED, why="a list of changed entities without the changes")
     if words[0] == "configuration" or words[:2] in (["tv", "episode"], ["tv", "episode_group"]) or "season" in words:
-        return Reading(Meaning.UNUSED, why=f"nothing of {'/'.join(words[:2])} is stored")
-    return Reading(Meaning.UNKNOWN, why=f"unknown request: {request.path[:80]}")
+        return AnswerReading(Meaning.UNUSED, why=f"nothing of {'/'.join(words[:2])} is stored")
+    return AnswerReading(Meaning.UNKNOWN, why=f"unknown request: {request.path[:80]}")
 
 
 def _is_error(body: object) -> bool:
     return isinstance(body, Mapping) and body.get("success") is False
 
 
-def _failure(status: int, body: object, entity: EntityType | None, tmdb_id: int | None) -> Reading:
+def _failure(status: int, body: object, entity: EntityType | None, tmdb_id: int | None) -> AnswerReading:
     code = body.get("status_code") if isinstance(body, Mapping) else None
     if code == NOT_FOUND and status in (200, 404):
         if entity is not None:
-            return Reading(Meaning.GONE, entity, tmdb_id, why="TMDB does not have it")
-        return Reading(Meaning.FAILED, why="TMDB does not have what was requested (34)")
+            return AnswerReading(Meaning.GONE, entity, tmdb_id, why="TMDB does not have it")
+        return AnswerReading(Meaning.FAILED, why="TMDB does not have what was requested (34)")
     said = {7: "the key is not valid", 25: "too many requests", 27: "too many things to append"}.get(code or 0, "")
-    return Reading(Meaning.FAILED, why=f"an error, HTTP {status}" + (f": {said} ({code})" if said else ""))
+    return AnswerReading(Meaning.FAILED, why=f"an error, HTTP {status}" + (f": {said} ({code})" if said else ""))
 
 
-def _about_one(entity: EntityType, tmdb_id: int | None, body: object) -> Reading:
+def _about_one(entity: EntityType, tmdb_id: int | None, body: object) -> AnswerReading:
     found = id_of(body.get("id")) if isinstance(body, Mapping) else None
     if found is None or (tmdb_id is not None and found != tmdb_id):
-        return Reading(Meaning.FAILED, why=f"not about the {entity.value} that was requested")
-    return Reading(Meaning.ENTITY, entity, found)
+        return AnswerReading(Meaning.FAILED, why=f"not about the {entity.value} that was requested")
+    return AnswerReading(Meaning.ENTITY, entity, found)
 
 
-def _part(entity: EntityType, tmdb_id: int | None, part: str, body: object) -> Reading:
+def _part(entity: EntityType, tmdb_id: int | None, part: str, body: object) -> AnswerReading:
     if part in _PARTS:
         kinds = {"movie_credits": EntityType.MOVIE, "tv_credits": EntityType.TV}
         kind = None if entity is EntityType.PERSON else EntityType.PERSON
         people = [Mention(each, item) for each, item in _credited(body, kinds.get(part, kind))]
-        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(people))
+        return AnswerReading(Meaning.MENTIONS, entity, tmdb_id, tuple(people))
     if part == "translations":
         found = id_of(body.get("id")) if isinstance(body, Mapping) else None
         if found is None:
-            return Reading(Meaning.FAILED, why="translations without an id")
-        return Reading(Meaning.TRANSLATIONS, entity, found)
+            return AnswerReading(Meaning.FAILED, why="translations without an id")
+        return AnswerReading(Meaning.TRANSLATIONS, entity, found)
     if part in ("similar", "recommendations"):
-        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(_mentions(body, entity)))
+        return AnswerReading(Meaning.MENTIONS, entity, tmdb_id, tuple(_mentions(body, entity)))
     if part == "tagged_images":
         media = [item["media"] for item in items_of(body, "results") if isinstance(item.get("media"), dict)]
-        return Reading(Meaning.MENTIONS, entity, tmdb_id, tuple(_each(media, None)))
-    return Reading(Meaning.UNUSED, entity, tmdb_id, why=f"nothing of {entity.value}/…/{part} is stored")
+        return AnswerReading(Meaning.MENTIONS, entity, tmdb_id, tuple(_each(media, None)))
+    return AnswerReading(Meaning.UNUSED, entity, tmdb_id, why=f"nothing of {entity.value}/…/{part} is stored")
 
 
 def _credited(body: object, kind: EntityType | None) -> Iterator[tuple[EntityType, Mapping[str, Any]]]:
@@ -215,7 +215,7 @@ def _each(items: Sequence[Mapping[str, Any]], kind: EntityType | None) -> Iterat
             yield from _each(items_of(item, "known_for"), None)
 
 
-def without_appended(request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
+def without_appended(request: TmdbRequest, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer without the parts appended by its request, such as pictures, which other callers did not
     request."""
     appended = {name.strip() for name in request.query.get("append_to_response", "").split(",")}

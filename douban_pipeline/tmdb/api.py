@@ -17,16 +17,16 @@ from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.core.guesses import household
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED, LOGO, LOGO_PATH
-from douban_pipeline.tmdb.cleaning import id_of
-from douban_pipeline.tmdb.enrichment.admission import Refusal
-from douban_pipeline.tmdb.enrichment.knowing import KnownAnswer
+from douban_pipeline.tmdb.enrichment.admission import AdmissionRefusal
+from douban_pipeline.tmdb.enrichment.known_answers import KnownAnswer
 from douban_pipeline.tmdb.enrichment.results import refused
-from douban_pipeline.tmdb.enrichment.routing import LONGEST_QUESTION
+from douban_pipeline.tmdb.enrichment.router import LONGEST_QUESTION
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.transient import TransientGraphBuilder
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import id_of
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Choice(BaseModel):
     tmdb_id: int = Field(ge=1, le=2**31 - 1)
 
 
-class Question(BaseModel):
+class EnrichmentRequest(BaseModel):
     """The body of ``POST /tmdb/enrich``; see `TMDBEnrichmentService.enrich_query`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -152,7 +152,7 @@ class _Api:
         except (TimeoutError, SourceError) as error:
             _logger.warning("TMDB gave no answer about movie/%d: %s", key, error)
             raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
-        if isinstance(answer, Refusal):
+        if isinstance(answer, AdmissionRefusal):
             raise HTTPException(503, refused(answer), {"Retry-After": str(answer.seconds)})
         graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": answer.raw}])
         return JSONResponse(
@@ -211,14 +211,14 @@ class _Api:
             raise HTTPException(429, "提问过于频繁，请稍后再试", {"Retry-After": str(wait)})
 
 
-async def _read(request: Request) -> Question:
+async def _read(request: Request) -> EnrichmentRequest:
     content = b""
     async for chunk in request.stream():
         content += chunk
         if len(content) > MOST_BYTES:
             raise HTTPException(413, f"请求正文超过 {MOST_BYTES} 字节")
     try:
-        return Question.model_validate_json(content)
+        return EnrichmentRequest.model_validate_json(content)
     except ValidationError as error:
         found = "；".join(f"{'.'.join(map(str, each['loc'])) or '正文'}: {each['msg']}" for each in error.errors()[:5])
         raise HTTPException(422, f"请求不合要求：{found}") from None

@@ -11,12 +11,12 @@ from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
 from douban_pipeline.tmdb import figures
-from douban_pipeline.tmdb.linking import link_videos
-from douban_pipeline.tmdb.refreshing import RefreshReport, note_changes, refresh, store_translations
+from douban_pipeline.tmdb.graph_sync import DOWN, GraphUnavailableError, SyncReport, drain
+from douban_pipeline.tmdb.refresh import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
 from douban_pipeline.tmdb.services import GRAPH_BATCH, OUTBOX_ATTEMPTS, TmdbServices
 from douban_pipeline.tmdb.store import links, outbox
-from douban_pipeline.tmdb.syncing import DOWN, GraphUnavailableError, SyncReport, drain
+from douban_pipeline.tmdb.video_links import link_videos
 
 VIDEOS_PER_RUN = 500
 """Videos that a run of tmdb_matches searches."""

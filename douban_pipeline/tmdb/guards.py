@@ -12,12 +12,12 @@ from neo4j.exceptions import DriverError, Neo4jError
 from sqlalchemy import Connection, text
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.tmdb.graph_sync import build_batch
 from douban_pipeline.tmdb.services import TmdbServices
-from douban_pipeline.tmdb.store import expiring, outbox
+from douban_pipeline.tmdb.store import expired_facts, outbox
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.store.tables import metadata
-from douban_pipeline.tmdb.syncing import build_batch
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 LONGEST_WAIT = timedelta(hours=1)
@@ -62,7 +62,7 @@ def outdated_facts(services: TmdbServices, _connection: Connection) -> Iterator[
     """Yield rows with a column whose facts are older than TMDB's terms allow, whether or not their answer is kept."""
     days = services.settings.raw_days
     before = services.days_ago(days)
-    for place in expiring.PLACES:
+    for place in expired_facts.PLACES:
         for name, at in services.store.run(partial(place.oldest, before=before, most=_MOST)):
             problem = f"{place.named_zh}是 {at:%F} 取得的，已超过 {days} 天：重新取得，或运行 tmdb_retention"
             yield TmdbBreach(f"{place.table}/{name}", problem)

@@ -13,18 +13,18 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
-from douban_pipeline.tmdb import refreshing
+from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.tmdb import refresh
 from douban_pipeline.tmdb.assets import CHANGES, ENTITIES, GRAPH, MATCHES, STATS, TRANSLATIONS
-from douban_pipeline.tmdb.enrichment.opening import open_spool
+from douban_pipeline.tmdb.enrichment.factory import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
-from douban_pipeline.tmdb.linking import LinkDecision, decide
+from douban_pipeline.tmdb.graph_sync import rebuild_graph
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.tmdb.services import GRAPH_BATCH, TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
-from douban_pipeline.tmdb.syncing import rebuild_graph
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.video_links import LinkDecision, decide
 
 HISTORY_DAYS = 90
 """Days for which finished runs are kept."""
@@ -83,7 +83,7 @@ def delete_outdated(
 ) -> None:
     """Delete expired data, and finished runs of the location."""
     services.ready()
-    done = refreshing.prune(services, dry_run=config.dry_run)
+    done = refresh.prune(services, dry_run=config.dry_run)
     before = services.now() - timedelta(days=HISTORY_DAYS)
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
     numbers = {
@@ -117,7 +117,7 @@ def tmdb_retention() -> None:
 def vacuum(context: dg.OpExecutionContext, services: dg.ResourceParam[TmdbServices]) -> None:
     """Run PostgreSQL's VACUUM."""
     services.ready()
-    context.add_output_metadata({"seconds": round(refreshing.vacuum(services), 1)})
+    context.add_output_metadata({"seconds": round(refresh.vacuum(services), 1)})
 
 
 @dg.job(owners=owners(), tags=tags_of("tmdb_upkeep"))
@@ -321,13 +321,15 @@ requeue_outbox = person_job(
 )
 
 
-class RebuildConfig(LaunchpadConfig):
+class GraphRebuildConfig(LaunchpadConfig):
     """Whether the graph is rebuilt."""
 
     dry_run: bool = Field(True, description=page_text("true: only show the count; false: rebuild."))
 
 
-def rebuild(context: dg.OpExecutionContext, config: RebuildConfig, services: dg.ResourceParam[TmdbServices]) -> None:
+def rebuild(
+    context: dg.OpExecutionContext, config: GraphRebuildConfig, services: dg.ResourceParam[TmdbServices]
+) -> None:
     """Empty the graph and rebuild it from the stored answers alone."""
     services.ready()
     total = sum(found.full for found in services.store.row_counts().values())

@@ -22,7 +22,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         return
     try:
         from douban_pipeline.tmdb.api import RateLimit, tmdb_router
-        from douban_pipeline.tmdb.enrichment.opening import open_service, service_store
+        from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
     except ImportError as error:
         raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[tmdb]'"]) from error
     with ExitStack() as stack:

@@ -9,11 +9,11 @@ from sqlalchemy import Connection, func, select
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
+from douban_pipeline.tmdb.diagnosis import check_graph, check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.settings import PREFIX
 from douban_pipeline.tmdb.store.tables import neo4j_etl_outbox
-from douban_pipeline.tmdb.troubleshooting import check_graph, check_store
 
 _LOOKED_AT = ("postgres", "schema")
 """Results that `check` already has for every system."""

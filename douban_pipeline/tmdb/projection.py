@@ -10,21 +10,21 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from douban_pipeline.tmdb.cleaning import count_of, day_of, id_of, items_of, number_of, text_of
 from douban_pipeline.tmdb.types import (
     LABELS,
     Edge,
     EdgeKey,
     EntityKey,
     EntityType,
-    Label,
     Node,
     NodeKey,
+    NodeLabel,
     PayloadError,
     Projection,
     Property,
     Relation,
 )
+from douban_pipeline.tmdb.values import count_of, day_of, id_of, items_of, number_of, text_of
 
 Value = str | int | float | date | None
 Raw = Mapping[str, Any]
@@ -145,7 +145,7 @@ def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
 def _genres(title: NodeKey, raw: Raw) -> Iterator[tuple[Node, Edge]]:
     for item in items_of(raw, "genres"):
         if (tmdb_id := id_of(item.get("id"))) is not None:
-            genre = Node(NodeKey(Label.GENRE, tmdb_id), {"name": text_of(item.get("name"))})
+            genre = Node(NodeKey(NodeLabel.GENRE, tmdb_id), {"name": text_of(item.get("name"))})
             yield genre, Edge(EdgeKey(Relation.BELONGS_TO_GENRE, title, genre.key))
 
 

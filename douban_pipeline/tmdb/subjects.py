@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from douban_pipeline.matching import Kind, Subject
-from douban_pipeline.tmdb.cleaning import count_of, day_of, id_of, items_of, number_of, text_of
 from douban_pipeline.tmdb.projection import SHOWN
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import count_of, day_of, id_of, items_of, number_of, text_of
 
 _SEASONS = 1000
 _ANIMATION, _DOCUMENTARY, _REALITY, _TALK = 16, 99, 10764, 10767

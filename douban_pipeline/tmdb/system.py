@@ -1,15 +1,15 @@
 """The TMDB system, as the command line, the service and Dagster see it."""
 
-from douban_pipeline.core.system import Part, System
+from douban_pipeline.core.system import System, SystemPart
 
 SYSTEM = System(
     name="tmdb",
-    settings=Part("douban_pipeline.tmdb.settings:TmdbSettings"),
-    services=Part("douban_pipeline.tmdb.services:open_services"),
-    build_defs=Part("douban_pipeline.tmdb.definitions:build_defs"),
-    pool_limits=Part("douban_pipeline.tmdb.resources:POOL_LIMITS"),
-    operations=Part("douban_pipeline.tmdb.operations:OPERATIONS"),
-    mounts=Part("douban_pipeline.tmdb.mounts:mounts"),
+    settings=SystemPart("douban_pipeline.tmdb.settings:TmdbSettings"),
+    services=SystemPart("douban_pipeline.tmdb.services:open_services"),
+    build_defs=SystemPart("douban_pipeline.tmdb.definitions:build_defs"),
+    pool_limits=SystemPart("douban_pipeline.tmdb.resources:POOL_LIMITS"),
+    operations=SystemPart("douban_pipeline.tmdb.operations:OPERATIONS"),
+    mounts=SystemPart("douban_pipeline.tmdb.mounts:mounts"),
     location="douban_pipeline.locations.tmdb",
     location_name="tmdb",
     extra="tmdb",

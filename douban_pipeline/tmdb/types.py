@@ -13,13 +13,13 @@ Property = str | int | float | bool | None
 _NONE: Mapping[str, Property] = MappingProxyType({})
 
 
-class _Name(StrEnum):
+class _KeyName(StrEnum):
     """Base of the enums used in keys: hashed as plain strings, which is faster than hashing enum members."""
 
     __hash__ = str.__hash__
 
 
-class EntityType(_Name):
+class EntityType(_KeyName):
     """The entity types with a table, named as in TMDB's paths."""
 
     MOVIE = "movie"
@@ -27,7 +27,7 @@ class EntityType(_Name):
     TV = "tv"
 
 
-class Label(_Name):
+class NodeLabel(_KeyName):
     """Labels of nodes; ``tmdb_id`` is unique within one."""
 
     MOVIE = "Movie"
@@ -36,7 +36,7 @@ class Label(_Name):
     GENRE = "Genre"
 
 
-class Relation(_Name):
+class Relation(_KeyName):
     """Types of edges. All but the last lead from a person to a title and are keyed by TMDB's ``credit_id``."""
 
     ACTED_IN = "ACTED_IN"
@@ -48,7 +48,7 @@ class Relation(_Name):
 CREDITS = (Relation.ACTED_IN, Relation.DIRECTED, Relation.CREW_MEMBER)
 """Relations between people and titles."""
 
-LABELS = {EntityType.MOVIE: Label.MOVIE, EntityType.PERSON: Label.PERSON, EntityType.TV: Label.TV}
+LABELS = {EntityType.MOVIE: NodeLabel.MOVIE, EntityType.PERSON: NodeLabel.PERSON, EntityType.TV: NodeLabel.TV}
 TYPES = {label: entity for entity, label in LABELS.items()}
 
 BIGGEST_ID = 2**31 - 1
@@ -73,7 +73,7 @@ class EntityKey(NamedTuple):
 class NodeKey(NamedTuple):
     """Key of a node."""
 
-    label: Label
+    label: NodeLabel
     tmdb_id: int
 
 

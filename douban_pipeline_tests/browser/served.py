@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.douban.review.recording.record import DecisionError, record
+from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.dagster_api import (
     DagsterApi,

@@ -16,9 +16,9 @@ from playwright.sync_api import Locator, Page, expect
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.review.jobs import record_decisions
-from douban_pipeline.douban.review.reading.page import sheet_page
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.worklist.page import sheet_page
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.douban.evidence.adding import Added, stored_facts
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.evidence.added_facts import Added, stored_facts
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.matching import Video

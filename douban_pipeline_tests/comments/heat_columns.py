@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from douban_pipeline.comments.heat.factors import READ
-from douban_pipeline.comments.heat.graph import Column, Kind
+from douban_pipeline.comments.heat.graph import Column, ValueKind
 
 _USUAL: dict[str, Any] = {"length": 15, "content": "好看"}
-_TYPES: dict[Kind, Any] = {Kind.NUMBER: np.float64, Kind.FLAG: bool, Kind.TEXT: object}
+_TYPES: dict[ValueKind, Any] = {ValueKind.NUMBER: np.float64, ValueKind.FLAG: bool, ValueKind.TEXT: object}
 
 
 def columns_of(comments: Sequence[dict[str, Any]]) -> dict[str, Column]:

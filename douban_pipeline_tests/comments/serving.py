@@ -17,11 +17,11 @@ import uvicorn
 
 from douban_pipeline.comments.api.context import Context
 from douban_pipeline.comments.api.routes import PUBLIC, comments_router
-from douban_pipeline.comments.depending import DEPENDENCIES, Dependencies
+from douban_pipeline.comments.dependencies import DEPENDENCIES, Dependencies
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.worker import Worker
 from douban_pipeline.core.database import reading

@@ -12,11 +12,11 @@ from sqlalchemy import Engine
 
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.review import SafetyReview
-from douban_pipeline.comments.store import events, reading
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store import comment_lists, events
+from douban_pipeline.comments.store.comment_lists import CommentView, Order
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.migrations import TREE
-from douban_pipeline.comments.store.reading import CommentView, Order
 from douban_pipeline.comments.store.sections import ensure_section, get_section
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank
 from douban_pipeline.comments.worker import Follower, Worker
@@ -76,11 +76,11 @@ class Stage:
 
     def comment(self, number: int) -> CommentView:
         with open_reading(self.engine) as connection:
-            return reading.get_comments(connection, [number])[number]
+            return comment_lists.get_comments(connection, [number])[number]
 
     def exists(self, number: int) -> bool:
         with open_reading(self.engine) as connection:
-            return bool(reading.get_comments(connection, [number]))
+            return bool(comment_lists.get_comments(connection, [number]))
 
     def section(self) -> dict[str, Any]:
         with open_reading(self.engine) as connection:
@@ -90,11 +90,15 @@ class Stage:
 
     def roots(self, order: Order = Order.NEW, most: int = 1000) -> list[int]:
         with open_reading(self.engine) as connection:
-            return [place.comment_id for place in reading.list_roots(connection, self.section_id, order, None, most)]
+            return [
+                place.comment_id for place in comment_lists.list_roots(connection, self.section_id, order, None, most)
+            ]
 
     def replies(self, root: int) -> list[int]:
         with open_reading(self.engine) as connection:
-            return [place.comment_id for place in reading.list_replies(connection, root, self.section_id, None, 1000)]
+            return [
+                place.comment_id for place in comment_lists.list_replies(connection, root, self.section_id, None, 1000)
+            ]
 
     def refusals(self) -> list[str]:
         """Why events changed nothing, in the order in which they were applied."""

@@ -11,10 +11,10 @@ import pytest
 from redis import Redis
 from sqlalchemy import text, update
 
-from douban_pipeline.comments.caching.lists import ListName
+from douban_pipeline.comments.cache.lists import ListName
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.store.reading import Order
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.store.tables import comment
 from douban_pipeline.comments.types import Actor, EventKind, Rank
 from douban_pipeline.core.database import open_engine
@@ -186,6 +186,6 @@ def test_a_log_that_is_not_of_rows_is_refused(place):
     ],
 )
 def test_the_end_of_the_log_is_asked_for_by_the_name_that_the_server_has_for_it(version, name):
-    from douban_pipeline.comments.caching.binlog import status_name
+    from douban_pipeline.comments.cache.binlog import status_name
 
     assert status_name(version) == name

@@ -13,15 +13,15 @@ from sqlalchemy import event as listening
 from sqlalchemy import select, text
 
 from douban_pipeline.comments import cms_moderation
+from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.cms_moderation import CmsModeration, CmsStatus, wanted_status
-from douban_pipeline.comments.importing import take_in
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.tables import event, moderation
 from douban_pipeline.comments.types import CommentStatus, EventKind
-from douban_pipeline_tests.comments.test_exporting import OPERATOR, cms, run
-from douban_pipeline_tests.comments.test_importing import importing_tables, plant, taken
+from douban_pipeline_tests.comments.test_cms_export import OPERATOR, cms, run
+from douban_pipeline_tests.comments.test_cms_import import importing_tables, plant, taken
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 SHOWN, WAITING, GONE = CommentStatus.NORMAL, CommentStatus.REVIEW, CommentStatus.DELETED

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from douban_pipeline.comments.rendering import mentions
 from douban_pipeline.comments.review import SafetyReview, WordLists
+from douban_pipeline.comments.store.comment_lists import CommentPlace, Order, list_roots, preview_replies, votes_of
 from douban_pipeline.comments.store.events import EventInput, append, of_requests
-from douban_pipeline.comments.store.reading import Order, Place, list_roots, preview_replies, votes_of
+from douban_pipeline.comments.text_pieces import mentions
 from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind, SectionStatus, Vote
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.comments.stage import AUDIT, AUTOMATION, OPERATOR, OWNER, Stage, stage, user
@@ -206,7 +206,7 @@ def test_pages_follow_each_other_in_every_order_without_gap_or_double(place):
             f"UPDATE cmt_score SET heat = 7 WHERE comment_id IN ({', '.join(map(str, roots[4:9]))})"
         )
     for order in Order:
-        pages: list[Place] = []
+        pages: list[CommentPlace] = []
         with reading(place.engine) as connection:
             while page := list_roots(connection, place.section_id, order, pages[-1] if pages else None, 4):
                 pages += page

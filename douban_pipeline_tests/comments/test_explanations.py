@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.comments.scoring.impressions import add_impressions
-from douban_pipeline.comments.sweeping import explain_places, rebuild
+from douban_pipeline.comments.sweep import explain_places, rebuild
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 from douban_pipeline_tests.conftest import server_url
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from douban_pipeline.comments.caching.flights import Flights, HotKeys, JointFlights
+from douban_pipeline.comments.cache.flights import HotKeys, JointFlights, LoopFlights
 
 
 def test_hot_keys_cool_down_and_rare_ones_are_forgotten():
@@ -35,7 +35,7 @@ def test_ten_thousand_callers_share_one_call():
         return 7
 
     async def main() -> list[int]:
-        flights: Flights[int] = Flights()
+        flights: LoopFlights[int] = LoopFlights()
         return await asyncio.gather(*(flights.run("page", fetch) for _ in range(10_000)))
 
     assert set(asyncio.run(main())) == {7}
@@ -47,7 +47,7 @@ def test_a_call_that_fails_fails_for_all_and_is_made_again():
         raise ValueError("gone")
 
     async def main() -> list[Any]:
-        flights: Flights[Any] = Flights()
+        flights: LoopFlights[Any] = LoopFlights()
         first = await asyncio.gather(*(flights.run("k", fail) for _ in range(3)), return_exceptions=True)
 
         async def well() -> str:

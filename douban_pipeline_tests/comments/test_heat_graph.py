@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from douban_pipeline.comments.heat.factors import COMPUTED, GRAPH, READ
-from douban_pipeline.comments.heat.graph import Column, Factor, FactorGraph, FactorGraphError, Kind
+from douban_pipeline.comments.heat.graph import Column, Factor, FactorGraph, FactorGraphError, ValueKind
 
 
 def number(name: str, *inputs: str, calls: list[str] | None = None) -> Factor:
@@ -18,10 +18,10 @@ def number(name: str, *inputs: str, calls: list[str] | None = None) -> Factor:
         return np.add.reduce(given) + 1
 
     if not inputs:
-        return Factor(name, Kind.NUMBER, "", None)
+        return Factor(name, ValueKind.NUMBER, "", None)
     scope: dict[str, object] = {"total": total}
     exec(f"def compute({', '.join(inputs)}): return total({', '.join(inputs)})", scope)
-    return Factor(name, Kind.NUMBER, "", scope["compute"])  # type: ignore[arg-type]
+    return Factor(name, ValueKind.NUMBER, "", scope["compute"])  # type: ignore[arg-type]
 
 
 def test_what_is_needed_is_computed_once_in_order_and_nothing_else():

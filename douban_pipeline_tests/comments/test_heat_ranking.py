@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from douban_pipeline.comments.heat.experiments import BUCKETS, Experiment, Policies, Variant, bucket_of, variant_of
-from douban_pipeline.comments.heat.explaining import Facts, Neighbour, ServedRank, explain
+from douban_pipeline.comments.heat.explanation import Facts, Neighbour, ServedRank, explain
 from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
-from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope, rule_set
 from douban_pipeline.comments.heat.what_if import top_moves, what_if
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline_tests.comments.heat_columns import columns_of, ids_of
@@ -22,7 +22,7 @@ SECTION = [
     {"likes": 2, "replies": 0, "age_hours": 80, "level": 3},
     {"likes": 0, "age_hours": 1},
 ]
-SPAM = Rule("spam", "content =~~ '加群'", Decision.SINK, 2.0, reason="招揽加群的评论不进前排。")
+SPAM = Rule("spam", "content =~~ '加群'", RuleDecision.SINK, 2.0, reason="招揽加群的评论不进前排。")
 
 
 def explained(place: int, policy: Policy, *, variant: str = "", same: bool = True, swept: bool = True) -> list[str]:
@@ -78,7 +78,11 @@ def test_parts_that_are_not_stored_yet_are_not_made_up():
 
 
 def test_an_exempted_rule_and_a_pin_are_explained():
-    rules = [SPAM, Rule("trusted", "guest", Decision.EXEMPT, exempts=("spam",)), Rule("top", "guest", Decision.PIN)]
+    rules = [
+        SPAM,
+        Rule("trusted", "guest", RuleDecision.EXEMPT, exempts=("spam",)),
+        Rule("top", "guest", RuleDecision.PIN),
+    ]
     read, policy = columns_of(SECTION), Policy(rules=rule_set(rules), variant="trial/b")
     ranking = rank(ids_of(SECTION), read, policy)
     assert ranking.ids[0] == 103
@@ -113,7 +117,7 @@ def test_shifts_by_one_place_far_below_are_not_told():
     comments = [{"likes": 1000 - 10 * number, "age_hours": number} for number in range(60)]
     comments.append({"guest": True, "age_hours": 9000})
     read, ids = columns_of(comments), ids_of(comments)
-    boost = Policy(rules=rule_set([Rule("guests", "guest", Decision.BOOST, 2.0)]))
+    boost = Policy(rules=rule_set([Rule("guests", "guest", RuleDecision.BOOST, 2.0)]))
     before, after = rank(ids, read, Policy()), rank(ids, read, boost)
     found = what_if(before, after, top=3)
     moved = [move for move in found.moves if move.comment_id == 161]
@@ -151,7 +155,7 @@ def test_an_experiment_gives_its_share_of_sections_another_policy():
         "slower",
         "2026",
         (Variant("half", 0.3, {"decay": 0.06}), Variant("plain", 0.2, without=("spam",))),
-        Scope(types=(1,)),
+        RuleScope(types=(1,)),
     )
     policies = Policies({}, [SPAM], [experiment])
     counts = Counter(policies.of(section, 1).variant for section in range(10_000))

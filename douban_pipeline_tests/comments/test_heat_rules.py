@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from douban_pipeline.comments.heat import patterns
 from douban_pipeline.comments.heat.expressions import compile_condition
 from douban_pipeline.comments.heat.factors import GRAPH
-from douban_pipeline.comments.heat.graph import Kind
+from douban_pipeline.comments.heat.graph import ValueKind
 from douban_pipeline.comments.heat.patterns import MOST_TEXT, pattern_refusal
 from douban_pipeline.comments.heat.recall import MOST_MOVED, PIN_STEP, recall
-from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope, rule_set
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline_tests.comments.heat_columns import columns_of
 
-BOOST, SINK, PIN, EXEMPT = Decision.BOOST, Decision.SINK, Decision.PIN, Decision.EXEMPT
+BOOST, SINK, PIN, EXEMPT = RuleDecision.BOOST, RuleDecision.SINK, RuleDecision.PIN, RuleDecision.EXEMPT
 COMMENTS = [
     {"likes": 0, "dislikes": 5, "content": "加群领取"},
     {"likes": 12, "dislikes": 1, "level": 5, "owner_liked": True, "content": "这一集的配乐真好"},
@@ -99,7 +99,7 @@ EXPRESSIONS = st.recursive(
 @given(EXPRESSIONS)
 def test_columns_are_judged_as_rule_engine_judges_single_comments(expression):
     read = columns_of(COMMENTS)
-    types = {Kind.NUMBER: float, Kind.FLAG: bool, Kind.TEXT: str}
+    types = {ValueKind.NUMBER: float, ValueKind.FLAG: bool, ValueKind.TEXT: str}
     rule = rule_engine.Rule(expression)
     one_by_one = [
         at
@@ -266,7 +266,7 @@ def test_pins_come_before_all_else_the_highest_priority_first():
 
 def test_a_rule_is_for_the_sections_of_its_scope():
     everywhere = Rule("a", "guest", BOOST, 1)
-    some = Rule("b", "guest", BOOST, 1, scope=Scope(types=(2,), sections=(7,)))
+    some = Rule("b", "guest", BOOST, 1, scope=RuleScope(types=(2,), sections=(7,)))
     rules = rule_set([everywhere, some])
     names = {at: [each.name for each in rules.in_section(*at).rules] for at in [(7, 1), (8, 2), (8, 1)]}
     assert names == {(7, 1): ["a", "b"], (8, 2): ["a", "b"], (8, 1): ["a"]}

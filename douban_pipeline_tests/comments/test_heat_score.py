@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from douban_pipeline.comments.heat import score
 from douban_pipeline.comments.heat.factors import GRAPH, Z, wilson
 from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, Policy, rank
-from douban_pipeline.comments.heat.score import HEAT, Weights
+from douban_pipeline.comments.heat.score import HEAT, HeatWeights
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.intervals import wilson as wilson_of_one
 from douban_pipeline_tests.comments.heat_columns import columns_of, ids_of
@@ -147,7 +147,7 @@ def test_much_liked_and_much_disliked_is_not_hot():
 def test_lost_impressions_make_no_impossible_rate():
     comment = {"likes": 8, "impressions": 0, "likes_day": 8, "impressions_day": 3}
     ranking = rank(ids_of([comment]), columns_of([comment]), Policy())
-    assert 0 < ranking.parts["rate"][0] < Weights().rate
+    assert 0 < ranking.parts["rate"][0] < HeatWeights().rate
 
 
 def test_no_comments_are_an_empty_order():
@@ -169,7 +169,7 @@ def test_no_comments_are_an_empty_order():
 )
 def test_weights_that_make_no_order_are_refused(given_weights, message):
     with pytest.raises(ProblemsError, match=message):
-        Weights.of(given_weights)
+        HeatWeights.of(given_weights)
 
 
 def _heat(read, count):
@@ -178,7 +178,7 @@ def _heat(read, count):
 
 
 def test_parts_are_those_that_are_named():
-    assert tuple(score.parts(_factors(), Weights())) == score.PARTS
+    assert tuple(score.parts(_factors(), HeatWeights())) == score.PARTS
 
 
 def _factors():

@@ -9,7 +9,7 @@ import sys
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.comments.services import Numbers
+from douban_pipeline.comments.services import CommentIds
 from douban_pipeline.comments.store import shards, tables
 from douban_pipeline.comments.store.shards import LostShardError, claim_shards, lease_node, lock_shard
 from douban_pipeline.comments.types import SHARDS, CommentStatus, EventState
@@ -96,7 +96,7 @@ def test_ids_of_a_process_that_died_are_not_repeated_where_the_clock_was_set_bac
         else [f"service@{socket.gethostname()}:{dead.pid}", "service@other:1"]
     )
     with stage(sqlite_url) as place:  # its clock stands still, as one does that is set back by as much as passed
-        first, again = (Numbers(place.engine, place.clock, name).next() for name in names)
+        first, again = (CommentIds(place.engine, place.clock, name).next() for name in names)
     assert first != again
 
 

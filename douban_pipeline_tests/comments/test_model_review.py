@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from douban_pipeline.comments.model_review import ModelReviewer, ReviewReport
-from douban_pipeline.comments.plugs import Judgement, PlugError, Verdict
+from douban_pipeline.comments.model_review import ModelReviewer, ModelReviewReport
+from douban_pipeline.comments.plugs import Judgement, PlugError, TextVerdict
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.tables import content
 from douban_pipeline.comments.types import CommentStatus
@@ -18,16 +18,16 @@ from douban_pipeline_tests.comments.stage import AUDIT, OPERATOR, Stage, stage, 
 class Model:
     """Says what is set, by the text; fails where nothing is."""
 
-    def __init__(self, **verdicts: Verdict | None) -> None:
+    def __init__(self, **verdicts: TextVerdict | None) -> None:
         self.verdicts = verdicts
         self.asked: list[str] = []
 
     def judge(self, comment_id: int, text: str) -> Judgement:
         self.asked.append(text)
-        verdict = self.verdicts.get(text, Verdict.FINE)
+        verdict = self.verdicts.get(text, TextVerdict.FINE)
         if verdict is None:
             raise PlugError("no answer")
-        return Judgement(verdict=verdict, reason="违规" if verdict != Verdict.FINE else "")
+        return Judgement(verdict=verdict, reason="违规" if verdict != TextVerdict.FINE else "")
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def reviewer(place: Stage, model: Model) -> ModelReviewer:
 def test_what_it_rejects_is_gone_for_operators_and_what_it_doubts_waits(place):
     good, bad, odd = (place.publish(user(2), text) for text in ("好", "坏", "怪"))
     place.work()
-    model = Model(坏=Verdict.REJECT, 怪=Verdict.REVIEW)
-    assert reviewer(place, model).turn() == ReviewReport(judged=3, rejected=1, doubted=1)
+    model = Model(坏=TextVerdict.REJECT, 怪=TextVerdict.REVIEW)
+    assert reviewer(place, model).turn() == ModelReviewReport(judged=3, rejected=1, doubted=1)
     place.work()
     assert [place.comment(number).status for number in (good, bad, odd)] == [
         CommentStatus.NORMAL,
@@ -60,7 +60,7 @@ def test_what_it_rejects_is_gone_for_operators_and_what_it_doubts_waits(place):
     place.set_status(AUDIT, bad, CommentStatus.NORMAL)
     place.work()
     assert place.comment(bad).status == CommentStatus.NORMAL
-    assert reviewer(place, model).turn() == ReviewReport()
+    assert reviewer(place, model).turn() == ModelReviewReport()
     assert model.asked == ["好", "坏", "怪"], "each text once"
 
 
@@ -71,13 +71,13 @@ def test_what_nobody_answers_for_is_judged_later_and_a_silent_model_is_left_alon
     place.work()
     model = Model(**dict.fromkeys(texts))
     judge = reviewer(place, model)
-    assert judge.turn() == ReviewReport(failed=6)
-    assert judge.turn() == ReviewReport(), "it pauses"
+    assert judge.turn() == ModelReviewReport(failed=6)
+    assert judge.turn() == ModelReviewReport(), "it pauses"
     assert len(model.asked) == 6
-    model.verdicts = {texts[0]: Verdict.REJECT}
+    model.verdicts = {texts[0]: TextVerdict.REJECT}
     place.clock.advance(seconds=31)
     place.worker._keep_leases()
-    assert judge.turn() == ReviewReport(judged=6, rejected=1)
+    assert judge.turn() == ModelReviewReport(judged=6, rejected=1)
 
 
 def test_old_hidden_reviewed_and_other_workers_comments_are_not_sent(place):
@@ -92,8 +92,8 @@ def test_old_hidden_reviewed_and_other_workers_comments_are_not_sent(place):
     place.work()
     model = Model()
     stranger = ModelReviewer(place.engine, place.clock, "another worker", model)
-    assert stranger.turn() == ReviewReport()
-    assert reviewer(place, model).turn() == ReviewReport(judged=1)
+    assert stranger.turn() == ModelReviewReport()
+    assert reviewer(place, model).turn() == ModelReviewReport(judged=1)
     assert model.asked == ["新"]
     with place.engine.connect() as connection:
         judged = connection.execute(select(content.c.comment_id).where(content.c.judged)).scalars().all()
@@ -104,7 +104,7 @@ def test_old_hidden_reviewed_and_other_workers_comments_are_not_sent(place):
 def test_a_text_that_is_judged_twice_is_decided_of_once(place):
     bad = place.publish(user(2), "坏")
     place.work()
-    judge = reviewer(place, Model(坏=Verdict.REJECT))
+    judge = reviewer(place, Model(坏=TextVerdict.REJECT))
     judge.turn()
     with place.engine.begin() as connection:  # as if it had been killed before the mark
         connection.execute(content.update().values(judged=False))

@@ -13,7 +13,7 @@ import pytest
 
 from douban_pipeline.comments.api.overlay import Remembered
 from douban_pipeline.comments.model_review import LanguageReviewer
-from douban_pipeline.comments.plugs import PlugError, SitePlugs, Verdict
+from douban_pipeline.comments.plugs import PlugError, SitePlugs, TextVerdict
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline_tests.comments.serving import served
@@ -133,16 +133,16 @@ def test_a_model_says_one_of_three_things():
     with plug(lambda path, given: {"verdict": "reject", "reason": given["text"]}) as (url, _):
         plugs = SitePlugs(review_url=url, seconds=30)
         found = plugs.judge(12, "广告")
-        assert (found.verdict, found.reason) == (Verdict.REJECT, "广告")
+        assert (found.verdict, found.reason) == (TextVerdict.REJECT, "广告")
         plugs.close()
 
 
 @pytest.mark.parametrize(
     ("said", "verdict", "reason"),
     [
-        ({"verdict": "pass", "reason": ""}, Verdict.FINE, ""),
-        ({"verdict": "review", "reason": "像引流"}, Verdict.REVIEW, "模型存疑：像引流"),
-        ({"verdict": "reject", "reason": "诈骗"}, Verdict.REVIEW, "模型建议删除：诈骗"),
+        ({"verdict": "pass", "reason": ""}, TextVerdict.FINE, ""),
+        ({"verdict": "review", "reason": "像引流"}, TextVerdict.REVIEW, "模型存疑：像引流"),
+        ({"verdict": "reject", "reason": "诈骗"}, TextVerdict.REVIEW, "模型建议删除：诈骗"),
         ({"verdict": "delete everything", "reason": ""}, None, ""),
         (None, None, ""),
     ],

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url, text
 
-from douban_pipeline.comments.caching.lists import ListName
+from douban_pipeline.comments.cache.lists import ListName
 from douban_pipeline.comments.embedded import embedded_redis, redis_program
 from douban_pipeline.comments.sites import LATE
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.store.migrations import TREE
-from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.store.tables import metadata
 from douban_pipeline.core.database import open_engine
 from douban_pipeline_tests.comments.lines import Line

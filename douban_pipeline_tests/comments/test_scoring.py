@@ -15,7 +15,7 @@ from sqlalchemy import Engine, func, insert, select, update
 from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
 from douban_pipeline.comments.heat.factors import READ
 from douban_pipeline.comments.heat.ranking import Policy, rank
-from douban_pipeline.comments.heat.rules import Decision, Rule, Scope, rule_set
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope, rule_set
 from douban_pipeline.comments.heat.what_if import what_if
 from douban_pipeline.comments.scoring import columns as reader
 from douban_pipeline.comments.scoring import heat_lists, policies, sections
@@ -33,7 +33,7 @@ from douban_pipeline_tests.comments.stage import stage, user
 from douban_pipeline_tests.conftest import missing, server_url
 
 HOUR = timedelta(hours=1)
-SPAM = Rule("spam", "content =~~ '加群'", Decision.SINK, 2.0)
+SPAM = Rule("spam", "content =~~ '加群'", RuleDecision.SINK, 2.0)
 COMMENTS = [
     {"like_count": 40, "child_visible": 6, "age_hours": 3, "level": 4, "text": "这一集的配乐真好，值得再看一遍"},
     {"like_count": 9, "age_hours": 5, "attributes": int(Attribute.OWNER_LIKED | Attribute.FEATURED)},
@@ -201,7 +201,7 @@ def test_active_sections_are_scored_the_latest_first_within_the_time(engine):
     for number in (1, 2, 3):
         plant_comments(engine, number, COMMENTS)
     assert active_sections(engine, NOW) == [(2, 1), (1, 1)]
-    experiment = Experiment("all", "s", (Variant("slow", 1.0, {"decay": 0.01}),), Scope(sections=(2,)))
+    experiment = Experiment("all", "s", (Variant("slow", 1.0, {"decay": 0.01}),), RuleScope(sections=(2,)))
     chosen = Policies({}, [], [experiment])
     done = list(score_active(engine, None, chosen, NOW, seconds=60, clock=lambda: 0.0))
     assert [(each.section_id, each.variant) for each in done] == [(2, "all/slow"), (1, "")]
@@ -244,7 +244,7 @@ def test_a_stored_rule_that_is_no_longer_understood_is_named(engine):
 
 
 def test_experiments_run_and_end(engine):
-    experiment = Experiment("slow", "s", (Variant("half", 0.5, {"decay": 0.06}, ("spam",)),), Scope(types=(1,)))
+    experiment = Experiment("slow", "s", (Variant("half", 0.5, {"decay": 0.06}, ("spam",)),), RuleScope(types=(1,)))
     with engine.begin() as connection:
         policies.save_experiment(connection, experiment, "ann", NOW)
         with pytest.raises(ProblemsError, match="没有名为「spam」的规则"):

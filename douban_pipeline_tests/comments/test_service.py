@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.comments import explanations, identity
-from douban_pipeline.comments.rendering import mentions, pieces
 from douban_pipeline.comments.store.tables import section
+from douban_pipeline.comments.text_pieces import mentions, pieces
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
 
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.comments.api.context import Context
-from douban_pipeline.comments.caching.lists import open_lists
+from douban_pipeline.comments.cache.lists import open_lists
 from douban_pipeline.comments.sites import LATE
 from douban_pipeline_tests.comments.serving import ADMIN, served
 from douban_pipeline_tests.conftest import server_url

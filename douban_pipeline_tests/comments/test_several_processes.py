@@ -20,11 +20,11 @@ import psutil
 import pytest
 import redis
 
-from douban_pipeline.comments.caching.waking import WakeUps
+from douban_pipeline.comments.cache.wake_ups import WakeUps
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.core.database import reading

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, select
 
-from douban_pipeline.comments import titling
+from douban_pipeline.comments import section_titles
+from douban_pipeline.comments.section_titles import ConfirmedLink, TitleReport, give_titles, wanted_title
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.marks import Mark, read_mark
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.sections import TitleChange, TitledSection, store_titles
 from douban_pipeline.comments.store.tables import mark, section
-from douban_pipeline.comments.titling import ConfirmedLink, TitleReport, give_titles, wanted_title
 from douban_pipeline_tests.comments.linked_library import LinkedLibrary
 from douban_pipeline_tests.comments.sections import NOW
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
@@ -170,15 +170,15 @@ def test_a_pass_costs_what_changed_and_not_all_sections(small):
     for engine in (small.services.engine, small.services.others.engine(small.library.url, setting="")):
         event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
     found = small.run()
-    assert (found.changed, found.sections) == (1, titling.ROTATION + 1)
+    assert (found.changed, found.sections) == (1, section_titles.ROTATION + 1)
     assert len([each for each in statements if each.startswith("SELECT")]) < 20
     assert small.titles()[1_999] == ("新片名", RIVER)
 
 
 def test_a_pass_is_bounded_and_says_what_is_left(small, monkeypatch):
-    monkeypatch.setattr(titling, "MOST", 4)
-    monkeypatch.setattr(titling, "_PAGE", 2)
-    monkeypatch.setattr(titling, "ROTATION", 1)
+    monkeypatch.setattr(section_titles, "MOST", 4)
+    monkeypatch.setattr(section_titles, "_PAGE", 2)
+    monkeypatch.setattr(section_titles, "ROTATION", 1)
     small.sections(*((number, "") for number in range(1, 8)))
     moment = small.clock.now() - timedelta(days=1)
     small.library.sync(moment, *((number, RIVER + number, f"片{number}") for number in range(1, 8)))
@@ -192,7 +192,7 @@ def test_a_pass_is_bounded_and_says_what_is_left(small, monkeypatch):
 
 
 def test_a_sync_that_is_stored_late_is_found(small, monkeypatch):
-    monkeypatch.setattr(titling, "ROTATION", 1)
+    monkeypatch.setattr(section_titles, "ROTATION", 1)
     small.sections(*((number, "") for number in range(1, 6)))
     small.run()
     dated = small.clock.now() - timedelta(minutes=30)
@@ -204,7 +204,7 @@ def test_a_sync_that_is_stored_late_is_found(small, monkeypatch):
 
 
 def test_the_rotation_goes_round_all_sections(small, monkeypatch):
-    monkeypatch.setattr(titling, "ROTATION", 2)
+    monkeypatch.setattr(section_titles, "ROTATION", 2)
     small.sections(*((number, "") for number in range(1, 6)))
     small.library.sync(small.clock.now() - timedelta(days=1), *((n, RIVER + n, f"片{n}") for n in range(1, 6)))
     assert small.run().given == 5

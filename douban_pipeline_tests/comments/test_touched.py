@@ -10,7 +10,7 @@ from sqlalchemy import event as sqlalchemy_event
 from sqlalchemy import select, update
 
 from douban_pipeline.comments.heat.experiments import Experiment, Variant
-from douban_pipeline.comments.heat.rules import Decision, Rule
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision
 from douban_pipeline.comments.heat.what_if import WhatIf
 from douban_pipeline.comments.scoring import touched
 from douban_pipeline.comments.scoring.impressions import add_impressions
@@ -18,15 +18,15 @@ from douban_pipeline.comments.scoring.policies import policies, save_experiment,
 from douban_pipeline.comments.scoring.sections import score_section
 from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store import tables
-from douban_pipeline.comments.store.reading import Order
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.types import EventKind
 from douban_pipeline.core.database import reading
 from douban_pipeline_tests.comments.stage import OPERATOR, Stage, stage, user
 
 RULES = [
-    Rule("groups", "content =~~ '加群'", Decision.SINK, 2.0),
-    Rule("long", "length >= 12 and not guest", Decision.BOOST, 0.5),
-    Rule("links", "has_link or impressions > 0", Decision.SINK, 1.0, stacks=True),
+    Rule("groups", "content =~~ '加群'", RuleDecision.SINK, 2.0),
+    Rule("long", "length >= 12 and not guest", RuleDecision.BOOST, 0.5),
+    Rule("links", "has_link or impressions > 0", RuleDecision.SINK, 1.0, stacks=True),
 ]
 
 

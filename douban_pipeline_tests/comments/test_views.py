@@ -12,7 +12,7 @@ from douban_pipeline.comments.identity import ViewTokens, make_token
 from douban_pipeline.comments.scoring import impressions
 from douban_pipeline.comments.scoring.impressions import add_views, forget_views
 from douban_pipeline.comments.settings import CommentsSettings
-from douban_pipeline.comments.sweeping import rebuild
+from douban_pipeline.comments.sweep import rebuild
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.guesses import GuessGuard

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.core.replaced_files import FILE_PROBLEMS, unpacked, what_is_wrong
+from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
 
 TEXT = b"one\ntwo\n" * 500
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -12,10 +12,10 @@ from dagster_graphql.test.utils import define_out_of_process_context, execute_da
 from douban_pipeline.comments.definitions import build_defs as build_comments
 from douban_pipeline.dagster_kit.labels import TABLES, labelled
 from douban_pipeline.digest.definitions import build_defs as build_digest
-from douban_pipeline.douban.chain.deciding.assets import applied_decisions
+from douban_pipeline.douban.chain.decision_lane.assets import applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.linking.assets import scored_matches, search_candidates
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.chain.match.assets import scored_matches, search_candidates
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.definitions import build_defs as build_douban
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.feeds.definitions import build_defs as build_feeds

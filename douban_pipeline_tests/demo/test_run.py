@@ -12,13 +12,16 @@ import typer
 from rich.console import Console
 
 from douban_pipeline.demo import commands, run
-from douban_pipeline.demo.outcomes import Chapter, Outcome, print_outcomes, write_page
+from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, print_outcomes, write_page
 
 
 def test_every_system_has_a_row_and_a_link(tmp_path: Path) -> None:
     shown = io.StringIO()
     page = write_page(tmp_path / "page.html", "片名", "说明", [Chapter("a", "一", ["<b>"], ("列",), [("<i>",)])])
-    found = [("douban", Outcome(True, "3 written", page), 1.0), ("feeds", Outcome(False, "nothing was due"), 2.4)]
+    found = [
+        ("douban", DemoOutcome(True, "3 written", page), 1.0),
+        ("feeds", DemoOutcome(False, "nothing was due"), 2.4),
+    ]
     print_outcomes(found, Console(file=shown, width=80))
     said = shown.getvalue()
     assert "3 written" in said
@@ -44,7 +47,9 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     done: list[str] = []
 
     def runs(name: str) -> str:
-        monkeypatch.setattr(run, f"run_{name}", lambda *_: done.append(name) or Outcome(True, "done"), raising=False)
+        monkeypatch.setattr(
+            run, f"run_{name}", lambda *_: done.append(name) or DemoOutcome(True, "done"), raising=False
+        )
         return f"run:run_{name}"
 
     monkeypatch.setattr(run, "SYSTEMS", {"a": runs("a"), "b": runs("b"), "comments": "not_there:run", "c": runs("c")})
@@ -58,9 +63,9 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
 def test_runs_start_no_process_that_the_terminals_ctrl_c_would_reach(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runs(_home: Path, instance: dg.DagsterInstance, _console: Console) -> Outcome:
+    def runs(_home: Path, instance: dg.DagsterInstance, _console: Console) -> DemoOutcome:
         with instance.compute_log_manager.capture_logs(["run", "compute_logs", "step"]):
-            return Outcome(True, "done")
+            return DemoOutcome(True, "done")
 
     def start(command: list[str], *_: object, **__: object) -> None:
         pytest.fail(f"Ctrl-C would reach {command}")

@@ -15,7 +15,7 @@ import yaml
 from douban_pipeline.__main__ import app
 from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
-from douban_pipeline.serve.forwarding import Forwarding
+from douban_pipeline.serve.middleware import Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.deploy.files import (
     COMMON,

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Table, select
 
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
-from douban_pipeline.digest.running import EndedSlot, SlotWork, run_slot
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
+from douban_pipeline.digest.slot_run import EndedSlot, SlotWork, run_slot
 from douban_pipeline.digest.slots import SlotKey
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import analysis_result, content_item, notification_log, slot_run

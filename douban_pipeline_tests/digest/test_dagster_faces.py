@@ -109,7 +109,7 @@ def test_a_slot_that_is_not_due_fails_and_stays_to_be_run(at: Stage, instance: d
 
 def test_a_run_that_fails_calls_the_watchdog(at: Stage, instance: dg.DagsterInstance, monkeypatch: Any) -> None:
     at.clock.at = moment("22:00")
-    monkeypatch.setattr("douban_pipeline.digest.running.Ingest.run", lambda self: 1 / 0)
+    monkeypatch.setattr("douban_pipeline.digest.slot_run.Ingest.run", lambda self: 1 / 0)
     failed = run(at, instance, "run_digest_slot", "22:00")
     assert not failed.success
     assert not at.messages()

@@ -21,15 +21,15 @@ from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.stand_ins.push_server import PushServer
-from douban_pipeline.digest import running
+from douban_pipeline.digest import slot_run
+from douban_pipeline.digest.daily_report import failed_report, make_report
 from douban_pipeline.digest.push.sender import Sender
-from douban_pipeline.digest.reporting import failed_report, make_report
-from douban_pipeline.digest.running import SlotWork
+from douban_pipeline.digest.report_watch import alert_undelivered, ensure_reports
+from douban_pipeline.digest.slot_run import SlotWork
 from douban_pipeline.digest.store import items
-from douban_pipeline.digest.store.slots import Claim, SlotLost
+from douban_pipeline.digest.store.slots import SlotClaim, SlotLost
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import SlotStatus
-from douban_pipeline.digest.watching import alert_undelivered, ensure_reports
 from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage
 
 KILLED = """
@@ -82,7 +82,7 @@ def test_a_killed_run_is_taken_over_and_the_report_is_there_once(where: str, at:
     # What was paid for is not paid twice: an answer that came is in the archive. One call may be under way at the kill.
     under_way = where == "between the analyses"
     assert len([request for request in at.server.model.seen if "analyses" not in str(request)]) <= 3 + under_way
-    assert at.run("22:00", run_id="third") is Claim.DONE
+    assert at.run("22:00", run_id="third") is SlotClaim.DONE
     assert len(at.messages("report")) == 1
 
 
@@ -131,12 +131,12 @@ def test_a_full_disk_keeps_no_message_back(at: Stage, monkeypatch: pytest.Monkey
         if full and path.is_relative_to(at.services.reports.path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("douban_pipeline.core.replaced_files._sync", sync)
+    monkeypatch.setattr("douban_pipeline.core.files._sync", sync)
     ended = at.run("22:00")
     assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
     assert "No space left" in ended.error
     full = False
-    from douban_pipeline.digest.showing import write_day
+    from douban_pipeline.digest.page_data import write_day
 
     assert write_day(at.services, DAY) == ""
     assert (at.services.reports.path / "digest" / "daily" / f"{DAY}.html").exists()
@@ -156,17 +156,17 @@ def test_a_page_that_cannot_be_made_keeps_no_message_back(at: Stage, monkeypatch
 
 
 def test_a_slot_is_not_taken_over_while_the_model_writes_its_report(at: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims: list[Claim] = []
-    real = running.make_report
+    claims: list[SlotClaim] = []
+    real = slot_run.make_report
 
     def make_report(*given: Any, **more: Any) -> Any:
         at.clock.at += timedelta(minutes=9)  # a call may begin after four minutes and take five
         claims.append(at.work("22:00", "second").begin().claim)
         return real(*given, **more)
 
-    monkeypatch.setattr(running, "make_report", make_report)
+    monkeypatch.setattr(slot_run, "make_report", make_report)
     assert at.run("22:00").messages == 1
-    assert claims == [Claim.BUSY]
+    assert claims == [SlotClaim.BUSY]
 
 
 def test_two_daemons_at_once_do_the_slot_once(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_two_daemons_at_once_do_the_slot_once(tmp_path: Path) -> None:
             work = SlotWork(at.services, key("22:00"), name)
             begun.wait()
             claimed = work.begin()
-            if claimed.claim is not Claim.TAKEN:
+            if claimed.claim is not SlotClaim.TAKEN:
                 ends[name] = claimed.claim
                 return
             work.ingest()
@@ -204,7 +204,7 @@ def test_a_run_that_lost_its_slot_changes_nothing_more(at: Stage, monkeypatch: p
     slow.begin()
     slow.ingest()
     at.clock.at += timedelta(hours=1)
-    monkeypatch.setattr(running, "owner_name", lambda run: owner_name(run).replace("@", "@another-"))
+    monkeypatch.setattr(slot_run, "owner_name", lambda run: owner_name(run).replace("@", "@another-"))
     other = at.work("22:00", "other")
     assert other.begin().died == owner_name("slow")
     monkeypatch.undo()
@@ -261,7 +261,7 @@ def test_a_report_that_cannot_be_made_says_so_and_why_and_is_made_up_for(at: Sta
     assert broken_slot.startswith("WeRSS")
     at.clock.at = moment("22:00") + timedelta(minutes=31)
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr("douban_pipeline.digest.watching.make_report", lambda *_, **__: 1 / 0)
+        broken.setattr("douban_pipeline.digest.report_watch.make_report", lambda *_, **__: 1 / 0)
         [found] = ensure_reports(at.services, reason="运行失败：磁盘损坏")
         assert found.messages == 1
         [message] = at.messages("report")
@@ -286,8 +286,8 @@ def test_a_report_fails_with_its_causes_even_if_the_slots_cannot_be_read(
     at: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at.clock.at = moment("22:00") + timedelta(minutes=31)
-    monkeypatch.setattr("douban_pipeline.digest.watching.make_report", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr("douban_pipeline.digest.reporting.slots.of_day", lambda *_: 1 / 0)
+    monkeypatch.setattr("douban_pipeline.digest.report_watch.make_report", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("douban_pipeline.digest.daily_report.slots.of_day", lambda *_: 1 / 0)
     made = failed_report(at.services, DAY, ["磁盘损坏"])
     assert made.digest["causes"] == ["磁盘损坏"]
 
@@ -355,7 +355,7 @@ def test_a_run_that_takes_a_slot_over_reports_its_own_problems_alone(
     died.ingest()
     died.analyse()
     with monkeypatch.context() as patch:
-        patch.setattr(running, "write_slot", lambda *_: "分析页没有写成")
+        patch.setattr(slot_run, "write_slot", lambda *_: "分析页没有写成")
         patch.setattr(SlotWork, "_end", lambda *_: None)
         died.end()
     at.server.model.always = ""

@@ -14,10 +14,10 @@ from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
 from douban_pipeline.demo.stand_ins.completions import FAULTS
-from douban_pipeline.digest.asking import Asker, NoAnswer
+from douban_pipeline.digest.model_calls import Asker, NoAnswer
+from douban_pipeline.digest.report_watch import ensure_reports
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
-from douban_pipeline.digest.watching import ensure_reports
 from douban_pipeline_tests.digest.hostile import HOSTILE
 from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
 
@@ -27,7 +27,7 @@ BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_err
 def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("douban_pipeline.digest.running.SLOT_MINUTES", 1)
+    monkeypatch.setattr("douban_pipeline.digest.slot_run.SLOT_MINUTES", 1)
     with stage(tmp_path, at="22:00", worker_concurrency=1) as at:
         for number in range(3):
             at.publish(number, 70, hours_ago=number + 1)

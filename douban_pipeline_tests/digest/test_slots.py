@@ -17,11 +17,11 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.werss import ACCESS_KEY, GENERATIONS, WeRssStandIn
-from douban_pipeline.digest.analysing import analyse_again, articles_to_rework
-from douban_pipeline.digest.reporting import make_report
-from douban_pipeline.digest.running import TooEarly, run_slot
+from douban_pipeline.digest.analysis import analyse_again, articles_to_rework
+from douban_pipeline.digest.daily_report import make_report
+from douban_pipeline.digest.slot_run import TooEarly, run_slot
 from douban_pipeline.digest.store import items
-from douban_pipeline.digest.store.slots import Claim
+from douban_pipeline.digest.store.slots import SlotClaim
 from douban_pipeline.digest.store.tables import account, daily_report, opportunity, slot_run
 from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, SlotStatus
 from douban_pipeline.feeds.store.migrations import TREE as FEEDS_TREE
@@ -58,14 +58,14 @@ def test_a_day_of_five_slots_on_every_engine(any_database_url: str, tmp_path: Pa
         at.publish(1, 95)
         at.publish(2, 30)
         assert at.run("07:00").messages == 1
-        assert at.run("07:00") is Claim.DONE
+        assert at.run("07:00") is SlotClaim.DONE
         assert at.run("12:00").messages == 0
         at.publish(3, 60)
         assert at.run("14:00").messages == 1
         assert at.run("18:00").messages == 0
         ended = at.run("22:00")
         assert (ended.status, ended.messages) == (SlotStatus.SUCCESS, 1)
-        assert at.run("22:00") is Claim.DONE
+        assert at.run("22:00") is SlotClaim.DONE
         titles = [row["title"] for row in at.messages()]
         assert titles == [
             "【机会提醒】07:00 发现 1 条（最高分 95）",

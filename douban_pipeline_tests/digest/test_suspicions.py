@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.digest.analysing import TOLERANCE
+from douban_pipeline.digest.analysis import TOLERANCE
 from douban_pipeline.digest.suspicions import suspicious_sentences, without
 from douban_pipeline_tests.digest.hostile import COMMON, HOSTILE
 

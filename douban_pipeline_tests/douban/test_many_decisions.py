@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.deciding.open_orders import OpenOrders, open_orders
+from douban_pipeline.douban.chain.decision_lane.open_orders import OpenOrders, open_orders
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction as Do
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert

@@ -10,11 +10,11 @@ import dagster as dg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.douban.chain.linking.ordered import RecheckOrder, order_rechecks
+from douban_pipeline.douban.chain.match.ordered import RecheckOrder, order_rechecks
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, chain_runs_under_way, shard_range_tags
 from douban_pipeline.douban.resources import PERSON_TAGS
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.schedules import schedules_for
 from douban_pipeline.douban.sensors import decisions_sensor, due_videos_sensor, intake_sensor
 from douban_pipeline.douban.services import open_services

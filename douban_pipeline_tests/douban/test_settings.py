@@ -16,7 +16,7 @@ from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.douban.evidence.posters import SOURCE as POSTERS
 from douban_pipeline.douban.intros.attempts import OTHER_MINUTES, THROTTLED_MINUTES, UNAVAILABLE_MINUTES
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers
+from douban_pipeline.douban.pace import PLAN_TIERS, Tiers
 from douban_pipeline.douban.setting_values import CHAIN, DEFAULT_FIELD_POLICIES, SEARCH_PROVIDERS, SOURCES
 from douban_pipeline.douban.settings import RETRY_SECONDS, Settings, load_settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN

@@ -10,13 +10,13 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
-from douban_pipeline.feeds.following import SourceRequest, follow
-from douban_pipeline.feeds.polling import Poller, PollReport
+from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
+from douban_pipeline.feeds.poller import Poller, PollReport
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import entry, poll, source, stats
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 
 START = 1_795_000_000
 """A moment in November 2026."""
@@ -92,7 +92,7 @@ class Stage:
 
 
 @contextmanager
-def stage(home: Path, channels: dict[str, Channel], url: str = "", **values: Any) -> Iterator[Stage]:
+def stage(home: Path, channels: dict[str, SourceStandIn], url: str = "", **values: Any) -> Iterator[Stage]:
     """Yield a stage; without ``url`` on a file in ``home``."""
     clock = HandClock()
     settings = given_settings(home, **({"database_url": url} if url else {}), **values)
@@ -110,6 +110,6 @@ def hourly(count: int, until: float = START) -> list[float]:
     return [until - HOUR * back for back in range(count - 1, -1, -1)]
 
 
-def channels(**given: Channel) -> dict[str, Channel]:
+def channels(**given: SourceStandIn) -> dict[str, SourceStandIn]:
     """Channels by name, as `stage` wants them."""
     return given

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import update
 
-from douban_pipeline.demo.stand_ins.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.alerts import FEWEST, FeedAlerts, report_causes
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
@@ -24,8 +24,8 @@ def robot() -> Iterator[Robot]:
 
 @pytest.fixture
 def at(tmp_path: Path, robot: Robot) -> Iterator[Stage]:
-    channels = {f"c{number}": Channel("rss", hourly(2)) for number in range(FEWEST)}
-    channels["login"] = Channel("rss", hourly(2), fault="unauthorised")
+    channels = {f"c{number}": SourceStandIn("rss", hourly(2)) for number in range(FEWEST)}
+    channels["login"] = SourceStandIn("rss", hourly(2), fault="unauthorised")
     with stage(tmp_path, channels, alert_webhook_url=SecretStr(robot.url)) as opened:
         yield opened
 
@@ -55,7 +55,7 @@ def test_a_login_that_is_wanted_is_told_after_three_failures_and_anew_when_it_re
     at.poll()
     assert told(at) == [f"login {login}"]
     assert told(at) == []
-    at.server.channels["login"] = Channel("rss", hourly(2))
+    at.server.channels["login"] = SourceStandIn("rss", hourly(2))
     at.make_due()
     at.poll()
     assert told(at) == []

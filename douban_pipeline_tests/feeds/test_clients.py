@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.core.addresses import admission, is_private
 from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
 from douban_pipeline.feeds.clients import lists, opml
-from douban_pipeline.feeds.clients.fetching import gate_name, max_age
+from douban_pipeline.feeds.clients.source_client import gate_name, max_age
 from douban_pipeline.feeds.clients.syndication import ParsedFeed, parse_feed
 from douban_pipeline.feeds.clients.values import at_path, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, canonical_message

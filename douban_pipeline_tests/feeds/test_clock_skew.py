@@ -20,9 +20,9 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clock_skew import LEAST, QUARTER, Sighting, SourceClock
-from douban_pipeline.feeds.following import SourceRequest, follow
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.store.migrations import TREE
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, stage
 
 EIGHT = 8 * HOUR

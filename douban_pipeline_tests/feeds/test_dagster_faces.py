@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import insert, update
 
-from douban_pipeline.demo.stand_ins.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
 from douban_pipeline.feeds.resources import POOL_LIMITS
@@ -27,9 +27,9 @@ from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, HandClock, Stage
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[Stage]:
     channels = {
-        "news": Channel("rss", hourly(12), "新闻"),
-        "site": Channel("maccms", hourly(4), "资源站"),
-        "login": Channel("rss", hourly(2), fault="unauthorised"),
+        "news": SourceStandIn("rss", hourly(12), "新闻"),
+        "site": SourceStandIn("maccms", hourly(4), "资源站"),
+        "login": SourceStandIn("rss", hourly(2), fault="unauthorised"),
     }
     with stage(tmp_path, channels, profile="budget") as opened:
         yield opened

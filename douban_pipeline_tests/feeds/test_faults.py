@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.core import addresses
-from douban_pipeline.demo.stand_ins.feed_server import Channel
-from douban_pipeline.feeds import following
-from douban_pipeline.feeds.following import SourceRequest
+from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
+from douban_pipeline.feeds import subscriptions
+from douban_pipeline.feeds.subscriptions import SourceRequest
 from douban_pipeline.feeds.types import PollOutcome
 from douban_pipeline_tests.feeds.stage import START, Stage, hourly, stage
 
@@ -85,7 +85,7 @@ def raw() -> Iterator[RawServer]:
 
 
 def follow(at: Stage, *urls: str) -> list[str]:
-    report = following.follow(at.services, [SourceRequest(url=url) for url in urls], dry_run=False)
+    report = subscriptions.follow(at.services, [SourceRequest(url=url) for url in urls], dry_run=False)
     at.make_due()
     return [each.source_id for each in report.added]
 
@@ -94,7 +94,7 @@ def test_answers_without_an_end_are_cut_by_size_or_time_and_stop_nobody(
     tmp_path: Path, raw: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("douban_pipeline.feeds.services.MAX_BODY_BYTES", 1_000_000)
-    well = {"well": Channel("rss", hourly(3))}
+    well = {"well": SourceStandIn("rss", hourly(3))}
     with stage(tmp_path, well, request_timeout_seconds=0.5) as at:
         endless, trickling, late = follow(at, raw.url("/endless"), raw.url("/trickling"), raw.url("/late"))
         [good] = at.follow("well")

@@ -16,14 +16,14 @@ import pytest
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
-from douban_pipeline.demo.stand_ins.feed_server import Channel
+from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds import guards
 from douban_pipeline.feeds.alerts import causes
-from douban_pipeline.feeds.clients import paging
-from douban_pipeline.feeds.following import SourceRequest, follow
+from douban_pipeline.feeds.clients import further_pages
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.store.entries import counts
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -107,7 +107,7 @@ def test_a_busy_site_is_read_on_until_what_is_known(tmp_path: Path) -> None:
 def test_what_is_left_is_stored_told_of_and_read_by_the_next_polls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "MOST_PAGES", 3)
+    monkeypatch.setattr(further_pages, "MOST_PAGES", 3)
     with busy(tmp_path) as (at, site, source):
         site.publish(750, START)
         assert (again(at).new, len(at.entries(source))) == (300, 330)
@@ -150,7 +150,7 @@ def test_a_site_that_cannot_be_paged_is_told_of_for_a_week(tmp_path: Path) -> No
 
 
 def test_what_a_site_had_before_it_was_followed_is_not_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "MOST_PAGES", 2)
+    monkeypatch.setattr(further_pages, "MOST_PAGES", 2)
     with stage(tmp_path, {}) as at, BusySite() as site:
         site.publish(500, START - HOUR)
         follow(at.services, [SourceRequest("maccms", f"{site.base}/vod")], dry_run=False)
@@ -168,16 +168,16 @@ def test_no_page_is_read_after_the_lease(tmp_path: Path) -> None:
 
 def test_a_feed_with_more_than_one_poll_reads_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("douban_pipeline.feeds.services.MAX_ENTRIES", 10)
-    with stage(tmp_path, {"news": Channel("rss", hourly(3))}) as at:
+    with stage(tmp_path, {"news": SourceStandIn("rss", hourly(3))}) as at:
         [news] = at.follow("news")
         at.poll()
-        at.server.channels["news"] = Channel("rss", [*hourly(3), *hourly(15, START + HOUR)])
+        at.server.channels["news"] = SourceStandIn("rss", [*hourly(3), *hourly(15, START + HOUR)])
         again(at)
         [sentence] = told(at)
         assert "超过 500 条" in sentence
         # An unchanged answer says nothing new; one that is read to its end leaves nothing.
         again(at)
         assert len(told(at)) == 1
-        at.server.channels["news"] = Channel("rss", [*hourly(3), START + 2 * HOUR])
+        at.server.channels["news"] = SourceStandIn("rss", [*hourly(3), START + 2 * HOUR])
         again(at)
         assert (told(at), at.source(news)["gap"]) == ([], None)

@@ -12,10 +12,10 @@ from email.message import Message
 from pathlib import Path
 
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
-from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
-from douban_pipeline.feeds.following import SourceRequest, follow
-from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
+from douban_pipeline.feeds.poller import Poller
 from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import START, HandClock, Stage, given_settings, hourly
 
 LEASE = 300
@@ -46,8 +46,8 @@ class WaitingServer(FeedServer):
 
 def test_a_killed_run_leaves_nothing_half_done(tmp_path: Path) -> None:
     clock = HandClock()
-    channels = {name: Channel("rss", hourly(4)) for name in ("a", "b", "c")}
-    channels["hanging"] = Channel("rss", hourly(4), fault="hanging")
+    channels = {name: SourceStandIn("rss", hourly(4)) for name in ("a", "b", "c")}
+    channels["hanging"] = SourceStandIn("rss", hourly(4), fault="hanging")
     services = open_services(given_settings(tmp_path, lease_seconds=LEASE), clock).ready()
     with WaitingServer(lambda: clock.at, channels) as server:
         stage = Stage(services, clock, server)
@@ -64,7 +64,7 @@ def test_a_killed_run_leaves_nothing_half_done(tmp_path: Path) -> None:
         assert checks == [1, 1, 0, 0]
         # While the lease lasts nobody else asks; afterwards everything that is left is asked once.
         assert stage.poll().polled == 0
-        channels["hanging"] = Channel("rss", hourly(4))
+        channels["hanging"] = SourceStandIn("rss", hourly(4))
         clock.at = START + LEASE + 61
         report = Poller(services, seconds=60).run()
         assert report.polled == 2

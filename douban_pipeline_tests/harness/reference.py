@@ -112,7 +112,9 @@ def shown(value: Any) -> str:
 def settings_page(page: str, wanted: Language) -> str:
     """Return the page of settings with its tables as the code has them.
 
-    Each section of `SECTIONS` has one table; what a setting means may stand in any of them before.
+    Each section of `SECTIONS` has one table.
+
+    Raises:
         ValueError: The page has no section with a table for some settings.
     """
     lines = page.splitlines()

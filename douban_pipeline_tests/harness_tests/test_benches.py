@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from douban_pipeline.feeds.budget_plan import BudgetPlanner
 from douban_pipeline.feeds.intensity import DAY, HOUR
-from douban_pipeline.feeds.planning import BudgetPlanner
 from douban_pipeline.feeds.scheduler import PlannedCheck
 from douban_pipeline_tests.conftest import missing, server_url
 from douban_pipeline_tests.harness.benchmarks import browsing

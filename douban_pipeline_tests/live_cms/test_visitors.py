@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.cms_moderation import CmsModeration
-from douban_pipeline.comments.importing import take_in
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline_tests.comments.serving import Served, served
 from douban_pipeline_tests.harness.fixtures.scenario import subject

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
+from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.feeds.stage import START, hourly
 
@@ -18,7 +18,7 @@ Call = Callable[..., Result]
 
 @pytest.fixture
 def server() -> Iterator[FeedServer]:
-    with FeedServer(lambda: START, {"news": Channel("rss", hourly(2), "新闻")}) as opened:
+    with FeedServer(lambda: START, {"news": SourceStandIn("rss", hourly(2), "新闻")}) as opened:
         yield opened
 
 
@@ -34,7 +34,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_feeds_that_cannot_be_written_whole_leave_the_file_before(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("douban_pipeline.ops.following.write_opml", lambda _: "\ud800")  # refused when it is written
+    monkeypatch.setattr(
+        "douban_pipeline.ops.feeds_commands.write_opml", lambda _: "\ud800"
+    )  # refused when it is written
     folder = tmp_path / "exported"
     folder.mkdir()
     path = folder / "out.opml"

@@ -17,7 +17,7 @@ from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.migrations import MigrationTree
-from douban_pipeline.core.system import Part, every_system, system_named
+from douban_pipeline.core.system import SystemPart, every_system, system_named
 from douban_pipeline.douban.store import migrations as douban_migrations
 from douban_pipeline_tests.harness.fixtures.calling import (
     Called,
@@ -73,7 +73,7 @@ def test_every_system_is_found_by_its_name_and_has_all_its_parts():
     assert [system.name for system in every_system()] == list(SYSTEMS)
     assert [system.name for system in every_system() if system.is_base] == [SYSTEMS[0]]
     for system in every_system():
-        parts = [value for value in vars(system).values() if isinstance(value, Part)]
+        parts = [value for value in vars(system).values() if isinstance(value, SystemPart)]
         assert all(part() is not None for part in parts)
         assert import_module(system.location).defs
 

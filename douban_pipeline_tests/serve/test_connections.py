@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.connections import ConnectionLimits
-from douban_pipeline.serve.forwarding import MOST_BODY
+from douban_pipeline.serve.middleware import MOST_BODY
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.serve.test_serving import listening
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.store.entities import EntityAnswer
 from douban_pipeline.tmdb.types import EntityType
 
 RECORDED = Path(__file__).parent / "data" / "recorded.jsonl"
@@ -79,5 +79,5 @@ def title(tmdb_id: int, credit: str, media_type: str = "movie", **more: Any) -> 
     return {"id": tmdb_id, "media_type": media_type, "credit_id": credit, **named, **more}
 
 
-def answer(entity: str, raw: dict[str, Any], language: str = "zh-CN") -> Answer:
-    return Answer(EntityType(entity), raw, language, NOW)
+def answer(entity: str, raw: dict[str, Any], language: str = "zh-CN") -> EntityAnswer:
+    return EntityAnswer(EntityType(entity), raw, language, NOW)

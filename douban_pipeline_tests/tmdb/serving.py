@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
-from douban_pipeline.tmdb.enrichment.opening import open_online_client
+from douban_pipeline.tmdb.enrichment.factory import open_online_client
 from douban_pipeline.tmdb.enrichment.results import EnrichmentResult
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool

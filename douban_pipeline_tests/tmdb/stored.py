@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from douban_pipeline.tmdb.store.entities import Change
+from douban_pipeline.tmdb.store.entities import StoreResult
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.tmdb.given import answer
@@ -19,7 +19,7 @@ def rows(store: PostgresTmdbStore, query: str, *parameters: object) -> list[tupl
 
 def put(
     store: PostgresTmdbStore, *raws: dict[str, Any], entity: str = "movie", language: str = "zh-CN"
-) -> list[Change]:
+) -> list[StoreResult]:
     return [stored.change for stored in store.persist_payloads([answer(entity, raw, language) for raw in raws])]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from douban_pipeline.core.gate_rules import GateRow
 from douban_pipeline.core.gate_types import Admitted, Outlook, WaitForTurn
-from douban_pipeline.tmdb.enrichment.admission import Admission, Refusal, Ticket
+from douban_pipeline.tmdb.enrichment.admission import Admission, AdmissionRefusal, Ticket
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 HOLD = timedelta(seconds=60)
@@ -47,7 +47,7 @@ class Crowd:
             self.clock.advance(seconds=max((self.start + timedelta(seconds=at) - self.clock.now()).total_seconds(), 0))
             if what == "arrives":
                 ticket = self.admission.enter(2, DEADLINE)
-                if isinstance(ticket, Refusal):
+                if isinstance(ticket, AdmissionRefusal):
                     self.refused[question] += 1
                     if come_back:
                         heapq.heappush(self.events, (at + ticket.seconds, question, what, 0))
@@ -108,7 +108,7 @@ def test_who_waits_for_nobody_is_admitted_however_slow_tmdb_is(clock: FakeClock)
     slow = Admission(lambda: Outlook(0.0, 0.1, 9.0), clock)
     assert isinstance(slow.enter(6, DEADLINE), Ticket)
     second = slow.enter(2, DEADLINE)
-    assert isinstance(second, Refusal), "but not behind others"
+    assert isinstance(second, AdmissionRefusal), "but not behind others"
     assert not second.closed
 
 
@@ -127,12 +127,12 @@ def test_a_promise_counts_until_its_calls_are_made_or_it_is_withdrawn(clock: Fak
 def test_while_no_call_may_pass_nobody_is_admitted_and_told_until_when(clock: FakeClock):
     until = clock.now() + timedelta(seconds=29.5)
     closed = Admission(lambda: Outlook(0.0, 0.1, 0.1, until, "HTTP 429"), clock)
-    assert closed.enter(1, DEADLINE) == Refusal(30, "HTTP 429", closed=True)
+    assert closed.enter(1, DEADLINE) == AdmissionRefusal(30, "HTTP 429", closed=True)
     clock.advance(seconds=29.5)
     assert isinstance(closed.enter(1, DEADLINE), Ticket)
 
 
 def test_those_who_never_come_back_do_not_put_off_the_others_for_ever(clock: FakeClock):
     admission = Admission(lambda: Outlook(10.0, 0.1, 0.1), clock)
-    told = [found.seconds for _ in range(1000) if isinstance(found := admission.enter(2, DEADLINE), Refusal)]
+    told = [found.seconds for _ in range(1000) if isinstance(found := admission.enter(2, DEADLINE), AdmissionRefusal)]
     assert (len(told), told[0], max(told)) == (1000, 8, 30)

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.graph_sync import build_batch, drain
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.syncing import build_batch, drain
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, title
-from douban_pipeline_tests.tmdb.test_syncing import assert_same_when_built_anew, edges_of
+from douban_pipeline_tests.tmdb.test_graph_sync import assert_same_when_built_anew, edges_of
 
 pytestmark = pytest.mark.postgres
 HOUR = timedelta(hours=1)

@@ -10,15 +10,15 @@ from neo4j.exceptions import ConstraintError
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node
 from douban_pipeline.tmdb.graph.target import GraphTarget
-from douban_pipeline.tmdb.types import Edge, EdgeKey, Label, NodeKey, Relation
+from douban_pipeline.tmdb.types import Edge, EdgeKey, NodeKey, NodeLabel, Relation
 
 FILM, SHOW, LEE, LIN = (
-    NodeKey(Label.MOVIE, 1),
-    NodeKey(Label.TV, 1),
-    NodeKey(Label.PERSON, 10),
-    NodeKey(Label.PERSON, 11),
+    NodeKey(NodeLabel.MOVIE, 1),
+    NodeKey(NodeLabel.TV, 1),
+    NodeKey(NodeLabel.PERSON, 10),
+    NodeKey(NodeLabel.PERSON, 11),
 )
-DRAMA = NodeKey(Label.GENRE, 18)
+DRAMA = NodeKey(NodeLabel.GENRE, 18)
 
 
 def acted(person: NodeKey, title: NodeKey, credit: str, character: str | None = "She") -> Edge:
@@ -32,8 +32,8 @@ def directed(person: NodeKey, title: NodeKey, credit: str) -> Edge:
 def batch(*edges: Edge, title: str = "A", owner: NodeKey = FILM) -> GraphBatch:
     """A full title with stubs at its other ends."""
     ends = {end for edge in edges for end in (edge.key.start, edge.key.end)} - {owner}
-    name = "title" if owner.label is Label.MOVIE else "name"
-    stubs = {end: {"title" if end.label is Label.MOVIE else "name": f"{end.label} {end.tmdb_id}"} for end in ends}
+    name = "title" if owner.label is NodeLabel.MOVIE else "name"
+    stubs = {end: {"title" if end.label is NodeLabel.MOVIE else "name": f"{end.label} {end.tmdb_id}"} for end in ends}
     return GraphBatch({owner: edges}, {owner: {name: title, "overview": "…"}}, stubs)
 
 
@@ -86,7 +86,7 @@ def test_labels_keep_ids_apart(target: GraphTarget):
 
 
 def test_a_persons_claims_leave_what_full_titles_say(target: GraphTarget):
-    other = NodeKey(Label.MOVIE, 2)
+    other = NodeKey(NodeLabel.MOVIE, 2)
     target.apply(batch(acted(LEE, FILM, "a")))
     claim = GraphBatch({LEE: (acted(LEE, other, "b"),)}, {LEE: {"name": "Lee"}}, {other: {"title": "Stub"}})
     assert target.apply(claim) == Written(merged=1)
@@ -146,9 +146,9 @@ def test_texts_are_data(target: GraphTarget, text: str):
 @pytest.mark.parametrize("tmdb_id", [None, 0, -1, "5", True, 1.0, 2**31])
 def test_keys_that_are_none_are_refused(tmdb_id: Any):
     with pytest.raises(GraphValueError):
-        check_node(NodeKey(Label.MOVIE, tmdb_id), {})
+        check_node(NodeKey(NodeLabel.MOVIE, tmdb_id), {})
     with pytest.raises(GraphValueError):
-        check_edge(acted(NodeKey(Label.PERSON, tmdb_id), FILM, "a"))
+        check_edge(acted(NodeKey(NodeLabel.PERSON, tmdb_id), FILM, "a"))
 
 
 @pytest.mark.parametrize("value", [[1, "a"], {"a": 1}, 2**63, b"x", "a\x00b"])
@@ -167,18 +167,18 @@ def test_credits_that_are_none_are_refused(credit: Any):
 
 # --- questions --------------------------------------------------------------------------------------------------------
 
-CHAO = NodeKey(Label.PERSON, 12)
+CHAO = NodeKey(NodeLabel.PERSON, 12)
 
 
 @pytest.fixture
 def family(target: GraphTarget) -> GraphTarget:
     """Three films: Person 10 directed two, with Person 11 in both and Person 12 in one; Person 12 acts in a third."""
-    films = [NodeKey(Label.MOVIE, each) for each in (1, 2, 3)]
+    films = [NodeKey(NodeLabel.MOVIE, each) for each in (1, 2, 3)]
     target.apply(
         batch(directed(LEE, films[0], "a"), acted(LIN, films[0], "b"), acted(CHAO, films[0], "c"), title="喜宴")
     )
     target.apply(batch(directed(LEE, films[1], "d"), acted(LIN, films[1], "e"), owner=films[1], title="B"))
-    more = (acted(CHAO, films[2], "f"), acted(NodeKey(Label.PERSON, 13), films[2], "g"), acted(CHAO, films[2], "h"))
+    more = (acted(CHAO, films[2], "f"), acted(NodeKey(NodeLabel.PERSON, 13), films[2], "g"), acted(CHAO, films[2], "h"))
     target.apply(batch(*more, owner=films[2], title="C"))
     return target
 

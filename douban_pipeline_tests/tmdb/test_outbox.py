@@ -16,11 +16,11 @@ from douban_pipeline_tests.tmdb.stored import put, queued, rows
 pytestmark = pytest.mark.postgres
 
 
-def claim(store: PostgresTmdbStore, worker: str = "w", most: int = 10, lease: float = 60) -> list[outbox.Claim]:
+def claim(store: PostgresTmdbStore, worker: str = "w", most: int = 10, lease: float = 60) -> list[outbox.OutboxClaim]:
     return store.run(lambda connection: outbox.claim(connection, worker, most, lease))
 
 
-def acknowledge(store: PostgresTmdbStore, claims: list[outbox.Claim], worker: str = "w") -> int:
+def acknowledge(store: PostgresTmdbStore, claims: list[outbox.OutboxClaim], worker: str = "w") -> int:
     return store.run(lambda connection: outbox.acknowledge(connection, worker, claims))
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.tmdb import cleaning
-from douban_pipeline.tmdb.cleaning import clean, count_of, day_of, number_of
+from douban_pipeline.tmdb import values
 from douban_pipeline.tmdb.projection import columns_of, is_full, project
-from douban_pipeline.tmdb.types import EntityType, Label, PayloadError, Relation
+from douban_pipeline.tmdb.types import EntityType, NodeLabel, PayloadError, Relation
+from douban_pipeline.tmdb.values import clean, count_of, day_of, number_of
 from douban_pipeline_tests.tmdb.given import actor, cast, crew, movie, recorded, show, title
 
 MOVIE, PERSON, TV = EntityType.MOVIE, EntityType.PERSON, EntityType.TV
@@ -191,7 +191,7 @@ def test_votes_are_for_graphs_that_are_not_kept():
 
 
 def hash_of(raw: dict[str, Any]) -> str:
-    return cleaning.graph_hash(project(MOVIE, raw))
+    return values.graph_hash(project(MOVIE, raw))
 
 
 FILM = movie(1, cast(2, "a"), cast(3, "b"), crew(4, "c"))
@@ -217,13 +217,13 @@ FILM = movie(1, cast(2, "a"), cast(3, "b"), crew(4, "c"))
 def test_the_hash_of_the_graph_changes_only_with_nodes_or_edges(change: dict[str, Any], in_graph: bool):
     changed = {**copy.deepcopy(FILM), **change}
     assert (hash_of(changed) != hash_of(FILM)) is in_graph
-    assert (cleaning.raw_hash(changed) != cleaning.raw_hash(FILM)) is (changed != FILM)
+    assert (values.raw_hash(changed) != values.raw_hash(FILM)) is (changed != FILM)
 
 
 def test_hashes_are_versioned_and_stay_what_they_are():
     """Another value here means that everything counts as changed once: then the version must change, too."""
     assert (
-        cleaning.raw_hash({"b": 7.5, "a": "é"}) == "v1:5ed57e42dc77f6b55b8a475a37b7aa7a608d4625358522d2f331a32f2786f740"
+        values.raw_hash({"b": 7.5, "a": "é"}) == "v1:5ed57e42dc77f6b55b8a475a37b7aa7a608d4625358522d2f331a32f2786f740"
     )
     assert hash_of(FILM) == "v1:36ddede6d2e101a6ff77a1aab038e8f46a5409aee79910066b7f7ddc0e4971ef"
 
@@ -231,7 +231,7 @@ def test_hashes_are_versioned_and_stay_what_they_are():
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), b"x", {1, 2}])
 def test_what_is_no_json_is_refused(value: Any):
     with pytest.raises(PayloadError):
-        cleaning.canonical({"id": 1, "x": value})
+        values.canonical({"id": 1, "x": value})
 
 
 JSON = st.recursive(
@@ -243,9 +243,9 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=5))
 def test_the_canonical_text_is_json_without_nul_and_the_same_for_itself(raw: dict[str, Any]):
-    text = cleaning.canonical(raw)
+    text = values.canonical(raw)
     assert "\\u0000" not in text or "\\\\u0000" in text
-    assert cleaning.canonical(json.loads(text)) == text
+    assert values.canonical(json.loads(text)) == text
     text.encode()
 
 
@@ -260,7 +260,7 @@ def test_cleaning_twice_is_cleaning_once(value: Any):
 def test_anything_with_an_id_can_be_projected(raw: dict[str, Any]):
     for entity in EntityType:
         found = project(entity, raw)
-        cleaning.graph_hash(found)
+        values.graph_hash(found)
         named = {other.key for other in found.others} | {found.node.key}
         assert all({edge.key.start, edge.key.end} <= named for edge in found.edges)
 
@@ -274,7 +274,7 @@ def test_an_answer_without_an_id_is_refused(tmdb_id: Any):
 def test_recorded_answers():
     [film] = [each["body"] for each in recorded() if each["path"] == "/3/movie/tt1345836"]
     found = project(MOVIE, film)
-    assert found.node.key.label is Label.MOVIE
+    assert found.node.key.label is NodeLabel.MOVIE
     assert found.node.properties["title"] == "The Dark Knight Rises"
     assert ("DIRECTED", 525) in [(edge.key.relation.value, edge.key.start.tmdb_id) for edge in found.edges]
     [willis] = [each["body"] for each in recorded() if each["query"].get("append_to_response") == "combined_credits"]

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.embedded import embedded_postgres
-from douban_pipeline.tmdb.enrichment.opening import open_service, open_spool
+from douban_pipeline.tmdb.enrichment.factory import open_service, open_spool
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -14,14 +14,14 @@ import pytest
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
-from douban_pipeline.tmdb.cleaning import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.store import outbox
-from douban_pipeline.tmdb.store.entities import Change, EntityWriter
+from douban_pipeline.tmdb.store.entities import EntityWriter, StoreResult
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.lookups import CREDITING
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+from douban_pipeline.tmdb.values import graph_hash
 from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, movie, show, title
 from douban_pipeline_tests.tmdb.stored import FILM, put, queued, rows
 
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.postgres
 
 def test_a_change_is_stored_and_only_one_of_the_graph_is_queued(store: PostgresTmdbStore):
     film = movie(1, cast(2, "a"))
-    assert put(store, film) == [Change.NEW]
-    assert put(store, film) == [Change.UNCHANGED]
+    assert put(store, film) == [StoreResult.NEW]
+    assert put(store, film) == [StoreResult.UNCHANGED]
     assert queued(store) == [("movie", 1, "upsert", 1)]
-    assert put(store, {**film, "popularity": 99}) == [Change.CHANGED]
+    assert put(store, {**film, "popularity": 99}) == [StoreResult.CHANGED]
     assert queued(store) == [("movie", 1, "upsert", 1)]
     assert rows(store, "SELECT popularity, raw->>'popularity' FROM tmdb.movies WHERE tmdb_id = 1") == [(99.0, "99")]
-    assert put(store, {**film, "title": "B"}) == [Change.GRAPH]
+    assert put(store, {**film, "title": "B"}) == [StoreResult.GRAPH]
     assert queued(store) == [("movie", 1, "upsert", 2)]
     expected = graph_hash(project(EntityType.MOVIE, {**film, "title": "B"}))
     assert rows(store, "SELECT graph_hash FROM tmdb.neo4j_etl_outbox") == [(expected,)]
@@ -47,7 +47,7 @@ def test_a_change_is_stored_and_only_one_of_the_graph_is_queued(store: PostgresT
 
 def test_back_to_what_it_was_is_a_change_and_so_is_every_one_of_a_batch(store: PostgresTmdbStore):
     first, second = movie(1, title="A"), movie(1, title="B")
-    assert put(store, first, second, first) == [Change.NEW, Change.GRAPH, Change.GRAPH]
+    assert put(store, first, second, first) == [StoreResult.NEW, StoreResult.GRAPH, StoreResult.GRAPH]
     assert queued(store) == [("movie", 1, "upsert", 3)]
 
 
@@ -56,14 +56,14 @@ def test_two_writers_lose_no_change(store: PostgresTmdbStore):
     put(store, movie(1, title="A"))
     claims = store.run(lambda connection: outbox.claim(connection, "w", 9, 60))
     store.run(lambda connection: outbox.acknowledge(connection, "w", claims))
-    changes: list[Change] = []
+    changes: list[StoreResult] = []
     with store.transaction() as connection:
         EntityWriter(connection, "zh-CN").write([answer("movie", movie(1, title="B"))])
         other = threading.Thread(target=lambda: changes.extend(put(store, movie(1, title="A"))))
         other.start()
         wait_until_blocked(store)
     other.join()
-    assert changes == [Change.GRAPH]
+    assert changes == [StoreResult.GRAPH]
     assert queued(store) == [("movie", 1, "upsert", 3)]
     assert rows(store, "SELECT title FROM tmdb.movies") == [("A",)]
 
@@ -87,7 +87,7 @@ def test_credits_make_stubs_that_never_replace_what_is_full(store: PostgresTmdbS
         (5, "Movie 5", "full"),
         (7, "Movie 7", "stub"),
     ]
-    assert put(store, movie(7)) == [Change.NEW]
+    assert put(store, movie(7)) == [StoreResult.NEW]
     assert rows(store, "SELECT data_state FROM tmdb.movies WHERE tmdb_id = 7") == [("full",)]
 
 
@@ -104,8 +104,8 @@ def test_a_stub_is_called_what_the_last_change_of_the_graph_calls_it(store: Post
 
 def test_what_has_no_credits_is_kept_beside_the_base_row(store: PostgresTmdbStore):
     short = {"id": 1, "title": "A", "release_date": ""}
-    assert put(store, short) == [Change.NEW]
-    assert put(store, short, {**short, "overview": "…"}) == [Change.UNCHANGED, Change.CHANGED]
+    assert put(store, short) == [StoreResult.NEW]
+    assert put(store, short, {**short, "overview": "…"}) == [StoreResult.UNCHANGED, StoreResult.CHANGED]
     assert rows(store, "SELECT title, release_date, data_state FROM tmdb.movies") == [("A", None, "stub")]
     assert queued(store) == []
     full = movie(1, cast(2, "a"))
@@ -117,16 +117,16 @@ def test_what_has_no_credits_is_kept_beside_the_base_row(store: PostgresTmdbStor
 
 def test_another_language_goes_to_the_translations(store: PostgresTmdbStore):
     put(store, movie(1, title="喜宴"))
-    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.NEW]
-    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.UNCHANGED]
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [StoreResult.NEW]
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [StoreResult.UNCHANGED]
     assert rows(store, "SELECT title, raw_language FROM tmdb.movies") == [("喜宴", "zh-CN")]
     assert rows(store, "SELECT language, title FROM tmdb.movie_translations") == [("en-US", "The Wedding Banquet")]
     assert queued(store) == [("movie", 1, "upsert", 1)]
 
 
 def test_a_makeshift_in_another_language_gives_way_to_the_base_language(store: PostgresTmdbStore):
-    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [Change.NEW]
-    assert put(store, movie(1, title="喜宴")) == [Change.GRAPH]
+    assert put(store, movie(1, title="The Wedding Banquet"), language="en-US") == [StoreResult.NEW]
+    assert put(store, movie(1, title="喜宴")) == [StoreResult.GRAPH]
     assert rows(store, "SELECT title, raw_language FROM tmdb.movies") == [("喜宴", "zh-CN")]
     assert rows(store, "SELECT language, title FROM tmdb.movie_translations") == [("en-US", "The Wedding Banquet")]
     put(store, movie(1, title="Das Hochzeitsbankett"), language="de-DE")
@@ -144,7 +144,7 @@ def test_an_item_of_the_list_of_translations_does_not_replace_an_answer(store: P
             {"iso_639_1": None, "data": {}},
         ],
     }
-    for changes in ([Change.UNCHANGED, Change.NEW], [Change.UNCHANGED, Change.UNCHANGED]):
+    for changes in ([StoreResult.UNCHANGED, StoreResult.NEW], [StoreResult.UNCHANGED, StoreResult.UNCHANGED]):
         stored = store.write(lambda writer: writer.translations(FILM, listed, NOW))
         assert [each.change for each in stored] == changes
     assert rows(store, "SELECT language, title FROM tmdb.movie_translations ORDER BY 1") == [
@@ -155,8 +155,8 @@ def test_an_item_of_the_list_of_translations_does_not_replace_an_answer(store: P
 
 def test_values_that_postgresql_cannot_hold_do_not_stop_an_answer(store: PostgresTmdbStore):
     odd = movie(1, title="A\x00B", release_date="", overview="\ud800", revenue=2**70, vote_count=2**40)
-    assert put(store, odd) == [Change.NEW]
-    assert put(store, odd) == [Change.UNCHANGED]
+    assert put(store, odd) == [StoreResult.NEW]
+    assert put(store, odd) == [StoreResult.UNCHANGED]
     [(name, day, votes, raw)] = rows(store, "SELECT title, release_date, vote_count, raw FROM tmdb.movies")
     assert (name, day, votes, raw["title"], raw["revenue"]) == ("AB", None, None, "AB", 2**70)
 
@@ -193,7 +193,7 @@ def test_what_is_gone_is_marked_and_comes_back(store: PostgresTmdbStore):
     put(store, movie(1))
     assert store.write(lambda writer: [writer.gone(FILM), writer.gone(FILM)]) == [True, False]
     assert queued(store) == [("movie", 1, "delete", 2)]
-    assert put(store, movie(1)) == [Change.NEW]
+    assert put(store, movie(1)) == [StoreResult.NEW]
     assert queued(store) == [("movie", 1, "upsert", 3)]
     assert rows(store, "SELECT gone_at FROM tmdb.movies") == [(None,)]
     assert store.write(lambda writer: writer.gone(EntityKey(EntityType.TV, 1))) is False

@@ -13,12 +13,12 @@ from sqlalchemy import Connection, RowMapping
 from douban_pipeline.comments import explanations
 from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.problems import CommentId, IdText, Number, Problem, ProblemRoute
-from douban_pipeline.comments.applying.priority import RANK_NAMES, status_refusal
-from douban_pipeline.comments.heat.explaining import PART_NAMES
-from douban_pipeline.comments.store import events, searching
+from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
+from douban_pipeline.comments.heat.explanation import PART_NAMES
+from douban_pipeline.comments.store import comment_search, events
+from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
+from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.events import EventInput
-from douban_pipeline.comments.store.reading import CommentView, get_comments
-from douban_pipeline.comments.store.searching import SearchRequest
 from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
 from douban_pipeline.core.database import reading, run_transaction
@@ -26,7 +26,7 @@ from douban_pipeline.core.database import reading, run_transaction
 _PAGE = 50
 
 
-class Decision(BaseModel):
+class StatusRequest(BaseModel):
     """Request to set the status of comments; by default a dry run that only reports what would change."""
 
     model_config = ConfigDict(extra="forbid")
@@ -102,8 +102,8 @@ def admin_router(context: Context) -> APIRouter:
             text.strip(), user, section, status, before, kind or 0, object_id, since, until, reports=reports
         )
 
-        def find(connection: Connection) -> tuple[searching.SearchPage, set[int]]:
-            page = searching.search_comments(connection, asked, _PAGE)
+        def find(connection: Connection) -> tuple[comment_search.SearchPage, set[int]]:
+            page = comment_search.search_comments(connection, asked, _PAGE)
             return page, events.pending_about(connection, [view.comment_id for view in page.comments])
 
         found, pending = await in_database(find)
@@ -123,7 +123,7 @@ def admin_router(context: Context) -> APIRouter:
         return tagged(request, {**found, **await why(found)})
 
     @router.post("/moderate")
-    async def moderate(request: Request, body: Decision) -> Response:
+    async def moderate(request: Request, body: StatusRequest) -> Response:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
         actor = await context.operator(request)
         ids = [int(number) for number in body.ids]
@@ -154,8 +154,8 @@ def admin_router(context: Context) -> APIRouter:
 
         def find(connection: Connection) -> dict[int, int]:
             ids = [int(number) for number in body.ids]
-            ids += searching.batch_comments(connection, body.batch) if body.batch else []
-            return searching.sections_of(connection, ids)
+            ids += comment_search.batch_comments(connection, body.batch) if body.batch else []
+            return comment_search.sections_of(connection, ids)
 
         found = await in_database(find)
         given = [
@@ -217,10 +217,10 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
             "undone": row["undone"],
             "at": row["created_at"].isoformat(),
         }
-        for row in searching.select_moderation(connection, comment_id)
+        for row in comment_search.select_moderation(connection, comment_id)
     ]
     section = get_section(connection, view.section_id)
-    heat = searching.stored_heat(connection, comment_id)
+    heat = comment_search.stored_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
     return {**_item(view), "decided": decided, "heat": heat, "place": None if section is None else _place(section)}

@@ -19,12 +19,12 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 
 from douban_pipeline import __version__
-from douban_pipeline.comments.api.gathering import Gathering
 from douban_pipeline.comments.api.overlay import Overlay
 from douban_pipeline.comments.api.problems import Problem
-from douban_pipeline.comments.caching.flights import Fetched, Flights, HotKeys
-from douban_pipeline.comments.caching.lists import open_lists
-from douban_pipeline.comments.depending import Dependencies
+from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.cache.flights import Fetched, HotKeys, LoopFlights
+from douban_pipeline.comments.cache.lists import open_lists
+from douban_pipeline.comments.dependencies import Dependencies
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
@@ -73,7 +73,7 @@ class Context:
         self.services, self.settings = services, services.settings
         self._guard = guard or GuessGuard(Counters(services.clock))
         self.dependencies = Dependencies()
-        self.flights: Flights[SharedPage] = Flights()
+        self.flights: LoopFlights[SharedPage] = LoopFlights()
         self.hot = HotKeys(self.settings.hot_per_second)
         self.sites = _open_sites(services)
         self.local: dict[Hashable, SharedPage] = {}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from douban_pipeline.comments import pages
-from douban_pipeline.comments.depending import Dependencies
+from douban_pipeline.comments.dependencies import Dependencies
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.sites import Sites
 from douban_pipeline.comments.types import Actor

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
 
-from douban_pipeline.comments.depending import UnavailableError
+from douban_pipeline.comments.dependencies import UnavailableError
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.types import BIGGEST_ID
 

@@ -18,15 +18,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from douban_pipeline import __version__
-from douban_pipeline.comments import noticing, pages
+from douban_pipeline.comments import pages, user_notices
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.context import Context, tagged
 from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.api.view import targets_of, view_router
-from douban_pipeline.comments.noticing import mark_read
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import sections
 from douban_pipeline.comments.types import BIGGEST_ID, SectionType
+from douban_pipeline.comments.user_notices import mark_read
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.guesses import GuessGuard
 
@@ -106,7 +106,7 @@ def notices_router(context: Context) -> APIRouter:
 
         def work() -> dict[str, Any]:
             with reading(engine) as connection:
-                return noticing.read_notices(connection, whose, after, size, unread=unread)
+                return user_notices.read_notices(connection, whose, after, size, unread=unread)
 
         return tagged(request, await in_thread(work))
 
@@ -117,7 +117,7 @@ def notices_router(context: Context) -> APIRouter:
 
         def work() -> int:
             with reading(engine) as connection:
-                return noticing.count_unread(connection, whose)
+                return user_notices.count_unread(connection, whose)
 
         return tagged(request, {"unread": await in_thread(work)})
 

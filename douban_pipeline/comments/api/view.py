@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
-from douban_pipeline.comments.api.writing import May, Writing
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
-from douban_pipeline.comments.store.reading import Order
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.types import (
     BIGGEST_ID,
     Actor,
@@ -31,18 +31,18 @@ _Size = Annotated[int, Query(ge=1, le=50)]
 _Cursor = Annotated[str | None, Query(max_length=40)]
 
 
-class _Body(BaseModel):
+class _ViewBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Advert(_Body):
+class Advert(_ViewBody):
     """Title and link of an advertisement."""
 
     title: str = Field(min_length=1, max_length=60)
     link: str = Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500)
 
 
-class NewComment(_Body):
+class NewComment(_ViewBody):
     """A comment to be published."""
 
     content: str = Field(min_length=1, max_length=16_000)
@@ -51,33 +51,33 @@ class NewComment(_Body):
     ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
 
 
-class Opinion(_Body):
+class Opinion(_ViewBody):
     """A vote: 1 like, -1 dislike, 0 neither."""
 
     value: int = Field(ge=-1, le=1)
 
 
-class Complaint(_Body):
+class Complaint(_ViewBody):
     """The reason for reporting a comment."""
 
     reason: str = Field("other", max_length=32)
     detail: str = Field("", max_length=300)
 
 
-class Switch(_Body):
+class Switch(_ViewBody):
     """A switch: on or off."""
 
     on: bool
 
 
-class SectionChange(_Body):
+class SectionChange(_ViewBody):
     """Changes to a section: whether it is closed, and whether comments are reviewed before they are shown."""
 
     closed: bool | None = None
     review_first: bool | None = None
 
 
-class Shown(_Body):
+class ShownComments(_ViewBody):
     """Comments that were displayed on a visitor's screen."""
 
     ids: list[IdText] = Field(max_length=200)
@@ -214,7 +214,7 @@ def view_router(context: Context) -> APIRouter:
         return accepted({"accepted": True})
 
     @router.post("/impressions", status_code=202)
-    async def impressions(request: Request, body: Shown) -> Response:
+    async def impressions(request: Request, body: ShownComments) -> Response:
         """Record which comments of a page were displayed, once a visitor; used for the order by heat only.
 
         All guests at an address are one visitor, as for reports: both lower a comment and cost their sender nothing.

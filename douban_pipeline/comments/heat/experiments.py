@@ -13,8 +13,8 @@ from typing import Any
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import FactorGraph
 from douban_pipeline.comments.heat.ranking import Policy
-from douban_pipeline.comments.heat.rules import EVERYWHERE, Rule, Scope, rule_set
-from douban_pipeline.comments.heat.score import Weights
+from douban_pipeline.comments.heat.rules import EVERYWHERE, Rule, RuleScope, rule_set
+from douban_pipeline.comments.heat.score import HeatWeights
 from douban_pipeline.core.errors import ProblemsError
 
 BUCKETS = 10_000
@@ -51,7 +51,7 @@ class Experiment:
     name: str
     salt: str
     variants: tuple[Variant, ...]
-    scope: Scope = EVERYWHERE
+    scope: RuleScope = EVERYWHERE
 
 
 def bucket_of(salt: str, section_id: int) -> int:
@@ -92,7 +92,7 @@ class Policies:
             ProblemsError: A weight, a rule or an experiment has a fault; one sentence for each.
         """
         self._experiments = sorted(experiments, key=lambda each: each.name)
-        self._default = Policy(Weights.of(weights), rule_set(rules, graph))
+        self._default = Policy(HeatWeights.of(weights), rule_set(rules, graph))
         self._variants: dict[tuple[str, str], Policy] = {}
         problems: list[str] = []
         for experiment in self._experiments:
@@ -101,7 +101,7 @@ class Policies:
                 kept = [rule for rule in rules if rule.name not in variant.without]
                 try:
                     own = Policy(
-                        Weights.of({**weights, **variant.weights}),
+                        HeatWeights.of({**weights, **variant.weights}),
                         rule_set([_without(rule, variant) for rule in kept], graph),
                         f"{experiment.name}/{variant.name}",
                     )

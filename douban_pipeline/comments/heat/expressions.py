@@ -25,12 +25,12 @@ import rule_engine
 from rule_engine import ast
 from rule_engine.types import DataType
 
-from douban_pipeline.comments.heat.graph import Column, Columns, FactorGraph, Kind
+from douban_pipeline.comments.heat.graph import Column, Columns, FactorGraph, ValueKind
 from douban_pipeline.comments.heat.patterns import MOST_TEXT, literal_refusal, pattern_refusal
 from douban_pipeline.core.errors import ProblemsError
 
 MOST_CHARACTERS = 500
-_TYPES = {Kind.NUMBER: DataType.FLOAT, Kind.FLAG: DataType.BOOLEAN, Kind.TEXT: DataType.STRING}
+_TYPES = {ValueKind.NUMBER: DataType.FLOAT, ValueKind.FLAG: DataType.BOOLEAN, ValueKind.TEXT: DataType.STRING}
 
 Evaluate = Callable[[Columns], Any]
 """Returns a column, or a single value for all comments."""

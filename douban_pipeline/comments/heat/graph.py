@@ -17,7 +17,7 @@ Column = np.ndarray[Any, Any]
 Columns = Mapping[str, Column]
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """Type of a factor's values."""
 
     NUMBER = "number"
@@ -41,7 +41,7 @@ class Factor:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     meaning: str
     compute: Callable[..., Column] | None = None
 
@@ -51,7 +51,7 @@ class Factor:
         return tuple(inspect.signature(self.compute).parameters) if self.compute is not None else ()
 
 
-def computed(kind: Kind, meaning: str) -> Callable[[Callable[..., Column]], Factor]:
+def computed(kind: ValueKind, meaning: str) -> Callable[[Callable[..., Column]], Factor]:
     """Return a decorator that makes a factor of a function: its name is the function's, its inputs the parameters."""
 
     def factor(compute: Callable[..., Column]) -> Factor:

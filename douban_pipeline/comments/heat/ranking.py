@@ -11,7 +11,7 @@ from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import Column, Columns, FactorGraph
 from douban_pipeline.comments.heat.recall import Recalled, recall
 from douban_pipeline.comments.heat.rules import RuleSet
-from douban_pipeline.comments.heat.score import Weights
+from douban_pipeline.comments.heat.score import HeatWeights
 
 SHOWN_PARTS = (*score.PARTS, "rules", "pin")
 """Parts that a score is the sum of, including those of rules."""
@@ -27,7 +27,7 @@ class Policy:
         variant: Experiment and its variant; empty outside of experiments.
     """
 
-    weights: Weights = field(default_factory=Weights)
+    weights: HeatWeights = field(default_factory=HeatWeights)
     rules: RuleSet = field(default_factory=RuleSet)
     variant: str = ""
 
@@ -38,7 +38,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class HeatRanking:
     """All comments of a section, hottest first.
 
     Attributes:
@@ -65,7 +65,7 @@ def columns_to_read(policy: Policy, graph: FactorGraph = GRAPH) -> frozenset[str
     return graph.read_for(policy.factors)
 
 
-def rank(ids: Column, read: Columns, policy: Policy, graph: FactorGraph = GRAPH) -> Ranking:
+def rank(ids: Column, read: Columns, policy: Policy, graph: FactorGraph = GRAPH) -> HeatRanking:
     """Return the order by heat; deterministic, whatever order the comments come in.
 
     Args:
@@ -89,4 +89,4 @@ def rank(ids: Column, read: Columns, policy: Policy, graph: FactorGraph = GRAPH)
     ordered_parts: dict[str, Column] = {}
     for name in SHOWN_PARTS:
         ordered_parts[name] = parts.pop(name)[rows]
-    return Ranking(ids[rows], heat[rows], ordered_parts, rows, recalled)
+    return HeatRanking(ids[rows], heat[rows], ordered_parts, rows, recalled)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from douban_pipeline.comments.heat.graph import Column, Columns
-from douban_pipeline.comments.heat.rules import Decision, Rule, RuleSet
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleSet
 
 MOST_MOVED = 40.0
 """Maximum sum of points that rules may move a comment by."""
@@ -55,7 +55,7 @@ def recall(rules: RuleSet, columns: Columns, length: int) -> Recalled:
     _stack(rules, counted, length)
     moved = np.zeros(length)
     pinned = np.zeros(length)
-    pins = [each.rule for each in rules.compiled if each.rule.decision is Decision.PIN]
+    pins = [each.rule for each in rules.compiled if each.rule.decision is RuleDecision.PIN]
     for step, rule in enumerate(reversed(pins), start=1):
         pinned[counted[rule.name]] = PIN_STEP * step
     for each in rules.compiled:
@@ -69,7 +69,7 @@ def recall(rules: RuleSet, columns: Columns, length: int) -> Recalled:
 
 def points_of(rule: Rule) -> float:
     """Return the points that a rule adds to a score, negative for a sink; 0 for pins and exemptions."""
-    signs = {Decision.BOOST: 1.0, Decision.SINK: -1.0}
+    signs = {RuleDecision.BOOST: 1.0, RuleDecision.SINK: -1.0}
     return signs.get(rule.decision, 0.0) * rule.amount
 
 
@@ -77,11 +77,11 @@ def _exempted(rules: RuleSet, hits: dict[str, Column]) -> dict[str, Column]:
     """Return by rule which of its matches are exempted; rules that no exemption names are left out."""
     exempted: dict[str, Column] = {}
     for exempting in rules.rules:
-        if exempting.decision is not Decision.EXEMPT:
+        if exempting.decision is not RuleDecision.EXEMPT:
             continue
         for rule in rules.rules:
             named = rule.name in exempting.exempts or rule.decision.value in exempting.exempts
-            if named and rule.decision is not Decision.EXEMPT and rule.priority <= exempting.priority:
+            if named and rule.decision is not RuleDecision.EXEMPT and rule.priority <= exempting.priority:
                 both = hits[rule.name] & hits[exempting.name]
                 exempted[rule.name] = exempted[rule.name] | both if rule.name in exempted else both
     return exempted
@@ -89,7 +89,7 @@ def _exempted(rules: RuleSet, hits: dict[str, Column]) -> dict[str, Column]:
 
 def _stack(rules: RuleSet, counted: dict[str, Column], length: int) -> None:
     """Remove from ``counted`` the boosts and the sinks that do not stack and are not a comment's strongest."""
-    for decision in (Decision.BOOST, Decision.SINK):
+    for decision in (RuleDecision.BOOST, RuleDecision.SINK):
         alone = [rule for rule in rules.rules if rule.decision is decision and not rule.stacks]
         if len(alone) < 2:
             continue

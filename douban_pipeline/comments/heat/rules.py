@@ -19,7 +19,7 @@ MOST_AMOUNT = 20.0
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-class Decision(StrEnum):
+class RuleDecision(StrEnum):
     """Decision of a rule about the comments that it matches."""
 
     BOOST = "boost"
@@ -29,7 +29,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RuleScope:
     """Sections to which a rule or an experiment applies; all if neither is given.
 
     Attributes:
@@ -47,7 +47,7 @@ class Scope:
         return section_type in self.types or section_id in self.sections
 
 
-EVERYWHERE = Scope()
+EVERYWHERE = RuleScope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Rule:
 
     name: str
     expression: str
-    decision: Decision
+    decision: RuleDecision
     amount: float = 0.0
     priority: int = 0
     stacks: bool = False
     exempts: tuple[str, ...] = ()
-    scope: Scope = EVERYWHERE
+    scope: RuleScope = EVERYWHERE
     reason: str = ""
 
 
@@ -137,7 +137,7 @@ def _faults(rule: Rule, names: set[str]) -> list[str]:
     faults: list[str] = []
     if not _NAME.fullmatch(rule.name):
         faults.append("名称应以小写字母开头，只含小写字母、数字和下划线，至多 40 个字符")
-    moves = rule.decision in (Decision.BOOST, Decision.SINK)
+    moves = rule.decision in (RuleDecision.BOOST, RuleDecision.SINK)
     if moves and not (math.isfinite(rule.amount) and 0 < rule.amount <= MOST_AMOUNT):
         faults.append(
             f"amount 应大于 0 且不超过 {MOST_AMOUNT:g}，现为 {rule.amount:g}；降权也写正数，由 decision 决定方向"
@@ -146,11 +146,11 @@ def _faults(rule: Rule, names: set[str]) -> list[str]:
         faults.append(f"{rule.decision.value} 不使用 amount；请删去，或改用 boost、sink")
     if not moves and rule.stacks:
         faults.append(f"{rule.decision.value} 不使用 stacks；请删去")
-    if rule.decision is Decision.EXEMPT and not rule.exempts:
+    if rule.decision is RuleDecision.EXEMPT and not rule.exempts:
         faults.append("exempt 须在 exempts 中写明豁免哪些规则或决策（boost、sink、pin）")
-    if rule.decision is not Decision.EXEMPT and rule.exempts:
+    if rule.decision is not RuleDecision.EXEMPT and rule.exempts:
         faults.append("只有 exempt 可以写 exempts；请删去，或改用 exempt")
-    known = names | {each.value for each in Decision if each is not Decision.EXEMPT}
+    known = names | {each.value for each in RuleDecision if each is not RuleDecision.EXEMPT}
     faults += [f"exempts 中的「{each}」既不是规则也不是决策" for each in rule.exempts if each not in known]
     if rule.name in rule.exempts:
         faults.append("规则不能豁免自己；请从 exempts 中删去")

@@ -46,7 +46,7 @@ _MOST_LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class HeatWeights:
     """Weights of the parts; each is 0 or more.
 
     Attributes:
@@ -107,7 +107,7 @@ class Weights:
         return cls(**given)
 
 
-def parts(factors: Columns, weights: Weights) -> dict[str, Column]:
+def parts(factors: Columns, weights: HeatWeights) -> dict[str, Column]:
     """Return the parts of each comment's score, in points, as columns of 32-bit floats.
 
     Args:
@@ -132,13 +132,13 @@ def parts(factors: Columns, weights: Weights) -> dict[str, Column]:
     return {name: columns[name].astype(np.float32) for name in PARTS}
 
 
-def length_weight(length: Column, weights: Weights) -> Column:
+def length_weight(length: Column, weights: HeatWeights) -> Column:
     """Return the multiplier of approval for the length of a text, from ``short`` to 1."""
     reached = np.clip((np.asarray(length, dtype=np.float64) - 1.0) / max(weights.full_length - 1.0, 1.0), 0.0, 1.0)
     return weights.short + (1.0 - weights.short) * reached
 
 
-def level_weight(level: Column, weights: Weights) -> Column:
+def level_weight(level: Column, weights: HeatWeights) -> Column:
     """Return the multiplier of approval for the author's level."""
     return 1.0 + weights.level * np.clip(np.asarray(level, dtype=np.float64), 0.0, _MOST_LEVEL)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from douban_pipeline.comments.heat.graph import Column
-from douban_pipeline.comments.heat.ranking import Ranking
+from douban_pipeline.comments.heat.ranking import HeatRanking
 from douban_pipeline.comments.heat.score import HEAT
 
 
@@ -62,7 +62,7 @@ class WhatIf:
         return found + [f"{move}。" for move in self.moves]
 
 
-def what_if(before: Ranking, after: Ranking, *, top: int = 10, most: int = 200) -> WhatIf:
+def what_if(before: HeatRanking, after: HeatRanking, *, top: int = 10, most: int = 200) -> WhatIf:
     """Compare two rankings of the same columns.
 
     A boost far below shifts every comment it passes by one place; such shifts are reported only within the first
@@ -108,7 +108,7 @@ class _ByRow:
     heat: Column
 
 
-def _by_row(ranking: Ranking) -> _ByRow:
+def _by_row(ranking: HeatRanking) -> _ByRow:
     places, heat = np.empty(len(ranking), dtype=np.int64), np.empty(len(ranking), dtype=np.int64)
     places[ranking.rows] = np.arange(1, len(ranking) + 1)
     heat[ranking.rows] = ranking.heat

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from redis import Redis
 
-from douban_pipeline.comments.caching.paging import SEGMENTED_PAGE
+from douban_pipeline.comments.cache.page_scripts import SEGMENTED_PAGE
 from douban_pipeline.comments.heat.graph import Column
 
 SEGMENT = 200_000

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select, update
 
 from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
 from douban_pipeline.comments.heat.ranking import Policy
-from douban_pipeline.comments.heat.rules import Decision, Rule, Scope
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
 from douban_pipeline.comments.heat.what_if import WhatIf
 from douban_pipeline.comments.store.tables import experiment, rule, section
 from douban_pipeline.core.errors import ProblemsError
@@ -136,7 +136,7 @@ def find_experiment(connection: Connection, name: str) -> tuple[Experiment, date
 
 def _rule(row: RowMapping) -> Rule:
     try:
-        decision = Decision(row["decision"])
+        decision = RuleDecision(row["decision"])
     except ValueError as error:
         raise ProblemsError([f"规则「{row['name']}」的 decision「{row['decision']}」无法识别"]) from error
     return Rule(
@@ -160,5 +160,5 @@ def _experiment(row: RowMapping) -> Experiment:
     return Experiment(row["name"], row["salt"], variants, _scope(row["scope"]))
 
 
-def _scope(stored: Mapping[str, Any]) -> Scope:
-    return Scope(tuple(stored.get("types", ())), tuple(stored.get("sections", ())))
+def _scope(stored: Mapping[str, Any]) -> RuleScope:
+    return RuleScope(tuple(stored.get("types", ())), tuple(stored.get("sections", ())))

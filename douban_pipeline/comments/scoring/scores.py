@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from douban_pipeline.comments.heat import score as score_rules
 from douban_pipeline.comments.heat.graph import Column
-from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, Ranking
+from douban_pipeline.comments.heat.ranking import SHOWN_PARTS, HeatRanking
 from douban_pipeline.comments.heat.score import HEAT
 from douban_pipeline.comments.scoring.columns import SectionColumns
 from douban_pipeline.comments.store.tables import score
@@ -24,7 +24,7 @@ row for an invisible decay: within a quarter of an hour, comments older than a d
 BATCH = 2000
 
 
-def settle(ranking: Ranking, columns: SectionColumns) -> Column:
+def settle(ranking: HeatRanking, columns: SectionColumns) -> Column:
     """Return the heat of every root by its position in ``columns``; the stored one if it is within `TOLERANCE`."""
     heat = np.empty(len(columns), dtype=np.int64)
     heat[ranking.rows] = ranking.heat
@@ -35,7 +35,7 @@ def settle(ranking: Ranking, columns: SectionColumns) -> Column:
 def store_scores(
     engine: Engine,
     section_id: int,
-    ranking: Ranking,
+    ranking: HeatRanking,
     columns: SectionColumns,
     heat: Column,
     variant: str,
@@ -61,7 +61,7 @@ def write_scores(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
 
 
 def score_rows(
-    chosen: Column, sections: Column, ranking: Ranking, variant: str, now: datetime
+    chosen: Column, sections: Column, ranking: HeatRanking, variant: str, now: datetime
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of `cmt_score`.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, select
 
-from douban_pipeline.comments.applying.state import BatchState, CommentState
+from douban_pipeline.comments.event_handlers.state import BatchState, CommentState
 from douban_pipeline.comments.heat.experiments import Policies
 from douban_pipeline.comments.heat.graph import Column
 from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank

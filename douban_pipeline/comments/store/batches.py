@@ -15,12 +15,12 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, select, tuple_, union_all, update
 
-from douban_pipeline.comments.applying.state import (
+from douban_pipeline.comments.event_handlers.state import (
     BatchState,
+    CommentReport,
     CommentState,
     ModerationEntry,
     PendingEvent,
-    ReportState,
     SectionState,
 )
 from douban_pipeline.comments.store import tables
@@ -157,7 +157,7 @@ def _load_opinions(connection: Connection, batch: BatchState, events: Sequence[P
     for part in chunks(reported):
         query = select(tables.report).where(tuple_(tables.report.c.comment_id, tables.report.c.reporter).in_(part))
         for row in connection.execute(query):
-            given = ReportState(row.reason, row.detail, row.created_at, row.withdrawn)
+            given = CommentReport(row.reason, row.detail, row.created_at, row.withdrawn)
             batch.reports[row.comment_id, row.reporter] = given
 
 
@@ -250,7 +250,7 @@ def _write_opinions(connection: Connection, batch: BatchState) -> None:
     upsert(connection, tables.impression, liked, keys=["comment_id", "hour"], changes=["liked"], adds={"liked"})
 
 
-def _report_row(report: ReportState) -> dict[str, Any]:
+def _report_row(report: CommentReport) -> dict[str, Any]:
     return {field.name: getattr(report, field.name) for field in fields(report)}
 
 

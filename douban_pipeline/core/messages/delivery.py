@@ -24,7 +24,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DeliveryRequest:
     """One request. The address is a secret and is excluded from ``repr``."""
 
     url: str = field(repr=False)
@@ -34,7 +34,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DeliveryAnswer:
     """An HTTP answer."""
 
     status: int
@@ -42,7 +42,7 @@ class Answer:
     retry_after: float | None = None
 
 
-def post(request: Request, seconds: float = DEADLINE_SECONDS) -> Answer:
+def post(request: DeliveryRequest, seconds: float = DEADLINE_SECONDS) -> DeliveryAnswer:
     """Send a request once and return the whole answer; no redirect is followed.
 
     Raises:
@@ -72,7 +72,7 @@ def post(request: Request, seconds: float = DEADLINE_SECONDS) -> Answer:
                     if deadline.passed or len(body) > _MOST_ANSWER:
                         break
                 if not deadline.passed:
-                    return Answer(response.status_code, bytes(body), _retry_after(response.headers))
+                    return DeliveryAnswer(response.status_code, bytes(body), _retry_after(response.headers))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             if not deadline.passed:
                 what = "没有按时回答" if isinstance(error, httpx.TimeoutException) else "连接不上"
@@ -81,7 +81,7 @@ def post(request: Request, seconds: float = DEADLINE_SECONDS) -> Answer:
     raise DeliveryError(f"{seconds:g} 秒内没有完整的回答", reached=False, uncertain=began)
 
 
-def refuse_status(answer: Answer) -> None:
+def refuse_status(answer: DeliveryAnswer) -> None:
     """Raise unless the answer's status is a success.
 
     After a gateway's 5xx it is unknown whether the message arrived; 503 means that it was not processed.

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from douban_pipeline.core.messages.delivery import Answer, Request, refuse_status
-from douban_pipeline.core.messages.splitting import Width, json_width, utf8_width, utf16_width
+from douban_pipeline.core.messages.delivery import DeliveryAnswer, DeliveryRequest, refuse_status
+from douban_pipeline.core.messages.message_parts import Width, json_width, utf8_width, utf16_width
 from douban_pipeline.core.messages.types import DeliveryError, Part
 
 THROTTLED_SECONDS = 60.0
@@ -34,7 +34,7 @@ class Robot:
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class MessagePlatform:
     """One platform.
 
     Attributes:
@@ -53,11 +53,11 @@ class Platform:
     width: Width
     per_minute: int
     counted: Callable[[Part], str]
-    request: Callable[[Robot, Part, datetime], Request]
+    request: Callable[[Robot, Part, datetime], DeliveryRequest]
     check: Callable[[Mapping[str, Any]], None] | None = None
     answered_in_status: bool = False
 
-    def judge(self, answer: Answer) -> str:
+    def judge(self, answer: DeliveryAnswer) -> str:
         """Return what an answer reported, in short.
 
         Raises:
@@ -79,8 +79,8 @@ class Platform:
         return json.dumps(reply, ensure_ascii=False)
 
 
-def _json_request(url: str, body: Mapping[str, Any], query: Mapping[str, str] | None = None) -> Request:
-    return Request(url, json.dumps(body, ensure_ascii=False).encode(), _JSON, query or {})
+def _json_request(url: str, body: Mapping[str, Any], query: Mapping[str, str] | None = None) -> DeliveryRequest:
+    return DeliveryRequest(url, json.dumps(body, ensure_ascii=False).encode(), _JSON, query or {})
 
 
 def _refused(code: Any, retry_after: float | None = None) -> DeliveryError:
@@ -120,7 +120,7 @@ def _wecom_text(part: Part) -> str:
     return _markdown(part, "\n")
 
 
-def _wecom(robot: Robot, part: Part, _now: datetime) -> Request:
+def _wecom(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     return _json_request(robot.url, {"msgtype": "markdown", "markdown": {"content": _wecom_text(part)}})
 
 
@@ -128,7 +128,7 @@ def _dingtalk_text(part: Part) -> str:
     return _markdown(part, "\n\n")  # DingTalk ignores a single line break
 
 
-def _dingtalk(robot: Robot, part: Part, now: datetime) -> Request:
+def _dingtalk(robot: Robot, part: Part, now: datetime) -> DeliveryRequest:
     body = {"msgtype": "markdown", "markdown": {"title": part.title, "text": _dingtalk_text(part)}}
     query: dict[str, str] = {}
     if robot.secret:
@@ -137,7 +137,7 @@ def _dingtalk(robot: Robot, part: Part, now: datetime) -> Request:
     return _json_request(robot.url, body, query)
 
 
-def _feishu(robot: Robot, part: Part, now: datetime) -> Request:
+def _feishu(robot: Robot, part: Part, now: datetime) -> DeliveryRequest:
     signature: dict[str, str] = {}
     if robot.secret:
         # Feishu's scheme: timestamp and secret are the key, and the signed message is empty.
@@ -164,11 +164,11 @@ def _serverchan_text(part: Part) -> str:
     return "\n\n".join(line for line in (*text.splitlines(), f"[{READ_MORE}]({url})" if url else "") if line)
 
 
-def _serverchan(robot: Robot, part: Part, _now: datetime) -> Request:
+def _serverchan(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     return _json_request(robot.url, {"title": part.title[:_SERVERCHAN_TITLE], "desp": _serverchan_text(part)})
 
 
-def _bark(robot: Robot, part: Part, _now: datetime) -> Request:
+def _bark(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     """Return a call of ``/push``; the address that Bark shows ends with the phone's key."""
     parts = urlsplit(robot.url)
     folder, _, key = parts.path.rstrip("/").rpartition("/")
@@ -180,7 +180,7 @@ def _bark(robot: Robot, part: Part, _now: datetime) -> Request:
     return _json_request(urlunsplit((parts.scheme, parts.netloc, f"{folder}/push", "", "")), body)
 
 
-def _telegram(robot: Robot, part: Part, _now: datetime) -> Request:
+def _telegram(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     """Return a call of ``sendMessage``; the address is the bot's, with ``chat_id`` in its query."""
     parts = urlsplit(robot.url)
     body: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -196,7 +196,7 @@ def _telegram_check(reply: Mapping[str, Any]) -> None:
         raise _refused(reply.get("error_code"), float(wait) if isinstance(wait, int | float) else None)
 
 
-def _ntfy(robot: Robot, part: Part, _now: datetime) -> Request:
+def _ntfy(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     """Return a call of the server's root, where the JSON may hold a Chinese title; the address ends with the topic."""
     parts = urlsplit(robot.url)
     folder, _, topic = parts.path.rstrip("/").rpartition("/")
@@ -207,7 +207,7 @@ def _ntfy(robot: Robot, part: Part, _now: datetime) -> Request:
         body["sequence_id"] = part.key  # a second message with it replaces the first
     request = _json_request(urlunsplit((parts.scheme, parts.netloc, f"{folder}/", "", "")), body)
     headers = {**_JSON, "Authorization": f"Bearer {robot.secret}"} if robot.secret else _JSON
-    return Request(request.url, request.content, headers)
+    return DeliveryRequest(request.url, request.content, headers)
 
 
 def _ntfy_check(reply: Mapping[str, Any]) -> None:
@@ -218,7 +218,7 @@ def _ntfy_check(reply: Mapping[str, Any]) -> None:
 # --- any address ------------------------------------------------------------------------------------------------------
 
 
-def _generic(robot: Robot, part: Part, _now: datetime) -> Request:
+def _generic(robot: Robot, part: Part, _now: datetime) -> DeliveryRequest:
     message = part.message
     body = {
         "title": message.title,
@@ -234,7 +234,7 @@ def _generic(robot: Robot, part: Part, _now: datetime) -> Request:
         headers["X-Signature-256"] = hmac.new(robot.secret.encode(), content, hashlib.sha256).hexdigest()
     if message.key:
         headers["Idempotency-Key"] = message.key
-    return Request(robot.url, content, headers)
+    return DeliveryRequest(robot.url, content, headers)
 
 
 def _text(part: Part) -> str:
@@ -243,11 +243,13 @@ def _text(part: Part) -> str:
 
 UNLIMITED = 1_000_000_000
 
-PLATFORMS: Mapping[str, Platform] = {
+PLATFORMS: Mapping[str, MessagePlatform] = {
     platform.name: platform
     for platform in (
-        Platform("wecom", 4096, utf8_width, 20, _wecom_text, _wecom, _expect("errcode", good=0, throttled=(45009,))),
-        Platform(
+        MessagePlatform(
+            "wecom", 4096, utf8_width, 20, _wecom_text, _wecom, _expect("errcode", good=0, throttled=(45009,))
+        ),
+        MessagePlatform(
             "dingtalk",
             19_000,  # the limit for the whole call is 20,000
             json_width,
@@ -256,7 +258,7 @@ PLATFORMS: Mapping[str, Platform] = {
             _dingtalk,
             _expect("errcode", good=0, throttled=(130101, 90018)),
         ),
-        Platform(
+        MessagePlatform(
             "feishu",
             19_000,  # the limit for the whole call is 20 KB
             json_width,
@@ -266,7 +268,7 @@ PLATFORMS: Mapping[str, Platform] = {
             _expect("code", "StatusCode", good=0, throttled=(9499, 11232)),
             answered_in_status=True,
         ),
-        Platform(
+        MessagePlatform(
             "serverchan",
             32_000,
             utf8_width,
@@ -276,7 +278,7 @@ PLATFORMS: Mapping[str, Platform] = {
             _expect("code", good=0),
             answered_in_status=True,
         ),
-        Platform(
+        MessagePlatform(
             "bark",
             4096 - _BARK_OVERHEAD,
             json_width,
@@ -286,9 +288,9 @@ PLATFORMS: Mapping[str, Platform] = {
             _expect("code", good=200, throttled=(429,)),
             answered_in_status=True,
         ),
-        Platform("telegram", 4096, utf16_width, 20, _lines, _telegram, _telegram_check, answered_in_status=True),
-        Platform("ntfy", 4096, utf8_width, 60, _text, _ntfy, _ntfy_check),
-        Platform("webhook", UNLIMITED, utf8_width, 60, _text, _generic),
+        MessagePlatform("telegram", 4096, utf16_width, 20, _lines, _telegram, _telegram_check, answered_in_status=True),
+        MessagePlatform("ntfy", 4096, utf8_width, 60, _text, _ntfy, _ntfy_check),
+        MessagePlatform("webhook", UNLIMITED, utf8_width, 60, _text, _generic),
     )
 }
 """The platforms by name; ``webhook`` is any URL that accepts JSON: title, text, kind, cause, at, url, key, with

@@ -8,8 +8,8 @@ from datetime import datetime
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from douban_pipeline.core.messages.delivery import DEADLINE_SECONDS, post
-from douban_pipeline.core.messages.platforms import PLATFORMS, Platform, Robot
-from douban_pipeline.core.messages.splitting import cut, plain, split
+from douban_pipeline.core.messages.message_parts import cut, plain, split
+from douban_pipeline.core.messages.platforms import PLATFORMS, MessagePlatform, Robot
 from douban_pipeline.core.messages.types import Message, Part
 
 _MOST_TITLE = 100
@@ -30,7 +30,7 @@ class RobotChannel:
     """
 
     name: str
-    platform: Platform
+    platform: MessagePlatform
     robot: Robot = field(repr=False)
     deadline: float = DEADLINE_SECONDS
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import page_text
-from douban_pipeline.core.replaced_files import replaced
 
 
 class ReportFileError(Exception):

@@ -26,7 +26,7 @@ _XML = "application/rss+xml; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class SourceStandIn:
     """One source of the server.
 
     Attributes:
@@ -68,7 +68,7 @@ class FeedServer(LoopbackStandIn):
     """
 
     now: Callable[[], float]
-    channels: dict[str, Channel]
+    channels: dict[str, SourceStandIn]
     seen: list[RequestSeen] = field(default_factory=list)
     port: int = 0
 
@@ -95,7 +95,7 @@ class FeedServer(LoopbackStandIn):
         self.seen.append(RequestSeen(name, self.now(), answer.status if answer else 0, conditional))
         return answer
 
-    def _faulty(self, channel: Channel) -> tuple[bool, HttpAnswer | None]:
+    def _faulty(self, channel: SourceStandIn) -> tuple[bool, HttpAnswer | None]:
         """Return whether a channel's fault replaces its answer, and the answer."""
         fault, _, target = channel.fault.partition(" ")
         items = self._published(channel)
@@ -119,12 +119,12 @@ class FeedServer(LoopbackStandIn):
         }
         return (True, answers[fault]()) if fault in answers else (False, None)
 
-    def _published(self, channel: Channel) -> list[tuple[int, float]]:
+    def _published(self, channel: SourceStandIn) -> list[tuple[int, float]]:
         now = self.now()
         numbered = [(number, moment) for number, moment in enumerate(channel.times) if moment <= now]
         return numbered[-SHOWN:][::-1]
 
-    def _good(self, channel: Channel, headers: Message) -> HttpAnswer:
+    def _good(self, channel: SourceStandIn, headers: Message) -> HttpAnswer:
         items = self._published(channel)
         etag = '"' + hashlib.sha256(repr((channel.form, items)).encode()).hexdigest()[:20] + '"'
         sent = {"ETag": etag}

@@ -52,7 +52,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedPush:
     """A request that a platform refused, with its error code."""
 
     kind: str
@@ -60,7 +60,7 @@ class Refused:
     at: float
 
 
-class Refusal(Exception):  # noqa: N818 (an answer, not an error)
+class PlatformRefusal(Exception):  # noqa: N818 (an answer, not an error)
     """A refusal in a platform's own form."""
 
     def __init__(self, code: int, answer: HttpAnswer) -> None:
@@ -87,7 +87,7 @@ class PushServer(LoopbackStandIn):
     def __init__(self, now: Callable[[], float] = time.time, port: int = 0) -> None:
         self.now, self.port = now, port
         self.taken: list[Taken] = []
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedPush] = []
         self.faults: defaultdict[str, deque[str]] = defaultdict(deque)
         self._lock = threading.Lock()
         self._minute: defaultdict[str, deque[float]] = defaultdict(deque)
@@ -122,9 +122,9 @@ class PushServer(LoopbackStandIn):
                 raise _throttled(kind)
             said = json.loads(body)
             answer, title, text, url = _TAKE[kind](self, parts.path, query, said, body, headers)
-        except Refusal as refusal:
+        except PlatformRefusal as refusal:
             with self._lock:
-                self.refused.append(Refused(kind, refusal.code, self.now()))
+                self.refused.append(RefusedPush(kind, refusal.code, self.now()))
             return refusal.answer
         with self._lock:
             self.taken.append(Taken(kind, title, text, url, self.now(), said))
@@ -164,12 +164,12 @@ def _kind_of(path: str) -> str | None:
     return "ntfy" if found is None and path == "/" else found
 
 
-def _said(code_name: str, words: str, code: int, status: int = 200, **more: Any) -> Refusal:
+def _said(code_name: str, words: str, code: int, status: int = 200, **more: Any) -> PlatformRefusal:
     word = {"errcode": "errmsg", "code": "msg", "error_code": "description"}[code_name]
-    return Refusal(code, json_answer({code_name: code, word: words, **more}, status))
+    return PlatformRefusal(code, json_answer({code_name: code, word: words, **more}, status))
 
 
-def _throttled(kind: str) -> Refusal:
+def _throttled(kind: str) -> PlatformRefusal:
     if kind == "wecom":
         return _said("errcode", "api freq out of limit", 45009)
     if kind == "dingtalk":
@@ -181,8 +181,8 @@ def _throttled(kind: str) -> Refusal:
         return _said("error_code", words, 429, 429, ok=False, parameters={"retry_after": 7})
     if kind == "ntfy":
         answer = json_answer({"code": 42901, "http": 429, "error": "limit reached"}, 429, headers={"Retry-After": "9"})
-        return Refusal(42901, answer)
-    return Refusal(429, json_answer({"code": 429, "message": "too many requests"}, 429))
+        return PlatformRefusal(42901, answer)
+    return PlatformRefusal(429, json_answer({"code": 429, "message": "too many requests"}, 429))
 
 
 _Accepted = tuple[HttpAnswer, str, str, str]
@@ -233,9 +233,9 @@ def _serverchan(
     _: PushServer, path: str, _query: Mapping[str, str], said: Mapping[str, Any], _body: bytes, _headers: Message
 ) -> _Accepted:
     if path != f"/{KEY}.send":
-        raise Refusal(40001, json_answer({"code": 40001, "message": "[AUTH]错误的Key", "data": []}, 400))
+        raise PlatformRefusal(40001, json_answer({"code": 40001, "message": "[AUTH]错误的Key", "data": []}, 400))
     if not said.get("title") or len(said["title"]) > 32:
-        raise Refusal(40000, json_answer({"code": 40000, "message": "title 长度错误"}, 400))
+        raise PlatformRefusal(40000, json_answer({"code": 40000, "message": "title 长度错误"}, 400))
     text, url = _read_markdown(f"**x**\n{said['desp']}")[1:]
     data = {"pushid": "1", "readkey": "SCT", "error": "SUCCESS", "errno": 0}
     return json_answer({"code": 0, "message": "", "data": data}), said["title"], text, url
@@ -246,10 +246,10 @@ def _bark(
 ) -> _Accepted:
     if said.get("device_key") != KEY:
         words = f"failed to get device token: failed to get [{said.get('device_key')}] device token from database"
-        raise Refusal(400, json_answer({"code": 400, "message": words, "timestamp": 1}, 400))
+        raise PlatformRefusal(400, json_answer({"code": 400, "message": words, "timestamp": 1}, 400))
     if len(body) > 4096:
         words = "push failed: PayloadTooLarge"
-        raise Refusal(500, json_answer({"code": 500, "message": words, "timestamp": 1}, 500))
+        raise PlatformRefusal(500, json_answer({"code": 500, "message": words, "timestamp": 1}, 500))
     good = json_answer({"code": 200, "message": "success", "timestamp": 1})
     return good, said["title"], said["body"], said.get("url", "")
 
@@ -270,9 +270,9 @@ def _ntfy(
     _: PushServer, _path: str, _query: Mapping[str, str], said: Mapping[str, Any], _body: bytes, headers: Message
 ) -> _Accepted:
     if headers.get("Authorization") != f"Bearer {SECRET}" or said.get("topic") != KEY:
-        raise Refusal(40101, json_answer({"code": 40101, "http": 401, "error": "unauthorized"}, 401))
+        raise PlatformRefusal(40101, json_answer({"code": 40101, "http": 401, "error": "unauthorized"}, 401))
     if len(said["message"].encode()) > 4096:
-        raise Refusal(40013, json_answer({"code": 40013, "http": 400, "error": "message too large"}, 400))
+        raise PlatformRefusal(40013, json_answer({"code": 40013, "http": 400, "error": "message too large"}, 400))
     good = json_answer({"id": "x1", "time": 1, "event": "message", "topic": KEY, "message": said["message"]})
     return good, said["title"], said["message"], said.get("click", "")
 
@@ -282,7 +282,7 @@ def _webhook(
 ) -> _Accepted:
     signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     if path != f"/hook/{KEY}" or headers.get("X-Signature-256") != signature:
-        raise Refusal(401, json_answer({"error": "signature"}, 401))
+        raise PlatformRefusal(401, json_answer({"error": "signature"}, 401))
     return HttpAnswer(204, b""), said["title"], said["text"], said.get("url", "")
 
 

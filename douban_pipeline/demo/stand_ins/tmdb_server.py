@@ -23,7 +23,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.sample import DATA
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
-from douban_pipeline.tmdb.loading import read_lines
+from douban_pipeline.tmdb.recorded_answers import read_lines
 
 BUNDLED = DATA / "tmdb.jsonl"
 FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")

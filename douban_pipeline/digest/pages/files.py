@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.digest.pages.content import AnalysisView, DayEntry, DayView
-from douban_pipeline.digest.pages.rendering import (
+from douban_pipeline.digest.pages.html import (
     SEARCH_SCRIPT,
     render_analysis,
     render_daily,

@@ -23,7 +23,7 @@ from douban_pipeline.digest.push.rules import (
     LEASE,
     MINUTE,
     WAITING,
-    Outcome,
+    PushOutcome,
     PushState,
     PushType,
     after_death,
@@ -73,7 +73,7 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NotificationClaim:
     """A message leased to this sender: the row as claimed, and the token."""
 
     row: Notification
@@ -151,7 +151,7 @@ def enqueue(
     return new
 
 
-def claim(connection: Connection, notification_id: int, run_id: str, now: datetime) -> Claim | None:
+def claim(connection: Connection, notification_id: int, run_id: str, now: datetime) -> NotificationClaim | None:
     """Lease a message to this sender and count the attempt; return None if it is no longer due, or leased to
     another."""
     token = owner_name(f"{run_id[:40]}#{uuid.uuid4().hex[:12]}")
@@ -159,17 +159,17 @@ def claim(connection: Connection, notification_id: int, run_id: str, now: dateti
     rows = _LEASES.take(
         connection, token, [notification_id], now=now, until=now + LEASE, where=(_due(now),), values=tried
     )
-    return Claim(_read(rows[0]), token) if rows else None
+    return NotificationClaim(_read(rows[0]), token) if rows else None
 
 
-def renew(connection: Connection, held: Claim, sent: int, count: int, said: str, now: datetime) -> bool:
+def renew(connection: Connection, held: NotificationClaim, sent: int, count: int, said: str, now: datetime) -> bool:
     """Store how many parts were accepted and extend the lease; return whether this sender still holds the message."""
     response = json.dumps({"sent": sent, "count": count, "said": said}, ensure_ascii=False)
     values = {"response": response, "updated_at": now}
     return not _LEASES.renew(connection, held.token, [held.row.id], now + LEASE, values)
 
 
-def finish(connection: Connection, held: Claim, outcome: Outcome, now: datetime) -> bool:
+def finish(connection: Connection, held: NotificationClaim, outcome: PushOutcome, now: datetime) -> bool:
     """Store how an attempt ended; return False, changing nothing, if this sender no longer holds the message."""
     values = {
         "state": outcome.state.value,
@@ -191,9 +191,9 @@ def release_abandoned(connection: Connection, now: datetime) -> list[Notificatio
     for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
         if not _is_abandoned(row, now):
             continue
-        held = Claim(_read(row), row.lease_owner)
+        held = NotificationClaim(_read(row), row.lease_owner)
         taken = held.row.parts and held.row.parts_sent == held.row.parts
-        outcome = Outcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, row.attempts, now)
+        outcome = PushOutcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, row.attempts, now)
         if finish(connection, held, outcome, now):
             found.append(held.row)
     ids = [each.id for each in found]

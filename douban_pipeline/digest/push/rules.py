@@ -51,7 +51,7 @@ MOST_ATTEMPTS = {PushType.FINDING: 8, PushType.REPORT: 100, PushType.ALERT: 30, 
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PushOutcome:
     """Result of an attempt.
 
     Attributes:
@@ -78,7 +78,7 @@ def payload_hash(title: str, body: str, target_url: str) -> str:
 
 def after_failure(
     push_type: PushType, attempts: int, error: str, *, uncertain: bool, retry_after: float | None, now: datetime
-) -> Outcome:
+) -> PushOutcome:
     """Return the outcome of an attempt that was not reported as accepted.
 
     Args:
@@ -90,20 +90,20 @@ def after_failure(
         now: Time of the attempt.
     """
     if uncertain and push_type in AT_MOST_ONCE:
-        return Outcome(PushState.UNKNOWN, None, f"{error}；可能已送达，不再自动重发")
+        return PushOutcome(PushState.UNKNOWN, None, f"{error}；可能已送达，不再自动重发")
     if attempts >= MOST_ATTEMPTS[push_type]:
-        return Outcome(PushState.DEAD, None, f"{error}；已尝试 {attempts} 次，放弃")
+        return PushOutcome(PushState.DEAD, None, f"{error}；已尝试 {attempts} 次，放弃")
     wait = min(FIRST_WAIT * 2 ** min(attempts - 1, 16), LONGEST_WAIT)
-    return Outcome(PushState.FAILED, now + max(wait, timedelta(seconds=retry_after or 0)), error)
+    return PushOutcome(PushState.FAILED, now + max(wait, timedelta(seconds=retry_after or 0)), error)
 
 
-def after_death(push_type: PushType, attempts: int, now: datetime) -> Outcome:
+def after_death(push_type: PushType, attempts: int, now: datetime) -> PushOutcome:
     """Return the outcome for a message whose sender died, or stopped responding, in its ``attempts``-th attempt."""
     if push_type in AT_MOST_ONCE:
-        return Outcome(PushState.UNKNOWN, None, "发送中断，不知是否送达；不再自动重发")
+        return PushOutcome(PushState.UNKNOWN, None, "发送中断，不知是否送达；不再自动重发")
     if attempts >= MOST_ATTEMPTS[push_type]:
-        return Outcome(PushState.DEAD, None, f"发送中断，不知是否送达；已尝试 {attempts} 次，放弃")
-    return Outcome(PushState.FAILED, now, "发送中断，不知是否送达；重新发送")
+        return PushOutcome(PushState.DEAD, None, f"发送中断，不知是否送达；已尝试 {attempts} 次，放弃")
+    return PushOutcome(PushState.FAILED, now, "发送中断，不知是否送达；重新发送")
 
 
 def quiet_until(now: datetime, quiet: Sequence[time], zone: ZoneInfo) -> datetime | None:

@@ -19,8 +19,8 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.messages.types import Channel, DeliveryError
 from douban_pipeline.digest.push import outbox
-from douban_pipeline.digest.push.outbox import Claim, Notification
-from douban_pipeline.digest.push.rules import LEASE, Outcome, PushState, after_failure, may_go_out
+from douban_pipeline.digest.push.outbox import Notification, NotificationClaim
+from douban_pipeline.digest.push.rules import LEASE, PushOutcome, PushState, after_failure, may_go_out
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.settings import PREFIX
 from douban_pipeline.digest.threads import call_threads
@@ -137,10 +137,10 @@ class Sender:
             if held is not None and not self._send(channel, held):
                 return  # the channel does not answer: its other messages wait, uncounted
 
-    def _claim(self, connection: Connection, row: Notification) -> Claim | None:
+    def _claim(self, connection: Connection, row: Notification) -> NotificationClaim | None:
         return outbox.claim(connection, row.id, self._run_id, self._services.now())
 
-    def _send(self, channel: Channel | None, held: Claim) -> bool:
+    def _send(self, channel: Channel | None, held: NotificationClaim) -> bool:
         """Send a message and store the outcome; return whether the channel answers."""
         if channel is None:
             missing = f"没有名为 {held.row.channel} 的渠道，请检查 {PREFIX}PUSH_CHANNELS"
@@ -156,7 +156,7 @@ class Sender:
         self._settle(held, None)
         return True
 
-    def _send_parts(self, channel: Channel, held: Claim) -> bool:
+    def _send_parts(self, channel: Channel, held: NotificationClaim) -> bool:
         """Send the parts not yet accepted; return False if another sender took over the message during that time."""
         row, clock = held.row, self._services.clock
         parts = self._called(lambda: channel.parts(row.message))
@@ -181,13 +181,13 @@ class Sender:
             reason = f"渠道出错（{type(error).__name__}），请检查 {PREFIX}PUSH_CHANNELS"
             raise DeliveryError(reason, reached=True, uncertain=True) from None
 
-    def _note_part(self, connection: Connection, held: Claim, sent: int, count: int, said: str) -> bool:
+    def _note_part(self, connection: Connection, held: NotificationClaim, sent: int, count: int, said: str) -> bool:
         return outbox.renew(connection, held, sent, count, said, self._services.clock.now())
 
-    def _settle(self, held: Claim, error: DeliveryError | None) -> None:
+    def _settle(self, held: NotificationClaim, error: DeliveryError | None) -> None:
         row, now = held.row, self._services.now()
         if error is None:
-            outcome = Outcome(PushState.SENT, None, "")
+            outcome = PushOutcome(PushState.SENT, None, "")
         else:
             outcome = after_failure(
                 row.push_type,

@@ -20,7 +20,7 @@ _LONGEST_ERROR = 4000
 _LEASES = Leases(slot_run.c.run_id, slot_run.c.lease_owner, slot_run.c.lease_until)
 
 
-class Claim(enum.StrEnum):
+class SlotClaim(enum.StrEnum):
     """Result of claiming a slot."""
 
     TAKEN = "taken"
@@ -35,7 +35,7 @@ class Claim(enum.StrEnum):
 class ClaimedSlot:
     """Result of claiming a slot, with its id; ``died`` is the dead owner it was taken over from, if any."""
 
-    claim: Claim
+    claim: SlotClaim
     run_id: int
     pushes: bool
     died: str = ""
@@ -79,11 +79,11 @@ def claim(
                     insert(slot_run).values(**first, **held, **taken, attempts=1, started_at=now)
                 )
             assert inserted.inserted_primary_key is not None
-            return ClaimedSlot(Claim.TAKEN, int(inserted.inserted_primary_key[0]), pushes)
+            return ClaimedSlot(SlotClaim.TAKEN, int(inserted.inserted_primary_key[0]), pushes)
         except IntegrityError:
             row = connection.execute(query).one()
     if row.status == SlotStatus.SUCCESS.value:
-        return ClaimedSlot(Claim.DONE, row.run_id, row.pushes)
+        return ClaimedSlot(SlotClaim.DONE, row.run_id, row.pushes)
     running = row.status == SlotStatus.RUNNING.value
     # A step of the same run may be another process.
     same_run = running and _run_of(row.lease_owner) == _run_of(owner)
@@ -98,9 +98,9 @@ def claim(
         instead_of=[row.lease_owner] if same_run or is_dead(row.lease_owner) else [],
     )
     if not mine:
-        return ClaimedSlot(Claim.BUSY, row.run_id, row.pushes)
+        return ClaimedSlot(SlotClaim.BUSY, row.run_id, row.pushes)
     died = row.lease_owner if running and not same_run else ""
-    return ClaimedSlot(Claim.TAKEN, row.run_id, mine[0].pushes, died)
+    return ClaimedSlot(SlotClaim.TAKEN, row.run_id, mine[0].pushes, died)
 
 
 def renew(connection: Connection, run_id: int, owner: str, now: datetime, lease: timedelta, **changes: Any) -> None:

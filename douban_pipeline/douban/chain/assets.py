@@ -9,7 +9,7 @@ import dagster as dg
 
 from douban_pipeline.core.ui.presentation import MOST_ROWS, panel
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
-from douban_pipeline.douban.chain.due.due_videos import Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope
 from douban_pipeline.douban.chain.progress import backfill_line
 from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
@@ -58,7 +58,7 @@ def _backfill_followed(context: dg.AssetExecutionContext, services: Services) ->
         return None
     ops: Any = context.run.run_config.get("ops") or {}
     config = (ops.get("due_videos") or {}).get("config") or {}
-    scope = Scope[config.get("scope", Scope.due.name)]
+    scope = DueScope[config.get("scope", DueScope.due.name)]
     return partial(backfill_line, services, scope, datetime.fromtimestamp(backfill.backfill_timestamp, UTC))
 
 

@@ -15,7 +15,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_status import GateStatus
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.douban.chain.due.due_videos import Scope, in_scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope, in_scope
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType
 
@@ -166,7 +166,7 @@ LATELY = timedelta(minutes=5)
 """The rate of a backfill is that of this time: it may have stood still for a night."""
 
 
-def backfill_line(services: Services, scope: Scope, began: datetime) -> str:
+def backfill_line(services: Services, scope: DueScope, began: datetime) -> str:
     """Return how far a backfill of all shards that began at ``began`` is, as a line of the log.
 
     Everything that was done since counts, whichever run did it: runs of the sensor share out the same work.
@@ -187,12 +187,12 @@ def backfill_line(services: Services, scope: Scope, began: datetime) -> str:
     return recent.line("whole backfill", services.settings.zone, done=done)
 
 
-def _unvisited(services: Services, scope: Scope, began: datetime, now: datetime) -> Sequence[ColumnElement[bool]]:
+def _unvisited(services: Services, scope: DueScope, began: datetime, now: datetime) -> Sequence[ColumnElement[bool]]:
     """Return the conditions that a backfill has a video still before it."""
     video = services.tables.video
     due = video.c.douban_next_sync_at <= now
-    if scope is Scope.due:
+    if scope is DueScope.due:
         return [due]
     not_yet = or_(video.c.douban_last_sync_at.is_(None), video.c.douban_last_sync_at < began)
     wanted = [video.c.douban_next_sync_at.is_not(None), video.c.douban_review_status != ReviewStatus.IGNORED, not_yet]
-    return wanted if scope is Scope.everything else [*wanted, video.c.douban_review_status != ReviewStatus.CONFIRMED]
+    return wanted if scope is DueScope.everything else [*wanted, video.c.douban_review_status != ReviewStatus.CONFIRMED]

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from douban_pipeline.douban.decisions.effects import target_of
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
-from douban_pipeline.douban.pacing import SUBJECT_CACHE_AGE
+from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, WRITING, Decision

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.cms.numbers import year_of
 from douban_pipeline.core.database import DatabaseError, chunks, open_engine, reading
-from douban_pipeline.douban.evidence.adding import MOST_ACTORS, TitleFacts
+from douban_pipeline.douban.evidence.added_facts import MOST_ACTORS, TitleFacts
 
 _CHINESE = ("CN", "SG", "TW", "HK")
 """Regions whose alternative titles come first, in this order."""

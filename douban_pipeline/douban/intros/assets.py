@@ -10,9 +10,9 @@ from douban_pipeline.core.ui.presentation import counted, local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
-from douban_pipeline.douban.chain.deciding.assets import applied_decisions, open_lane
+from douban_pipeline.douban.chain.decision_lane.assets import applied_decisions, open_lane
 from douban_pipeline.douban.chain.session import Session
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import NO_SOURCE, ledger_of
 from douban_pipeline.douban.intros.due import INTROS_PER_RUN, DueIntro, DueIntros

@@ -43,7 +43,7 @@ _BLURB_WIDTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class IntroDraft:
     """A text that the model wrote, with the guard's result.
 
     Attributes:
@@ -116,7 +116,7 @@ class Author:
         services.people.remember(sheet.people)
         return sheet
 
-    def write(self, occasion: Occasion, sheet: FactSheet, *, max_age: timedelta | None) -> Draft:
+    def write(self, occasion: Occasion, sheet: FactSheet, *, max_age: timedelta | None) -> IntroDraft:
         """Request an intro, and once more if the guard refuses it; return the last draft.
 
         Args:
@@ -141,7 +141,7 @@ class Author:
             if not violations:
                 violations = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
             ours = self.ledger.judge(intro_id, text, violations, task_id=occasion.task_id)
-            draft = Draft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
+            draft = IntroDraft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
             if not violations or not ours:
                 # Without the task, the second try is left to the run that has it.
                 break
@@ -240,7 +240,7 @@ def as_stored(text: str, cms: Cms) -> str:
     return content_text(content_html(_storable(text, cms)))
 
 
-def intro_change(row: RowMapping, draft: Draft, cms: Cms, now: datetime, **given: Any) -> Change:
+def intro_change(row: RowMapping, draft: IntroDraft, cms: Cms, now: datetime, **given: Any) -> Change:
     """Return the change that replaces the texts of ``row`` by a draft, and locks it.
 
     Args:

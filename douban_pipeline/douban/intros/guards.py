@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Connection, RowMapping, select
 
 from douban_pipeline.cms.values import content_text
-from douban_pipeline.douban.chain.syncing.guards import WINDOW
+from douban_pipeline.douban.chain.sync.guards import WINDOW
 from douban_pipeline.douban.intros.author import ledger_of, limits_of
 from douban_pipeline.douban.intros.due import INTROS_PER_RUN
 from douban_pipeline.douban.intros.factguard import candidates_for_people, inspect, marks

@@ -8,7 +8,7 @@ from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import costs_of
-from douban_pipeline.douban.intros.rewriting import RewriteResult, rewrite_intros
+from douban_pipeline.douban.intros.rewrites import RewriteResult, rewrite_intros
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 

@@ -18,7 +18,7 @@ from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.intros.attempts import IntroAttempts
 from douban_pipeline.douban.intros.author import (
     Author,
-    Draft,
+    IntroDraft,
     intro_change,
     ledger_of,
     sheet_refusal,
@@ -109,7 +109,7 @@ class _Unasked:
     error: SourceError
 
 
-_Answer = Draft | _Nothing | _Unasked
+_Answer = IntroDraft | _Nothing | _Unasked
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class IntroWriter:
                 by_task[item.task.task_id] = item
         workers = self.services.settings.llm_concurrency
         ready = [work.task for work in by_task.values()]
-        wanted: list[tuple[IntroTask, Draft]] = []
+        wanted: list[tuple[IntroTask, IntroDraft]] = []
         for task, answer in self.attempts.run(ready, self._answer_for(by_task), workers=workers):
             work = by_task[task.task_id]
             match answer:
@@ -147,9 +147,9 @@ class IntroWriter:
                     self.attempts.requeue(task, error)
                 case _Nothing(reason):
                     yield from self._skip(task, work.row, reason, defer=True)
-                case Draft(violations=()):
+                case IntroDraft(violations=()):
                     wanted.append((work, answer))
-                case Draft():
+                case IntroDraft():
                     yield from self._refuse(work, answer)
             if len(wanted) >= _CHUNK:
                 yield from self._write(wanted)
@@ -220,7 +220,7 @@ class IntroWriter:
 
         return call
 
-    def _write(self, wanted: Sequence[tuple[IntroTask, Draft]]) -> Iterator[IntroResult]:
+    def _write(self, wanted: Sequence[tuple[IntroTask, IntroDraft]]) -> Iterator[IntroResult]:
         """Write the drafts that passed the guard, if the video is still as it was when the model was called.
 
         A task whose lease was lost is left to the run that has it now, which finds the answer in the archive.
@@ -234,7 +234,7 @@ class IntroWriter:
             ours = self.queue.held(connection, [work.task.task_id for work, _ in wanted])
         self.attempts.lost += len(wanted) - len(ours)
         wanted = [(work, draft) for work, draft in wanted if work.task.task_id in ours]
-        ready: list[tuple[IntroTask, Draft]] = []
+        ready: list[tuple[IntroTask, IntroDraft]] = []
         changes = []
         now = self.services.clock.now()
         for work, draft in wanted:
@@ -256,7 +256,7 @@ class IntroWriter:
         yield from self._settle(ready, outcomes)
 
     def _settle(
-        self, written: Sequence[tuple[IntroTask, Draft]], outcomes: Sequence[WriteOutcome]
+        self, written: Sequence[tuple[IntroTask, IntroDraft]], outcomes: Sequence[WriteOutcome]
     ) -> Iterator[IntroResult]:
         """Close the tasks whose intro was written; skip the others with the reason of the refused write."""
         applied = [outcome.state is ChangeState.APPLIED for outcome in outcomes]
@@ -273,7 +273,7 @@ class IntroWriter:
                 continue
             yield _result(work.task, work.row, "written", draft.text, change_id=outcome.change_id)
 
-    def _refuse(self, work: IntroTask, draft: Draft) -> Iterator[IntroResult]:
+    def _refuse(self, work: IntroTask, draft: IntroDraft) -> Iterator[IntroResult]:
         """Count a text that the guard refused twice; the video is due again after the interval."""
         reason = violation_texts(draft.violations)
         failures = self.services.tables.video.c.intro_ai_fail_count + 1

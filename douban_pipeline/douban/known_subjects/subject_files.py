@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from douban_pipeline.core.files import FILE_PROBLEMS, PACKED_ENDINGS, unpacked, what_is_wrong
 from douban_pipeline.core.payload import as_int
-from douban_pipeline.core.replaced_files import FILE_PROBLEMS, PACKED_ENDINGS, unpacked, what_is_wrong
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
 
 _COLUMNS: Mapping[str, tuple[str, ...]] = {

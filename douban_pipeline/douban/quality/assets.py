@@ -17,14 +17,14 @@ from douban_pipeline.douban.quality.audit import (
     decisions_to_launch,
     linked_since,
 )
-from douban_pipeline.douban.quality.braking import (
+from douban_pipeline.douban.quality.brakes import (
     LEAST_LABELS,
     PRECISION_TARGET,
     lifted_since,
     name_of,
     pull_where_short,
 )
-from douban_pipeline.douban.quality.labels import Label, acts_of_people, labels, settled_by_people
+from douban_pipeline.douban.quality.labels import LinkLabel, acts_of_people, labels, settled_by_people
 from douban_pipeline.douban.quality.rates import (
     by_band,
     by_stratum,
@@ -114,7 +114,7 @@ def automatic_precision(
     )
 
 
-def _wrong(judged: list[Label]) -> list[dict[str, object]]:
+def _wrong(judged: list[LinkLabel]) -> list[dict[str, object]]:
     """Return the links that people overruled, the newest first."""
     wrong = sorted((label for label in judged if not label.right), key=lambda label: label.judged_at, reverse=True)
     return [

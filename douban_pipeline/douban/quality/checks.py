@@ -7,7 +7,7 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.quality.assets import automatic_precision
-from douban_pipeline.douban.quality.braking import name_of
+from douban_pipeline.douban.quality.brakes import name_of
 from douban_pipeline.douban.quality.figures import brake_rows
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes

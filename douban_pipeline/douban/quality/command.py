@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.douban.evidence.adding import TitleFacts
+from douban_pipeline.douban.evidence.added_facts import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import report_html

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_link
-from douban_pipeline.douban.quality.braking import name_of
-from douban_pipeline.douban.quality.labels import Label
+from douban_pipeline.douban.quality.brakes import name_of
+from douban_pipeline.douban.quality.labels import LinkLabel
 from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
 from douban_pipeline.douban.quality.rates import clean_labels, target_status
 from douban_pipeline.douban.store.brakes import Brake
@@ -22,7 +22,7 @@ _MOST_PLACES = 5
 _ORDER = list(VERDICTS)
 
 
-def lately(linked: int, judged: Collection[Label], days: int) -> str:
+def lately(linked: int, judged: Collection[LinkLabel], days: int) -> str:
     """Return a one-line summary of recent links: how many were made, how many were checked, how many were wrong.
 
     Args:

@@ -15,7 +15,7 @@ from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import figures
-from douban_pipeline.douban.quality.braking import lift
+from douban_pipeline.douban.quality.brakes import lift
 from douban_pipeline.douban.quality.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.quality.library_replay import Replay
 from douban_pipeline.douban.quality.parallel import replay_all

@@ -9,9 +9,9 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from douban_pipeline.douban.chain.linking.candidates import CandidateFinder
-from douban_pipeline.douban.chain.linking.judging import judge_found
-from douban_pipeline.douban.evidence.adding import TitleFacts, add_evidence, judge_with_evidence
+from douban_pipeline.douban.chain.match.candidates import CandidateFinder
+from douban_pipeline.douban.chain.match.judgement import judge_found
+from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence, judge_with_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, link_is_wrong
 from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind

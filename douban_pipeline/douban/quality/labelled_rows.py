@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.core.replaced_files import FILE_PROBLEMS, unpacked, what_is_wrong
+from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.site_videos import facts_of_values

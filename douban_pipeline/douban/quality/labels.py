@@ -62,7 +62,7 @@ class AutomaticLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class LinkLabel:
     """An automatic link with a person's latest judgement."""
 
     link: AutomaticLink
@@ -168,7 +168,7 @@ def chosen_by_people(acts: Mapping[int, Sequence[PersonAct]]) -> dict[int, int]:
     return found
 
 
-def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]) -> list[Label]:
+def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequence[PersonAct]]) -> list[LinkLabel]:
     """Return the automatic links that people judged, each with the latest judgement, ordered by verdict.
 
     An act refers to the newest automatic link before it.
@@ -176,7 +176,7 @@ def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequenc
     links: dict[int, list[AutomaticLink]] = {}
     for link in automatic_links(connection, tables, acts):
         links.setdefault(link.vod_id, []).append(link)
-    found: list[Label] = []
+    found: list[LinkLabel] = []
     for vod_id, of_video in links.items():
         of_video.sort(key=lambda link: link.verdict_id)
         for number, link in enumerate(of_video):
@@ -184,7 +184,7 @@ def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequenc
             about = [act for act in acts[vod_id] if act.at >= link.at and (later is None or act.at < later)]
             word = last_word(link.douban_id, about)
             if word:
-                found.append(Label(link, word[0], word[1].at, word[1].person))
+                found.append(LinkLabel(link, word[0], word[1].at, word[1].person))
     return sorted(found, key=lambda label: label.link.verdict_id)
 
 

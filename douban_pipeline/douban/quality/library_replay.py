@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
-from douban_pipeline.douban.chain.linking.rechecks import respect_choice, respect_current_id
-from douban_pipeline.douban.evidence.adding import judge_with_evidence
+from douban_pipeline.douban.chain.match.rechecks import respect_choice, respect_current_id
+from douban_pipeline.douban.evidence.added_facts import judge_with_evidence
 from douban_pipeline.douban.quality.stored_verdicts import LostVerdict, StoredVerdict
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.matching import judge

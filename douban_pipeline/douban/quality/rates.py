@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from douban_pipeline.core.intervals import Rate, Z
-from douban_pipeline.douban.quality.labels import Label, Settled
+from douban_pipeline.douban.quality.labels import LinkLabel, Settled
 from douban_pipeline.matching.strata import STRATA
 
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
@@ -52,18 +52,18 @@ def band_of(score: float) -> str:
     return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
 
 
-def overall(labels: Collection[Label]) -> Rate:
+def overall(labels: Collection[LinkLabel]) -> Rate:
     """Return the rate of all labels."""
     return Rate(sum(label.right for label in labels), len(labels))
 
 
-def by_band(labels: Iterable[Label]) -> dict[str, Rate]:
+def by_band(labels: Iterable[LinkLabel]) -> dict[str, Rate]:
     """Return the rate of every score band that has labels, the best band first."""
     found = _grouped(labels, lambda label: (band_of(label.link.score),))
     return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
 
 
-def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
+def by_stratum(labels: Iterable[LinkLabel], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
     """Return the rate of every stratum, including those without labels.
 
     Args:
@@ -72,20 +72,20 @@ def by_stratum(labels: Iterable[Label], since: Mapping[str, datetime] | None = N
     """
     since = since or {}
 
-    def counted(label: Label) -> Collection[str]:
+    def counted(label: LinkLabel) -> Collection[str]:
         return [name for name in label.link.strata if name not in since or label.judged_at > since[name]]
 
     return _of_every_stratum(_grouped(labels, counted))
 
 
-def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
+def unexplained(labels: Iterable[LinkLabel], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
     """Return the rate of every stratum without the links that a brake holds back, or held back when they were judged.
 
     Strata overlap: links that make one of them fail must not lower the rates of larger ones that contain them. Only
     links that would still be confirmed count.
     """
 
-    def counted(label: Label) -> Collection[str]:
+    def counted(label: LinkLabel) -> Collection[str]:
         strata = label.link.strata
         spent = any(name in held or (name in since and label.judged_at <= since[name]) for name in strata)
         return () if spent else strata
@@ -94,7 +94,7 @@ def unexplained(labels: Iterable[Label], since: Mapping[str, datetime], held: Co
 
 
 def shortfalls(
-    labels: Collection[Label], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
+    labels: Collection[LinkLabel], since: Mapping[str, datetime], held: Collection[str], *, target: float, least: int
 ) -> dict[str, Rate]:
     """Return the further strata to brake, with their rates: repeatedly the worst one of those that still fail."""
     found: dict[str, Rate] = {}
@@ -115,7 +115,7 @@ def _of_every_stratum(rates: Mapping[str, Rate]) -> dict[str, Rate]:
     return {name: rates.get(name, Rate(0, 0)) for name in STRATA}
 
 
-def _grouped(labels: Iterable[Label], groups: Callable[[Label], Collection[str]]) -> dict[str, Rate]:
+def _grouped(labels: Iterable[LinkLabel], groups: Callable[[LinkLabel], Collection[str]]) -> dict[str, Rate]:
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for label in labels:

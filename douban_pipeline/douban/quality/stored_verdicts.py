@@ -14,7 +14,7 @@ from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, s
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.douban.evidence.adding import Added, posters_of
+from douban_pipeline.douban.evidence.added_facts import Added, posters_of
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.quality.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 
 
 def report_asset(function: Callable[..., Any]) -> dg.AssetsDefinition:

@@ -6,16 +6,16 @@ from pydantic import Field
 from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
-from douban_pipeline.douban.review.reading.completing import completed
-from douban_pipeline.douban.review.reading.page import SHEET_NAME
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.queue_table import (
+from douban_pipeline.douban.chain.sync.assets import synced_fields
+from douban_pipeline.douban.review.worklist.completion import completed
+from douban_pipeline.douban.review.worklist.page import SHEET_NAME
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.queue_table import (
     candidates_table,
     holders_shown,
     pressing_table,
 )
-from douban_pipeline.douban.review.reading.sheet import site_addresses
+from douban_pipeline.douban.review.worklist.sheet import site_addresses
 from douban_pipeline.douban.review.written_sheet import CSV_NAME, MOST_SHOWN, write_sheet
 from douban_pipeline.douban.services import Services
 

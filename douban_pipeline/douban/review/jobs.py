@@ -13,12 +13,12 @@ from douban_pipeline.core.ui.presentation import escaped, subject_link, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
-from douban_pipeline.douban.chain.deciding.checks import refused_at_recording
+from douban_pipeline.douban.chain.decision_lane.checks import refused_at_recording
 from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG, apply_decisions
+from douban_pipeline.douban.decisions.application import AT_ONCE_TAG, apply_decisions
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
-from douban_pipeline.douban.review.recording.record import Recording, record
-from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
+from douban_pipeline.douban.review.records.record import Recording, record
+from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
 from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings

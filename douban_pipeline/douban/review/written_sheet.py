@@ -6,9 +6,9 @@ import logging
 
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.douban.review.imports.csv_files import export_csv
-from douban_pipeline.douban.review.reading.page import SHEET_NAME, sheet_page
-from douban_pipeline.douban.review.reading.queue import ReviewQueue, review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.worklist.page import SHEET_NAME, sheet_page
+from douban_pipeline.douban.review.worklist.queue import ReviewQueue, review_queue_of
+from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.services import Services
 
 CSV_NAME = "review_queue.csv"

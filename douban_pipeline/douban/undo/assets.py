@@ -8,7 +8,7 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban import links
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.undo.drift import SERIOUS, DriftKind, drifts, restore

@@ -124,7 +124,7 @@ def drifts(services: Services) -> Iterator[DriftBatch]:
         first = first_change_since(connection, services.tables, services.clock.now() - WINDOW)
     for vod_ids in _pieces(services, first):
         with reading(services.engine) as connection:
-            yield _Piece(services, connection, vod_ids, first).look()
+            yield _VideoPiece(services, connection, vod_ids, first).look()
 
 
 def _pieces(services: Services, first: int | None) -> Iterator[list[int]]:
@@ -161,7 +161,7 @@ def _keys(engine: Engine, key: ColumnElement[int], condition: ColumnElement[bool
         last = found[-1]
 
 
-class _Piece:
+class _VideoPiece:
     """Some videos, checked together."""
 
     def __init__(self, services: Services, connection: Connection, vod_ids: Sequence[int], first: int | None) -> None:

@@ -10,7 +10,7 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.upkeep.assets import source_gates
-from douban_pipeline.douban.upkeep.expiring import TERM, overdue
+from douban_pipeline.douban.upkeep.expiry import TERM, overdue
 from douban_pipeline.douban.upkeep.gates import closed_reason, gate_row, not_closed
 
 

@@ -15,15 +15,15 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.pruning import RetentionConfig, prune_opening, prune_runs, report_pruned
-from douban_pipeline.douban.chain.linking.revisiting import revisit
+from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.douban.chain.match.revisits import revisit
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.douban.upkeep.expiring import expire
+from douban_pipeline.douban.upkeep.closed_rows import ArchiveShare, archive_figures, delete_closed
+from douban_pipeline.douban.upkeep.expiry import expire
 from douban_pipeline.douban.upkeep.gates import GateAction, gate_row, revisit_window, set_by_hand
-from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures, delete_closed
-from douban_pipeline.douban.upkeep.reparsing import PARSERS, Reparsed, reparse
+from douban_pipeline.douban.upkeep.reparse import PARSERS, Reparsed, reparse
 
 HEALTH_TAGS = tags_of("health")
 HEALTH_DAYS = 2

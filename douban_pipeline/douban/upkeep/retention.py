@@ -40,7 +40,7 @@ Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PrunedAnswers:
     """Result of pruning the old answers.
 
     Attributes:
@@ -84,7 +84,7 @@ class _Reference:
     where: tuple[ColumnElement[bool], ...] = ()
 
 
-def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> Pruned:
+def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> PrunedAnswers:
     """Delete answers last seen more than ``archive_days`` ago that nothing refers to.
 
     Takes 9 bytes of memory per old answer, regardless of the number of references. Every deletion is a short
@@ -120,7 +120,7 @@ def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None])
             reported = dropped
             progress(f"{dropped} of {loose.size} answers {'looked at' if dry_run else 'deleted'}")
     reasons = {holder.what: int(np.count_nonzero(held & (1 << bit))) for bit, holder in enumerate(holders)}
-    return Pruned(before, int(old.size), int(old.size - loose.size), reasons, dropped, dropped_bytes)
+    return PrunedAnswers(before, int(old.size), int(old.size - loose.size), reasons, dropped, dropped_bytes)
 
 
 def _holders(tables: OwnTables) -> list[_Reference]:
@@ -137,7 +137,7 @@ def _holders(tables: OwnTables) -> list[_Reference]:
 
 
 def _of_payload(payload: Mapping[str, Any]) -> list[int]:
-    """Read what `linking.found.FoundCandidates.to_payload` wrote; other tasks carry no answers."""
+    """Read what `match.found_candidates.FoundCandidates.to_payload` wrote; other tasks carry no answers."""
     return [*payload.get("snapshots", ()), *(subject[1] for subject in payload.get("subjects", ()))]
 
 

@@ -20,9 +20,9 @@ from douban_pipeline.core.ui.plots import Series, Track, columns, timeline
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
+from douban_pipeline.feeds.budget_plan import BudgetPlan, offset_of, read_plan
 from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clock_skew import SourceClock
-from douban_pipeline.feeds.planning import BudgetPlan, offset_of, read_plan
 from douban_pipeline.feeds.scheduler import get_scheduler_stats, hit_rate
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls, stats

@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.tmdb.answers import Request, language_of
-from douban_pipeline.tmdb.cleaning import id_of, items_of
+from douban_pipeline.tmdb.answers import TmdbRequest, language_of
 from douban_pipeline.tmdb.clients.errors import RequestRefused, SchemaChanged, read_answer_body
-from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.store.entities import EntityAnswer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import id_of, items_of
 
 SOURCE = "tmdb"
 """Name at the gate and in the archive."""
@@ -62,7 +62,7 @@ class Page:
         fetched_at: When TMDB sent it (UTC).
     """
 
-    request: Request
+    request: TmdbRequest
     raw: Mapping[str, Any]
     results: Sequence[Mapping[str, Any]]
     fetched_at: datetime
@@ -185,7 +185,7 @@ class TmdbClient:
         language: str | None = None,
         append: Sequence[str] | None = None,
         follows: bool = False,
-    ) -> Answer:
+    ) -> EntityAnswer:
         """Return the details of an entity, with its credits.
 
         Args:
@@ -218,17 +218,17 @@ class TmdbClient:
 
         path = f"/{key.type.value}/{key.tmdb_id}"
         raw, fetched_at = self._get(path, query, read, archived=False, follows=follows)
-        return Answer(key.type, raw, spoken, fetched_at)
+        return EntityAnswer(key.type, raw, spoken, fetched_at)
 
-    def movie(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
+    def movie(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> EntityAnswer:
         """Return a film; see `details`."""
         return self.details(EntityKey(EntityType.MOVIE, tmdb_id), language=language, append=append)
 
-    def person(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
+    def person(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> EntityAnswer:
         """Return a person; see `details`."""
         return self.details(EntityKey(EntityType.PERSON, tmdb_id), language=language, append=append)
 
-    def tv(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> Answer:
+    def tv(self, tmdb_id: int, *, language: str | None = None, append: Sequence[str] | None = None) -> EntityAnswer:
         """Return a series; see `details`."""
         return self.details(EntityKey(EntityType.TV, tmdb_id), language=language, append=append)
 
@@ -321,7 +321,7 @@ class TmdbClient:
             return value
 
         raw, fetched_at = self._get(path, query, read, age=age, follows=follows)
-        return Page(Request(path, query), raw, items_of(raw, "results"), fetched_at)
+        return Page(TmdbRequest(path, query), raw, items_of(raw, "results"), fetched_at)
 
     def _get(
         self,

@@ -24,7 +24,7 @@ RESERVE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AdmissionRefusal:
     """A question that cannot be answered in time.
 
     Attributes:
@@ -74,7 +74,7 @@ class Admission:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _free_at: datetime | None = None
 
-    def enter(self, calls: int, seconds: float) -> Ticket | Refusal:
+    def enter(self, calls: int, seconds: float) -> Ticket | AdmissionRefusal:
         """Admit a question that takes ``calls`` calls and is to be answered in ``seconds``, or refuse it.
 
         One that waits for nobody is admitted, however little time it has: it gets what is there by then.
@@ -83,7 +83,7 @@ class Admission:
         now = self.clock.now()
         if outlook.closed_until is not None and outlook.closed_until > now:
             wait = math.ceil((outlook.closed_until - now).total_seconds())
-            return Refusal(max(wait, 1), outlook.reason or "no call may pass", closed=True)
+            return AdmissionRefusal(max(wait, 1), outlook.reason or "no call may pass", closed=True)
         with self.lock:
             queue = outlook.seconds + self.promised * outlook.interval
             # The second call waits at most for one more turn: only other second calls go before it.
@@ -94,4 +94,4 @@ class Admission:
             # A call's time more: those that were admitted may take a little longer than expected.
             free_at = max(now + timedelta(seconds=late + outlook.call_seconds), self._free_at or now)
             self._free_at = min(free_at + timedelta(seconds=calls * outlook.interval), now + LONGEST_RETRY)
-        return Refusal(max(math.ceil((free_at - now).total_seconds()), 1), f"the queue takes {queue:.1f} s")
+        return AdmissionRefusal(max(math.ceil((free_at - now).total_seconds()), 1), f"the queue takes {queue:.1f} s")

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED
-from douban_pipeline.tmdb.enrichment.admission import Refusal
-from douban_pipeline.tmdb.enrichment.asking import Found
-from douban_pipeline.tmdb.enrichment.choosing import LEAD, ScoredCandidate
-from douban_pipeline.tmdb.enrichment.routing import Intent, Role, Route
+from douban_pipeline.tmdb.enrichment.admission import AdmissionRefusal
+from douban_pipeline.tmdb.enrichment.choice import LEAD, ScoredCandidate
+from douban_pipeline.tmdb.enrichment.router import Intent, Role, Route
+from douban_pipeline.tmdb.enrichment.tmdb_requests import SearchResults
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph
 from douban_pipeline.tmdb.types import LABELS, EntityKey, EntityType, NodeKey, Relation
 
@@ -113,7 +113,7 @@ class EnrichmentResult:
         }
 
 
-def refused(refusal: Refusal) -> str:
+def refused(refusal: AdmissionRefusal) -> str:
     """Return the answer to a question that was refused, in Chinese."""
     if refusal.closed:
         return f"TMDB 暂停应答，请在 {refusal.seconds} 秒后再问。"
@@ -208,7 +208,7 @@ def _titled(candidate: ScoredCandidate) -> str:
     return f"《{candidate.name}》" + (f"（{candidate.year}）" if candidate.year else "")
 
 
-def disambiguation(found: Found) -> list[dict[str, Any]]:
+def disambiguation(found: SearchResults) -> list[dict[str, Any]]:
     """Return choice and candidates of each name, for the log."""
     chosen = {each.key: each for each in found.selected}
     return [
@@ -220,14 +220,14 @@ def disambiguation(found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def dated(candidate: dict[str, Any], found: Found) -> dict[str, Any]:
+def dated(candidate: dict[str, Any], found: SearchResults) -> dict[str, Any]:
     """Return a candidate for the log, whose facts are as old as the question: without those that the store gave."""
     if EntityKey(EntityType(candidate["media_type"]), candidate["tmdb_id"]) not in found.stored:
         return candidate
     return {name: value for name, value in candidate.items() if name not in ("name", "year")}
 
 
-def source_of(found: Found) -> str:
+def source_of(found: SearchResults) -> str:
     """Return ``store`` if all of an answer was stored, ``tmdb`` if TMDB was asked, and nothing without details."""
     if not found.payloads:
         return ""

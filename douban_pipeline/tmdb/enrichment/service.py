@@ -20,9 +20,8 @@ from uuid import UUID
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.tmdb.answers import language_of
-from douban_pipeline.tmdb.enrichment.admission import Admission, Refusal
-from douban_pipeline.tmdb.enrichment.asking import MOST_DETAILS, Asking, Client, Found, wanted_by
-from douban_pipeline.tmdb.enrichment.knowing import Known, KnownTitles
+from douban_pipeline.tmdb.enrichment.admission import Admission, AdmissionRefusal
+from douban_pipeline.tmdb.enrichment.known_answers import Known, StoredTitles
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.results import (
     EnrichmentResult,
@@ -33,12 +32,13 @@ from douban_pipeline.tmdb.enrichment.results import (
     refused,
     source_of,
 )
-from douban_pipeline.tmdb.enrichment.routing import Intent, Route, Router, RuleRouter
-from douban_pipeline.tmdb.enrichment.sharing import Flights, SharingClient, search_flight
+from douban_pipeline.tmdb.enrichment.router import Intent, Route, Router, RuleRouter
+from douban_pipeline.tmdb.enrichment.shared_client import SharingClient, ThreadFlights, search_flight
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash
+from douban_pipeline.tmdb.enrichment.tmdb_requests import MOST_DETAILS, Asking, Client, SearchResults, wanted_by
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph, TransientGraphBuilder
 from douban_pipeline.tmdb.enrichment.writer import Store, Writer
-from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.store.entities import EntityAnswer
 from douban_pipeline.tmdb.types import EntityKey, PayloadError
 
 _logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class _Flight:
     """The requests for one question or several equal ones; without a future they are done."""
 
     asking: Asking
-    found: Future[Found] | None
+    found: Future[SearchResults] | None
 
 
 class TMDBEnrichmentService:
@@ -89,7 +89,7 @@ class TMDBEnrichmentService:
         queue_size: int = 100,
         threads: int = 64,
         writer: Writer | None = None,
-        known: KnownTitles | None = None,
+        known: StoredTitles | None = None,
     ) -> None:
         self._client = tmdb_client
         self._builder = graph_builder or TransientGraphBuilder()
@@ -105,7 +105,7 @@ class TMDBEnrichmentService:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="tmdb-ask")
         self._known = known
         self._admission = Admission(tmdb_client.outlook, self._clock)
-        self._requests = Flights()
+        self._requests = ThreadFlights()
         self._asked: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
 
@@ -146,11 +146,13 @@ class TMDBEnrichmentService:
             route = Route("tmdb", Intent.ENTITY, route.extracted_entities, route.titles, route.role_hint, route.year)
         spoken = language_of(language) or self._client.language
         if route.query_intent is Intent.NONE:
-            return self._finished(State.SKIPPED, route, Found(endpoint=""), EMPTY, "", started, request_id)
+            return self._finished(State.SKIPPED, route, SearchResults(endpoint=""), EMPTY, "", started, request_id)
         wait = self._deadline if deadline is None else deadline
         flight = await self._flight(route, choice, spoken, wait, started)
-        if isinstance(flight, Refusal):
-            return self._finished(State.REFUSED, route, Found(endpoint=""), EMPTY, "", started, request_id, flight)
+        if isinstance(flight, AdmissionRefusal):
+            return self._finished(
+                State.REFUSED, route, SearchResults(endpoint=""), EMPTY, "", started, request_id, flight
+            )
         state, problem = await self._landed(flight, started + wait)
         # Copied, because results of a late thread must not change an answer that was already given.
         found = _copied(flight.asking.found)
@@ -169,7 +171,7 @@ class TMDBEnrichmentService:
         )
         return replace(result, persistence=persistence)
 
-    async def details(self, key: EntityKey) -> Answer | Refusal:
+    async def details(self, key: EntityKey) -> EntityAnswer | AdmissionRefusal:
         """Return the answer about an entity: a `KnownAnswer` from the store, else TMDB's, or a refusal.
 
         Raises:
@@ -181,7 +183,7 @@ class TMDBEnrichmentService:
         if known is not None:
             return known
         ticket = self._admission.enter(1, self._deadline)
-        if isinstance(ticket, Refusal):
+        if isinstance(ticket, AdmissionRefusal):
             return ticket
         client = SharingClient(self._client, self._requests, on_call=ticket.called)
         asking = self._threads.submit(client.details, key)
@@ -190,7 +192,7 @@ class TMDBEnrichmentService:
 
     async def _flight(
         self, route: Route, choice: EntityKey | None, spoken: str, wait: float, started: float
-    ) -> _Flight | Refusal:
+    ) -> _Flight | AdmissionRefusal:
         """Return the requests for a question: those under way for an equal one, or its own; or why none are made."""
         key = (*route.requests, choice, spoken)
         with self._lock:
@@ -198,7 +200,7 @@ class TMDBEnrichmentService:
                 return flight
         wanted = [] if route.query_intent is not Intent.ENTITY else route.extracted_entities
         known: Mapping[str, Known] = {}
-        answers: dict[EntityKey, Answer] = {}
+        answers: dict[EntityKey, EntityAnswer] = {}
         if self._known is not None and choice is not None:
             if (answer := await self._known.film(choice, spoken)) is not None:
                 answers[choice] = answer
@@ -209,7 +211,7 @@ class TMDBEnrichmentService:
         if choice is not None:
             calls = 0 if answers else 1
         ticket = self._admission.enter(calls, wait - (time.monotonic() - started)) if calls else None
-        if isinstance(ticket, Refusal):
+        if isinstance(ticket, AdmissionRefusal):
             return ticket
         on_call = ticket.called if ticket is not None else lambda: None
         client = SharingClient(self._client, self._requests, self._known, answers, on_call)
@@ -253,7 +255,7 @@ class TMDBEnrichmentService:
             return State.LATE, "TMDB did not answer all in time"
         return (State.ANSWERED if found.payloads else State.NOTHING), ""
 
-    def _graph_of(self, state: State, found: Found, problem: str) -> tuple[State, TransientGraph, str]:
+    def _graph_of(self, state: State, found: SearchResults, problem: str) -> tuple[State, TransientGraph, str]:
         try:
             return state, self._builder.build_from_tmdb_payloads(found.payloads), problem
         except PayloadError as error:
@@ -263,12 +265,12 @@ class TMDBEnrichmentService:
         self,
         state: State,
         route: Route,
-        found: Found,
+        found: SearchResults,
         graph: TransientGraph,
         problem: str,
         started: float,
         request_id: str | None,
-        refusal: Refusal | None = None,
+        refusal: AdmissionRefusal | None = None,
     ) -> EnrichmentResult:
         seconds = time.monotonic() - started
         self.metrics.count("enrichments_total", state.value)
@@ -295,7 +297,7 @@ class TMDBEnrichmentService:
     async def _maybe_persist(
         self,
         result: EnrichmentResult,
-        found: Found,
+        found: SearchResults,
         *,
         message: str,
         user_id: str | None,
@@ -380,8 +382,8 @@ class TMDBEnrichmentService:
             self.writer.close()
 
 
-def _copied(found: Found) -> Found:
-    return Found(
+def _copied(found: SearchResults) -> SearchResults:
+    return SearchResults(
         found.endpoint,
         [list(ranked) for ranked in found.ranked],
         list(found.selected),

@@ -8,7 +8,7 @@ from typing import Any
 
 from douban_pipeline.tmdb.answers import payload_of
 from douban_pipeline.tmdb.projection import project
-from douban_pipeline.tmdb.types import Edge, EdgeKey, Label, Node, NodeKey, Relation
+from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, NodeLabel, Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,5 +97,5 @@ def _held(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 EMPTY = TransientGraph({}, {})
-LABEL_WORDS = {Label.MOVIE: "电影", Label.TV: "剧集", Label.PERSON: "人物", Label.GENRE: "类型"}
+LABEL_WORDS = {NodeLabel.MOVIE: "电影", NodeLabel.TV: "剧集", NodeLabel.PERSON: "人物", NodeLabel.GENRE: "类型"}
 """Names of node labels for people."""

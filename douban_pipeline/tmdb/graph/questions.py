@@ -9,7 +9,7 @@ from douban_pipeline.tmdb.graph.target import GraphTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GraphQuestion:
     """A question with its parameters.
 
     Attributes:
@@ -28,7 +28,7 @@ class Question:
 QUESTIONS = {
     question.name: question
     for question in (
-        Question(
+        GraphQuestion(
             "directors",
             "Who directed {title}?",
             ("title",),
@@ -39,7 +39,7 @@ QUESTIONS = {
             ORDER BY day, director LIMIT $most
             """,
         ),
-        Question(
+        GraphQuestion(
             "co-actors",
             "With whom did {person} act most often?",
             ("person",),
@@ -49,7 +49,7 @@ QUESTIONS = {
             RETURN other.name AS person, count(DISTINCT t) AS titles ORDER BY titles DESC, person LIMIT $most
             """,
         ),
-        Question(
+        GraphQuestion(
             "regulars",
             "Who acted for {director} most often?",
             ("director",),
@@ -58,7 +58,7 @@ QUESTIONS = {
             RETURN p.name AS person, count(DISTINCT t) AS titles ORDER BY titles DESC, person LIMIT $most
             """,
         ),
-        Question(
+        GraphQuestion(
             "path",
             "How are {one} and {other} connected?",
             ("one", "other"),
@@ -73,7 +73,7 @@ QUESTIONS = {
 """The questions by name."""
 
 
-def ask(target: GraphTarget, question: Question, names: tuple[str, ...], most: int = 10) -> list[dict[str, Any]]:
+def ask(target: GraphTarget, question: GraphQuestion, names: tuple[str, ...], most: int = 10) -> list[dict[str, Any]]:
     """Return the rows of the answer.
 
     Raises:

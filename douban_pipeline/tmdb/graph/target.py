@@ -19,8 +19,8 @@ from douban_pipeline.tmdb.types import (
     CreditClaim,
     Edge,
     EdgeKey,
-    Label,
     NodeKey,
+    NodeLabel,
     Property,
     Relation,
     claims_of,
@@ -31,12 +31,12 @@ ATTEMPTS = 4
 reports it, because of another writer."""
 ROWS = 2000
 """Maximum number of rows of one statement."""
-_TITLES = (Label.MOVIE, Label.TV)
+_TITLES = (NodeLabel.MOVIE, NodeLabel.TV)
 _ALL = {
-    Label.MOVIE: ("title", "original_title", "original_language", "release_date", "overview"),
-    Label.TV: ("name", "original_name", "original_language", "first_air_date", "overview"),
-    Label.PERSON: ("name", "known_for_department"),
-    Label.GENRE: ("name",),
+    NodeLabel.MOVIE: ("title", "original_title", "original_language", "release_date", "overview"),
+    NodeLabel.TV: ("name", "original_name", "original_language", "first_air_date", "overview"),
+    NodeLabel.PERSON: ("name", "known_for_department"),
+    NodeLabel.GENRE: ("name",),
 }
 """Properties of the graph; one that a node lacks is removed from it."""
 _CREDITS = "|".join(relation.value for relation in CREDITS)
@@ -99,14 +99,14 @@ class GraphTarget:
         statements = [
             f"CREATE CONSTRAINT {label.value.lower()}_tmdb_id IF NOT EXISTS "
             f"FOR (n:{label.value}) REQUIRE n.tmdb_id IS UNIQUE"
-            for label in Label
+            for label in NodeLabel
         ]
         statements += [
             f"CREATE CONSTRAINT {relation.value.lower()}_credit_id IF NOT EXISTS "
             f"FOR ()-[e:{relation.value}]-() REQUIRE e.credit_id IS UNIQUE"
             for relation in CREDITS
         ]
-        for label, name in ((Label.PERSON, "name"), (Label.MOVIE, "title"), (Label.TV, "name")):
+        for label, name in ((NodeLabel.PERSON, "name"), (NodeLabel.MOVIE, "title"), (NodeLabel.TV, "name")):
             statements.append(
                 f"CREATE INDEX {label.value.lower()}_{name} IF NOT EXISTS FOR (n:{label.value}) ON (n.{name})"
             )
@@ -174,7 +174,7 @@ class GraphTarget:
     def clear(self) -> None:
         """Delete all our nodes and edges, in several transactions."""
         with self._driver.session(database=self.database) as session:
-            for label in Label:
+            for label in NodeLabel:
                 cypher = f"MATCH (n:{label.value}) WITH n LIMIT {ROWS} DETACH DELETE n RETURN count(*) AS done"
                 while session.execute_write(_single, cypher):
                     pass
@@ -182,7 +182,7 @@ class GraphTarget:
     def counts(self) -> dict[str, int]:
         """Return the number of nodes by label, and of edges by type."""
         found = {}
-        for label in Label:
+        for label in NodeLabel:
             found[label.value] = self.ask(f"MATCH (n:{label.value}) RETURN count(n) AS n")[0]["n"]
         for relation in Relation:
             found[relation.value] = self.ask(f"MATCH ()-[e:{relation.value}]->() RETURN count(e) AS n")[0]["n"]
@@ -192,7 +192,7 @@ class GraphTarget:
         """Return all nodes and edges with their properties, for comparing small graphs."""
         nodes: dict[NodeKey, dict[str, Any]] = {}
         edges: dict[EdgeKey, dict[str, Any]] = {}
-        for label in Label:
+        for label in NodeLabel:
             for row in self.ask(f"MATCH (n:{label.value}) RETURN n.tmdb_id AS id, properties(n) AS p"):
                 nodes[NodeKey(label, row["id"])] = row["p"]
         for pattern in (f"(s:Person)-[e:{_CREDITS}]->(t)", "(t)-[e:BELONGS_TO_GENRE]->(s:Genre)"):
@@ -243,7 +243,7 @@ def _is_missing(key: EdgeKey, batch: GraphBatch, current: Mapping[EdgeKey, objec
 def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey, dict[str, Any]]:
     """Return the current edges that the owners may define."""
     found: dict[EdgeKey, dict[str, Any]] = {}
-    ids: dict[Label, list[int]] = defaultdict(list)
+    ids: dict[NodeLabel, list[int]] = defaultdict(list)
     for owner in owners:
         ids[owner.label].append(owner.tmdb_id)
     for label in _TITLES:
@@ -254,16 +254,16 @@ def _current(tx: ManagedTransaction, owners: Iterable[NodeKey]) -> dict[EdgeKey,
             ):
                 rows = tx.run(_literal(f"UNWIND $ids AS id MATCH {pattern} {_RETURNED}"), ids=sorted(ids[label])).data()
                 found |= {key: properties for key, properties, _ in _edges(rows)}
-    if ids[Label.PERSON]:
+    if ids[NodeLabel.PERSON]:
         cypher = f"UNWIND $ids AS id MATCH (s:Person {{tmdb_id: id}})-[e:{_CREDITS}]->(t) {_RETURNED}"
-        rows = tx.run(_literal(cypher), ids=sorted(ids[Label.PERSON])).data()
+        rows = tx.run(_literal(cypher), ids=sorted(ids[NodeLabel.PERSON])).data()
         found |= {key: properties for key, properties, state in _edges(rows) if state != "full"}
     return found
 
 
 def _nodes(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> dict[NodeKey, dict[str, Any]]:
     """Return the properties of those nodes that exist."""
-    ids: dict[Label, list[int]] = defaultdict(list)
+    ids: dict[NodeLabel, list[int]] = defaultdict(list)
     for key in keys:
         ids[key.label].append(key.tmdb_id)
     return {
@@ -291,8 +291,8 @@ def _edges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[EdgeKey, dict[st
         yield EdgeKey(relation, start, end, credit_id), properties, row["state"]
 
 
-def _label(labels: Sequence[str]) -> Label:
-    return next(Label(label) for label in labels if label in {each.value for each in Label})
+def _label(labels: Sequence[str]) -> NodeLabel:
+    return next(NodeLabel(label) for label in labels if label in {each.value for each in NodeLabel})
 
 
 def _delete_edges(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> None:
@@ -307,11 +307,11 @@ def _delete_edges(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> None:
 
 
 def _merge_nodes(tx: ManagedTransaction, batch: GraphBatch) -> None:
-    rows: dict[Label, list[dict[str, Any]]] = defaultdict(list)
+    rows: dict[NodeLabel, list[dict[str, Any]]] = defaultdict(list)
     for nodes, state in ((batch.full, "full"), (batch.stubs, "stub")):
         for key, properties in nodes.items():
             held: dict[str, Property] = {name: properties.get(name) for name in _ALL[key.label]}
-            if key.label is not Label.GENRE:
+            if key.label is not NodeLabel.GENRE:
                 held["data_state"] = state
             rows[key.label].append({"id": key.tmdb_id, "p": held})
     for key in batch.known - set(batch.full):
@@ -345,12 +345,12 @@ def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["C
 
 def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
     """Delete those nodes that are not full entities and have no edge left."""
-    ids: dict[Label, list[int]] = defaultdict(list)
+    ids: dict[NodeLabel, list[int]] = defaultdict(list)
     for key in keys:
         ids[key.label].append(key.tmdb_id)
     deleted = 0
     for label, found in sorted(ids.items()):
-        stub = "" if label is Label.GENRE else "n.data_state = 'stub' AND "
+        stub = "" if label is NodeLabel.GENRE else "n.data_state = 'stub' AND "
         for piece in _pieces(sorted(found)):
             cypher = (
                 f"UNWIND $rows AS r MATCH (n:{label.value} {{tmdb_id: r}}) WHERE {stub}NOT (n)--() "
@@ -360,9 +360,9 @@ def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
     return deleted
 
 
-def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, Label, Label], list[EdgeKey]]]:
+def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, NodeLabel, NodeLabel], list[EdgeKey]]]:
     """Yield keys by relation and labels, sorted by their ends, so that all writers lock them in the same order."""
-    groups: dict[tuple[Relation, Label, Label], list[EdgeKey]] = defaultdict(list)
+    groups: dict[tuple[Relation, NodeLabel, NodeLabel], list[EdgeKey]] = defaultdict(list)
     for key in sorted(keys, key=lambda key: (key.end.tmdb_id, key.start.tmdb_id, key.credit_id)):
         groups[key.relation, key.start.label, key.end.label].append(key)
     yield from sorted(groups.items())

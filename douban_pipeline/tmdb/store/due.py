@@ -20,7 +20,8 @@ _WANTED = """
 def outdated(connection: Connection, requests: datetime, outbox: datetime) -> tuple[int, int]:
     """Return the numbers of questions and completed outbox rows that are older than their given limits.
 
-    `PostgresTmdbStore` deletes them by `delete_requests` and `prune_outbox`; see `expiring.counts` for TMDB's facts.
+    `PostgresTmdbStore` deletes them by `delete_requests` and `prune_outbox`; see `expired_facts.counts` for TMDB's
+    facts.
     """
 
     def count(what: str, before: datetime) -> int:

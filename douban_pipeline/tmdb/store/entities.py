@@ -10,13 +10,13 @@ from typing import Any
 
 from psycopg import Connection
 
-from douban_pipeline.tmdb.cleaning import canonical, graph_hash, id_of, items_of, text_hash, text_of
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
-from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Label, Node, PayloadError
+from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
+from douban_pipeline.tmdb.values import canonical, graph_hash, id_of, items_of, text_hash, text_of
 
 
-class Change(StrEnum):
+class StoreResult(StrEnum):
     """Result of storing an answer."""
 
     NEW = "new"
@@ -29,7 +29,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EntityAnswer:
     """TMDB's answer about one entity.
 
     Attributes:
@@ -56,14 +56,14 @@ class Stored:
     """
 
     key: EntityKey
-    change: Change
+    change: StoreResult
     full: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     key: EntityKey
-    answer: Answer
+    answer: EntityAnswer
     text: str
     raw_hash: str
 
@@ -96,9 +96,9 @@ class EntityWriter:
     connection: Connection
     base: str
     request_id: str | None = None
-    _named: dict[tuple[Label, str], dict[int, _Named]] = field(default_factory=dict)
+    _named: dict[tuple[NodeLabel, str], dict[int, _Named]] = field(default_factory=dict)
 
-    def write(self, answers: Sequence[Answer]) -> list[Stored]:
+    def write(self, answers: Sequence[EntityAnswer]) -> list[Stored]:
         """Store answers in order, and return the result of each.
 
         Raises:
@@ -129,7 +129,7 @@ class EntityWriter:
             seen = self._touch(TABLES[entity], full.values()) if full else {}
             for place, item in full.items():
                 if item.key.tmdb_id in seen:
-                    found[place] = Stored(item.key, Change.UNCHANGED, full=True)
+                    found[place] = Stored(item.key, StoreResult.UNCHANGED, full=True)
                     if _on_another_day(seen[item.key.tmdb_id], item.answer):
                         self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
             changed = [(place, item) for place, item in full.items() if found[place] is None]
@@ -184,11 +184,11 @@ class EntityWriter:
             if queued or _on_another_day(fetched_at, item.answer):
                 self._name_others(named, item.answer, queued=queued)
             if state != "full" or gone_at is not None:
-                change = Change.NEW
+                change = StoreResult.NEW
             elif queued:
-                change = Change.GRAPH
+                change = StoreResult.GRAPH
             else:
-                change = Change.UNCHANGED if before == item.raw_hash else Change.CHANGED
+                change = StoreResult.UNCHANGED if before == item.raw_hash else StoreResult.CHANGED
             found.append(Stored(item.key, change, full=True))
         self._write_named()
         return found
@@ -203,7 +203,7 @@ class EntityWriter:
             "fetched_at": item.answer.fetched_at,
         }
 
-    def _name_others(self, others: Iterable[Node], answer: Answer, *, queued: bool) -> None:
+    def _name_others(self, others: Iterable[Node], answer: EntityAnswer, *, queued: bool) -> None:
         for (label, tmdb_id), properties in others:
             named = self._named.setdefault((label, answer.language), {})
             known = named.get(tmdb_id)
@@ -215,7 +215,7 @@ class EntityWriter:
     def _write_named(self) -> None:
         """Write the names of the nodes at the other ends of edges; newer ones take precedence."""
         for (label, language), items in sorted(self._named.items()):
-            if label is Label.GENRE:
+            if label is NodeLabel.GENRE:
                 self._name_genres(items, language)
             else:
                 self._name_stubs(TYPES[label], items, language)
@@ -306,9 +306,9 @@ class EntityWriter:
         assert row is not None
         before, stored = row
         if before is None:
-            return Stored(key, Change.NEW, full=False)
+            return Stored(key, StoreResult.NEW, full=False)
         same = not stored or before == common["raw_hash"]
-        return Stored(key, Change.UNCHANGED if same else Change.CHANGED, full=False)
+        return Stored(key, StoreResult.UNCHANGED if same else StoreResult.CHANGED, full=False)
 
     def translations(self, key: EntityKey, body: Mapping[str, Any], fetched_at: datetime) -> list[Stored]:
         """Store the list of an entity's translations; a complete answer in a language takes precedence."""
@@ -346,12 +346,12 @@ class EntityWriter:
         return new
 
 
-def _on_another_day(before: datetime | None, answer: Answer) -> bool:
+def _on_another_day(before: datetime | None, answer: EntityAnswer) -> bool:
     """Return whether the previous answer is of an earlier day (UTC): then what this one names is confirmed."""
     return before is not None and before.astimezone(UTC).date() < answer.fetched_at.astimezone(UTC).date()
 
 
-def prepare(answer: Answer) -> _Prepared:
+def prepare(answer: EntityAnswer) -> _Prepared:
     """Return an answer with its key, canonical text and hash.
 
     Raises:

@@ -13,10 +13,10 @@ from typing import Any
 
 from psycopg import Connection, sql
 
-from douban_pipeline.tmdb.cleaning import id_of, number_of, text_of
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType
+from douban_pipeline.tmdb.values import id_of, number_of, text_of
 
 PIECE = 50_000
 """Lines per transaction."""
@@ -30,7 +30,7 @@ _NOTHING = "\\N"
 
 
 @dataclass(slots=True)
-class ExportReport:
+class IdListReport:
     """Number of an export's lines by result."""
 
     new: int = 0
@@ -39,7 +39,7 @@ class ExportReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _IdListPiece:
     """A chunk of an export: rows by id in COPY's format, and the number of lines with and without one."""
 
     rows: dict[int, str]
@@ -47,16 +47,16 @@ class _Piece:
     unreadable: int
 
 
-def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[bytes]) -> ExportReport:
+def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[bytes]) -> IdListReport:
     """Insert stubs for the unknown entities of an export, and update the popularity of stubs.
 
     Raises:
         psycopg.Error: PostgreSQL refuses it; earlier chunks are stored.
     """
-    report = ExportReport()
+    report = IdListReport()
     reader = iter(lines)
 
-    def read() -> _Piece | None:
+    def read() -> _IdListPiece | None:
         piece = list(islice(reader, PIECE))
         return _read(piece, _NAMES[entity]) if piece else None
 
@@ -71,7 +71,7 @@ def store_export(store: PostgresTmdbStore, entity: EntityType, lines: Iterable[b
     return report
 
 
-def _read(lines: list[bytes], name: str) -> _Piece:
+def _read(lines: list[bytes], name: str) -> _IdListPiece:
     rows: dict[int, str] = {}
     unreadable = 0
     for line in lines:
@@ -86,7 +86,7 @@ def _read(lines: list[bytes], name: str) -> _Piece:
         popularity = number_of(item.get("popularity"))
         shown = _NOTHING if popularity is None else repr(popularity)
         rows[tmdb_id] = f"{tmdb_id}\t{_copied(text_of(item.get(name)))}\t{shown}\n"
-    return _Piece(rows, len(lines) - unreadable, unreadable)
+    return _IdListPiece(rows, len(lines) - unreadable, unreadable)
 
 
 def _copied(text: str | None) -> str:

@@ -26,7 +26,7 @@ _LONGEST_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class OutboxClaim:
     """One claimed row.
 
     Attributes:
@@ -59,7 +59,7 @@ class OutboxCounts:
     oldest: datetime | None
 
 
-def claim(connection: Connection, worker: str, most: int, lease_seconds: float) -> list[Claim]:
+def claim(connection: Connection, worker: str, most: int, lease_seconds: float) -> list[OutboxClaim]:
     """Claim due rows, longest waiting first, exclusively for ``lease_seconds``; a dead worker's row alone."""
     rows = connection.execute(
         """
@@ -86,7 +86,7 @@ def claim(connection: Connection, worker: str, most: int, lease_seconds: float) 
         {"worker": worker, "most": most, "lease": lease_seconds},
     )
     return [
-        Claim(str(row_id), EntityKey(EntityType(entity), tmdb_id), version, attempts)
+        OutboxClaim(str(row_id), EntityKey(EntityType(entity), tmdb_id), version, attempts)
         for row_id, entity, tmdb_id, version, attempts in rows
     ]
 
@@ -107,7 +107,7 @@ def put_aside_abandoned(connection: Connection, most_attempts: int) -> list[Enti
     return [EntityKey(EntityType(entity), tmdb_id) for entity, tmdb_id in rows]
 
 
-def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) -> int:
+def acknowledge(connection: Connection, worker: str, claims: Sequence[OutboxClaim]) -> int:
     """Complete rows that did not change since they were claimed, release the others; return how many are complete."""
     parameters = {
         "ids": [each.row_id for each in claims],
@@ -134,7 +134,7 @@ def acknowledge(connection: Connection, worker: str, claims: Sequence[Claim]) ->
     return done
 
 
-def fail(connection: Connection, worker: str, failed: Claim, error: str, most_attempts: int) -> bool:
+def fail(connection: Connection, worker: str, failed: OutboxClaim, error: str, most_attempts: int) -> bool:
     """Store a row's error and the time of its retry; return whether it was put aside for good.
 
     A row that changed since it was claimed is only released, because the change may fix the error.
@@ -161,7 +161,7 @@ def fail(connection: Connection, worker: str, failed: Claim, error: str, most_at
     return bool(row and row[0])
 
 
-def release(connection: Connection, worker: str, claims: Sequence[Claim]) -> None:
+def release(connection: Connection, worker: str, claims: Sequence[OutboxClaim]) -> None:
     """Release rows as if they had not been claimed, because the graph is down or the worker stops."""
     connection.execute(
         """

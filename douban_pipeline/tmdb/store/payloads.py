@@ -9,23 +9,23 @@ from typing import Any
 
 from psycopg import Connection
 
-from douban_pipeline.tmdb.answers import Request, language_of, payload_of, read_answer
+from douban_pipeline.tmdb.answers import TmdbRequest, language_of, payload_of, read_answer
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, prepare
+from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, prepare
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType, PayloadError
 
 _logger = logging.getLogger(__name__)
 
 
-def answers_of(payloads: Iterable[Mapping[str, Any]], language: str) -> Iterator[Answer]:
+def answers_of(payloads: Iterable[Mapping[str, Any]], language: str) -> Iterator[EntityAnswer]:
     """Yield payloads as answers, in ``language`` if they name none; invalid ones are left out with a warning."""
     now = datetime.now(UTC)
     for payload in payloads:
         try:
             entity, data, own = payload_of(payload)
             fetched_at = min(now, _moment(payload.get("fetched_at")) or now)
-            answer = Answer(entity, data, own or language_of(language) or language, fetched_at)
+            answer = EntityAnswer(entity, data, own or language_of(language) or language, fetched_at)
             prepare(answer)
         except PayloadError as error:
             _logger.warning("a payload of TMDB is left out: %s", error)
@@ -41,18 +41,18 @@ def _moment(value: object) -> datetime | None:
     return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def named_in(writer: EntityWriter, path: str, bodies: Iterable[Any], beside: Answer) -> None:
+def named_in(writer: EntityWriter, path: str, bodies: Iterable[Any], beside: EntityAnswer) -> None:
     """Insert stubs of the entities in the answers of a search or discovery, given at the time of another answer."""
     pages = [page for body in bodies for page in (body if isinstance(body, list) else [body])]
     for page in pages:
         items: dict[EntityType, list[Mapping[str, Any]]] = {}
-        for mention in read_answer(Request(path, {}), 200, page).mentions:
+        for mention in read_answer(TmdbRequest(path, {}), 200, page).mentions:
             items.setdefault(mention.type, []).append(mention.item)
         for entity, some in sorted(items.items()):
             writer.mention(entity, some, beside.language, beside.fetched_at)
 
 
-def without_outdated(connection: Connection, answers: Sequence[Answer]) -> list[Answer]:
+def without_outdated(connection: Connection, answers: Sequence[EntityAnswer]) -> list[EntityAnswer]:
     """Return the answers without those for which the store has newer ones in the same language."""
     outdated: set[int] = set()
     for entity in EntityType:

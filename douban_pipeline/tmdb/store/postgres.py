@@ -23,9 +23,9 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store import expiring, lookups, outbox, requests
-from douban_pipeline.tmdb.store.entities import Answer, EntityWriter, Stored
-from douban_pipeline.tmdb.store.expiring import Place
+from douban_pipeline.tmdb.store import expired_facts, lookups, outbox, requests
+from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored
+from douban_pipeline.tmdb.store.expired_facts import FactsPlace
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.payloads import answers_of, named_in, without_outdated
 from douban_pipeline.tmdb.store.statements import TABLES
@@ -43,7 +43,7 @@ _GRAPH_LOCK = 0x746D6462
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownEntity:
     """Stored data of an entity for the graph.
 
     Attributes:
@@ -267,7 +267,7 @@ class PostgresTmdbStore:
 
         await asyncio.to_thread(self.run, work)
 
-    def persist_payloads(self, answers: Sequence[Answer]) -> list[Stored]:
+    def persist_payloads(self, answers: Sequence[EntityAnswer]) -> list[Stored]:
         """Store answers without a user's question, in one transaction; return the result of each.
 
         Raises:
@@ -302,12 +302,12 @@ class PostgresTmdbStore:
         """Delete outbox rows completed before a given time; return how many."""
         return self.run(lambda connection: outbox.prune(connection, before))
 
-    def expire(self, before: datetime) -> dict[Place, int]:
+    def expire(self, before: datetime) -> dict[FactsPlace, int]:
         """Remove TMDB's facts from before a given time, wherever they are, and queue their entities for the graph.
 
         Returns of how many rows, by place.
         """
-        return {place: self._in_pieces(partial(place.expire, before=before)) for place in expiring.PLACES}
+        return {place: self._in_pieces(partial(place.expire, before=before)) for place in expired_facts.PLACES}
 
     def _in_pieces(self, work: Callable[[Connection], int]) -> int:
         total = 0
@@ -317,12 +317,12 @@ class PostgresTmdbStore:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def shown(self, entity: EntityType, ids: Iterable[int]) -> dict[int, Shown]:
+    def shown(self, entity: EntityType, ids: Iterable[int]) -> dict[int, ShownEntity]:
         """Return the data for the graph of entities, by id; unknown ones are left out."""
         table = TABLES[entity]
         with self.transaction() as connection:
             rows = connection.execute(table.rows, {"ids": sorted(ids)}).fetchall()
-        return {row[0]: Shown(row[1], dict(zip(table.shown, row[2:], strict=True))) for row in rows}
+        return {row[0]: ShownEntity(row[1], dict(zip(table.shown, row[2:], strict=True))) for row in rows}
 
     def raws(self, entity: EntityType, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Return the answers of full entities that are not gone, by id."""

@@ -11,8 +11,8 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from douban_pipeline.tmdb.cleaning import clean, id_of, number_of, text_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import clean, id_of, number_of, text_of
 
 _TYPES = {entity.value: entity for entity in EntityType}
 

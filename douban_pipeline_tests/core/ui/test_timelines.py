@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from douban_pipeline.core.ui.plots import WIDTH, Series, Span, Track, columns, spans, timeline
+from douban_pipeline.core.ui.plots import WIDTH, AmountRow, Series, Track, columns, spans, timeline
 from douban_pipeline_tests.core.ui.test_plots import HOSTILE, SVG, texts
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -112,7 +112,7 @@ def test_numbers_of_nothing_still_have_an_axis_of_whole_numbers():
 
 
 def test_a_bar_is_what_is_usual_and_its_line_reaches_further():
-    rows = [Span("甲", 60, 120), Span("乙", 120, 240)]
+    rows = [AmountRow("甲", 60, 120), AmountRow("乙", 120, 240)]
     svg = spans(
         rows, title="题", usual="平均", reach="最多", format_amount=lambda seconds: f"{seconds:g}s", unit=(60, "分")
     )
@@ -129,7 +129,7 @@ def test_nothing_is_drawn_of_nothing():
     assert over_time() == over_time(Track("空", [])) == ""
     assert columns([], title="题", marks=[]) == ""
     assert spans([], title="题", usual="", reach="", format_amount=str) == ""
-    assert spans([Span("零", 0.0, 0.0)], title="题", usual="", reach="", format_amount=str)
+    assert spans([AmountRow("零", 0.0, 0.0)], title="题", usual="", reach="", format_amount=str)
 
 
 def test_a_legend_that_is_too_long_for_a_line_takes_two():
@@ -144,7 +144,14 @@ def test_texts_are_escaped():
     for svg in (
         over_time(Track(HOSTILE, at((1, 1))), title=HOSTILE, marks=[(START, HOSTILE)]),
         columns([Series(HOSTILE, [1])], title=HOSTILE, marks=[HOSTILE], limit=1, limit_name=HOSTILE),
-        spans([Span(HOSTILE, 1, 2)], title=HOSTILE, usual=HOSTILE, reach=HOSTILE, format_amount=str, unit=(1, HOSTILE)),
+        spans(
+            [AmountRow(HOSTILE, 1, 2)],
+            title=HOSTILE,
+            usual=HOSTILE,
+            reach=HOSTILE,
+            format_amount=str,
+            unit=(1, HOSTILE),
+        ),
     ):
         assert "<script" not in svg
         assert HOSTILE in texts(svg)

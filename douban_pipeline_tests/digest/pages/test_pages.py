@@ -14,7 +14,7 @@ import pytest
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.digest.pages.content import DayEntry, FailureView, OpportunityView, SlotView, TopView
 from douban_pipeline.digest.pages.files import INDEX_DAYS, PageAddresses, write_pages
-from douban_pipeline.digest.pages.rendering import formatted, render_analysis, render_daily, render_index
+from douban_pipeline.digest.pages.html import formatted, render_analysis, render_daily, render_index
 from douban_pipeline_tests.digest.pages.samples import DAY, HOSTILE, analysis, day, entries
 
 ZONE = ZoneInfo("Asia/Shanghai")

@@ -241,7 +241,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_sender_changes_nothing(
     wecom.clock.advance(minutes=4)
     assert len(wecom.push().sent) == 1
     with wecom.services.engine.begin() as connection:
-        outcome = outbox.Outcome(outbox.PushState.DEAD, None, "late")
+        outcome = outbox.PushOutcome(outbox.PushState.DEAD, None, "late")
         assert not outbox.finish(connection, held, outcome, wecom.clock.now())
         assert not outbox.renew(connection, held, 1, 1, "", wecom.clock.now())
     assert wecom.states() == {"wecom": "sent"}

@@ -13,7 +13,7 @@ import pytest
 
 from douban_pipeline.core.gate_rules import SAFETY, GateRow
 from douban_pipeline.core.gate_types import Admitted, WaitForTurn
-from douban_pipeline.douban.pacing import requests_at_once, videos_at_once
+from douban_pipeline.douban.pace import requests_at_once, videos_at_once
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 HOLD = timedelta(seconds=50)

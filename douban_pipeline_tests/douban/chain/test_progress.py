@@ -12,7 +12,7 @@ import pytest
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.douban.chain.attempts import Attempts
-from douban_pipeline.douban.chain.due.due_videos import Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope
 from douban_pipeline.douban.chain.progress import HowFar, Progress, backfill_line
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -106,7 +106,7 @@ def test_gates_that_cannot_be_read_stop_nobody(library, caplog):
     assert "the allowance used is not known" in caplog.text
 
 
-@pytest.mark.parametrize(("scope", "left"), [(Scope.due, 2), (Scope.unmatched, 3), (Scope.everything, 4)])
+@pytest.mark.parametrize(("scope", "left"), [(DueScope.due, 2), (DueScope.unmatched, 3), (DueScope.everything, 4)])
 def test_a_backfill_is_followed_over_all_shards_and_runs(library, scope, left):
     began = library.clock.now()
     library.clock.advance(seconds=240)

@@ -14,12 +14,12 @@ from douban_pipeline.core.ui.lists.shown_cells import PageFrame
 from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION, LINK, LOGO_INLINE, attribution_markdown
-from douban_pipeline.douban.chain.linking import assets
-from douban_pipeline.douban.evidence.adding import Added, stored_facts
-from douban_pipeline.douban.review.reading.page import sheet_page
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.queue_table import pressing_table
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.chain.match import assets
+from douban_pipeline.douban.evidence.added_facts import Added, stored_facts
+from douban_pipeline.douban.review.worklist.page import sheet_page
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.queue_table import pressing_table
+from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.undo.jobs import video_history
 from douban_pipeline.matching import Video
 from douban_pipeline_tests.douban.review.shelves import Case, shelved

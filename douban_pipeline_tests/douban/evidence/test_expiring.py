@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.linking.jobs import recheck_links
-from douban_pipeline.douban.chain.syncing.link_doubts import subject_doubt
-from douban_pipeline.douban.evidence.adding import EVIDENCE, Added
+from douban_pipeline.douban.chain.match.jobs import recheck_links
+from douban_pipeline.douban.chain.sync.link_doubts import subject_doubt
+from douban_pipeline.douban.evidence.added_facts import EVIDENCE, Added
 from douban_pipeline.douban.operations import tmdb_facts_result
-from douban_pipeline.douban.upkeep.expiring import EARLY, TERM, Overdue, expire, overdue
+from douban_pipeline.douban.upkeep.expiry import EARLY, TERM, Overdue, expire, overdue
 from douban_pipeline.douban.upkeep.jobs import prune_history
 from douban_pipeline_tests.douban.evidence.test_tmdb_titles import AWAY, FILM, link, with_tmdb
 from douban_pipeline_tests.douban.review.launched import launched

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.errors import PrivateAddress, SourceUnavailable
 from douban_pipeline.douban import source_settings
-from douban_pipeline.douban.chain.linking.found import FoundCandidates
+from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
 from douban_pipeline.douban.evidence import posters as module
 from douban_pipeline.douban.evidence.picture_prints import Print, print_of
 from douban_pipeline.douban.evidence.posters import MOST_SHARED, Posters

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.linking.jobs import recheck_links
-from douban_pipeline.douban.chain.syncing.link_doubts import subject_doubt
-from douban_pipeline.douban.evidence.adding import Added, TitleFacts
+from douban_pipeline.douban.chain.match.jobs import recheck_links
+from douban_pipeline.douban.chain.sync.link_doubts import subject_doubt
+from douban_pipeline.douban.evidence.added_facts import Added, TitleFacts
 from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles, TmdbUnreachableError
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality.library_replay import judge_again

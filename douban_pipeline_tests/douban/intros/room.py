@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
-from douban_pipeline.douban.chain.syncing import checks as syncing_checks
+from douban_pipeline.douban.chain.sync import checks as syncing_checks
 from douban_pipeline.douban.intros import checks
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.intros.jobs import redo_intros

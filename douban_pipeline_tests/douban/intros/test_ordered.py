@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.cms.values import content_text
-from douban_pipeline.douban.chain.deciding.open_orders import open_orders
-from douban_pipeline.douban.decisions.applying import apply_decisions, decisions_of_run
+from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
+from douban_pipeline.douban.decisions.application import apply_decisions, decisions_of_run
 from douban_pipeline.douban.intros.ledger import IntroLedger
 from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.decisions import DecisionStatus

@@ -18,7 +18,7 @@ from douban_pipeline.douban.known_subjects.known_search import (
 )
 from douban_pipeline.douban.known_subjects.name_index import NameIndex, build
 from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
-from douban_pipeline_tests.douban.chain.linking.test_requests import asked, facts, finder, ids
+from douban_pipeline_tests.douban.chain.match.test_requests import asked, facts, finder, ids
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.quality.braking import LiftError, lift, pull_where_short
+from douban_pipeline.douban.quality.brakes import LiftError, lift, pull_where_short
 from douban_pipeline.douban.quality.jobs import LiftConfig, lift_brakes
-from douban_pipeline.douban.quality.labels import AutomaticLink, Label
+from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -62,7 +62,7 @@ def test_a_brake_is_on_until_it_is_lifted_and_can_be_pulled_again(library):
 def labels_of(right, wrong, *strata, minutes=0):
     at = START + timedelta(minutes=minutes)
     link = AutomaticLink(1, 1, LINKED, 90.0, strata, START)
-    return [Label(link, True, at, "小王")] * right + [Label(link, False, at, "小王")] * wrong
+    return [LinkLabel(link, True, at, "小王")] * right + [LinkLabel(link, False, at, "小王")] * wrong
 
 
 def test_labels_pull_the_brakes_of_strata_that_fall_short(library):

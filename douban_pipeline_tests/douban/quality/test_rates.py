@@ -12,7 +12,7 @@ from douban_pipeline.core.intervals import Rate, wilson
 from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.audit import MOST, PER_STRATUM, audit, decisions_to_launch
-from douban_pipeline.douban.quality.labels import AutomaticLink, Label, Settled
+from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
 from douban_pipeline.douban.quality.rates import (
     TargetStatus,
     band_of,
@@ -31,9 +31,9 @@ from douban_pipeline.matching.strata import STRATA
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
-def label(right: bool, *strata: str, score: float = 90.0, minutes: int = 0, vod_id: int = 1) -> Label:
+def label(right: bool, *strata: str, score: float = 90.0, minutes: int = 0, vod_id: int = 1) -> LinkLabel:
     link = AutomaticLink(vod_id, vod_id, 90_000_101, score, strata, START)
-    return Label(link, right, START + timedelta(minutes=minutes), "小王")
+    return LinkLabel(link, right, START + timedelta(minutes=minutes), "小王")
 
 
 @pytest.mark.parametrize(("target", "labels"), [(0.5, 4), (0.9, 35), (0.95, 73), (0.99, 381), (0.999, 3838)])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.ui.lists.list_table import unprotected
 from douban_pipeline.douban.review.imports.csv_files import FIELDS, READING, export_csv, parse_csv
-from douban_pipeline.douban.review.reading.queue import QueueEntry
-from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.records.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.worklist.queue import QueueEntry
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 

@@ -14,7 +14,7 @@ import yaml
 from douban_pipeline.douban.review.imports.csv_files import MOST_BYTES, export_csv, parse_csv
 from douban_pipeline.douban.review.imports.inbox import InboxError, inbox_of, read_inbox_file
 from douban_pipeline.douban.review.imports.jobs import ImportConfig, import_decisions
-from douban_pipeline.douban.review.reading.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.douban.review.shelves import Case, shelved

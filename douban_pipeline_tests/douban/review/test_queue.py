@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
-from douban_pipeline.douban.review.reading.queue import first_frame, review_queue_of
-from douban_pipeline.douban.review.reading.queue_table import holders_shown, pressing_table
+from douban_pipeline.douban.review.worklist.queue import first_frame, review_queue_of
+from douban_pipeline.douban.review.worklist.queue_table import holders_shown, pressing_table
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.clocks import START

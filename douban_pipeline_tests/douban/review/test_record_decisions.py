@@ -1,6 +1,6 @@
 """The job with which reviewers decide: its launchpad, its manual, its table, and what a run of it comes to.
 
-The rules by which rows are refused are `test_validation`'s, what is written down is `test_recording`'s.
+The rules by which rows are refused are `test_validation`'s, what is written down is `test_records`'s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
-from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG
+from douban_pipeline.douban.decisions.application import AT_ONCE_TAG
 from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.review.jobs import (
     DecisionRow,
@@ -24,8 +24,8 @@ from douban_pipeline.douban.review.jobs import (
     record_decisions,
     recorded_table,
 )
-from douban_pipeline.douban.review.reading.page import SHEET_NAME
-from douban_pipeline.douban.review.recording.record import Recording
+from douban_pipeline.douban.review.records.record import Recording
+from douban_pipeline.douban.review.worklist.page import SHEET_NAME
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS

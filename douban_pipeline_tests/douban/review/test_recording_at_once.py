@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.recording import record as recording_module
+from douban_pipeline.douban.review.records import record as recording_module
 from douban_pipeline_tests.douban.review.world import A, asking, decide, decision_on, furnish, judged, stored
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
-from douban_pipeline.douban.review.recording.replacement import replacement_rows, replacements
+from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.planting import linked, verdict

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.review.reading.page import sheet_page
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import LABELS, plain, sheet_of
-from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER
+from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER
+from douban_pipeline.douban.review.worklist.page import sheet_page
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.sheet import LABELS, plain, sheet_of
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
 
@@ -287,7 +287,7 @@ def test_the_page_asks_for_nothing_and_makes_no_markup_of_text(shared_library):
 
 def test_fields_hold_what_may_be_recorded():
     body = (
-        resources.files("douban_pipeline.douban.review.reading")
+        resources.files("douban_pipeline.douban.review.worklist")
         .joinpath("sheet_files", "sheet.html")
         .read_text("utf-8")
     )

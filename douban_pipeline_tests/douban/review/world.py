@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import sqlalchemy as sa
 
-from douban_pipeline.douban.review.recording import record as recording_module
-from douban_pipeline.douban.review.recording.record import Recording, record
+from douban_pipeline.douban.review.records import record as recording_module
+from douban_pipeline.douban.review.records.record import Recording, record
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.store.tasks import shard_of

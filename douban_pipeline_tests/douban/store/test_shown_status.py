@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope, DueVideos
 from douban_pipeline.douban.decisions.effects import effect_of
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.shown_status import (
@@ -114,6 +114,6 @@ def test_who_is_no_longer_ignored_is_to_be_searched(searched: Library) -> None:
     searched.set_state(5, douban_next_sync_at=searched.clock.now(), douban_last_sync_at=START)
     services = searched.services
     due = DueVideos(services)
-    due.take(searched.queue("due"), [5], scope=Scope.due, limit=9, run_id="due")
+    due.take(searched.queue("due"), [5], scope=DueScope.due, limit=9, run_id="due")
     assert searched.state(5)["douban_review_status"] == "NOT_FOUND"
     assert shown(searched)[5] == "UNCHECKED"

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE
-from douban_pipeline.douban.chain.linking.found import FetchedCandidate, FoundCandidates
-from douban_pipeline.douban.pacing import MISS_CACHE_AGE, SUBJECT_CACHE_AGE
+from douban_pipeline.douban.chain.match.found_candidates import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.pace import MISS_CACHE_AGE, SUBJECT_CACHE_AGE
 from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep import jobs, retention
-from douban_pipeline.douban.upkeep.housekeeping import ArchiveShare, archive_figures
-from douban_pipeline.douban.upkeep.retention import MARGIN, Pruned, prune
+from douban_pipeline.douban.upkeep.closed_rows import ArchiveShare, archive_figures
+from douban_pipeline.douban.upkeep.retention import MARGIN, PrunedAnswers, prune
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run
@@ -56,7 +56,7 @@ class Attic:
         """The snapshots there are."""
         return {row["snapshot_id"] for row in self.library.query(sa.select(self.library.tables.snapshot.c.snapshot_id))}
 
-    def prune(self, *, dry_run: bool = False, progress: Callable[[str], None] = lambda _summary: None) -> Pruned:
+    def prune(self, *, dry_run: bool = False, progress: Callable[[str], None] = lambda _summary: None) -> PrunedAnswers:
         """Drop what is old."""
         return prune(self.library.services, dry_run=dry_run, progress=progress)
 

@@ -18,7 +18,7 @@ from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, u
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import douban_answer
-from douban_pipeline.douban.chain.linking.rechecks import respect_current_id
+from douban_pipeline.douban.chain.match.rechecks import respect_current_id
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE

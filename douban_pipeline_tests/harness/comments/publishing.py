@@ -13,7 +13,7 @@ from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.review import SafetyReview
 from douban_pipeline.comments.store import events, tables
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.types import Actor, EventKind

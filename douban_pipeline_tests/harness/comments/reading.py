@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
-from douban_pipeline.comments.store.reading import Order
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE

@@ -19,7 +19,7 @@ from redis import Redis
 from sqlalchemy import URL, Engine, text
 
 from douban_pipeline.comments.heat.ranking import Policy
-from douban_pipeline.comments.heat.rules import Decision, Rule, rule_set
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, rule_set
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.sections import score_section
 from douban_pipeline.comments.store.migrations import TREE
@@ -32,10 +32,10 @@ from douban_pipeline_tests.harness.rig.databases import scratch_database
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 FIRST_ID = 381_000_000_000_000_000
 RULES = [
-    Rule("disliked", "dislikes > likes * 2 and dislikes >= 3", Decision.SINK, 1.0),
-    Rule("reported", "reports >= 3", Decision.SINK, 5.0),
-    Rule("owner", "owner_touched and length >= 15", Decision.BOOST, 0.3),
-    Rule("trusted", "level in [5, 6] and reports < 5", Decision.EXEMPT, exempts=("disliked",)),
+    Rule("disliked", "dislikes > likes * 2 and dislikes >= 3", RuleDecision.SINK, 1.0),
+    Rule("reported", "reports >= 3", RuleDecision.SINK, 5.0),
+    Rule("owner", "owner_touched and length >= 15", RuleDecision.BOOST, 0.3),
+    Rule("trusted", "level in [5, 6] and reports < 5", RuleDecision.EXEMPT, exempts=("disliked",)),
 ]
 _BATCH = 20_000
 _SEEN = 50_000

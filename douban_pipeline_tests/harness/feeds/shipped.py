@@ -19,11 +19,11 @@ import numpy as np
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import open_engine, reading
-from douban_pipeline.feeds.clients.fetching import SourceClient
-from douban_pipeline.feeds.clients.paging import Reach
+from douban_pipeline.feeds.cadence_review import review
+from douban_pipeline.feeds.clients.further_pages import Reach
+from douban_pipeline.feeds.clients.source_client import SourceClient
 from douban_pipeline.feeds.intensity import DAY, HOUR, Floats
-from douban_pipeline.feeds.polling import Poller
-from douban_pipeline.feeds.reviewing import review
+from douban_pipeline.feeds.poller import Poller
 from douban_pipeline.feeds.scheduler import stagger
 from douban_pipeline.feeds.sensors import INTERVAL_SECONDS, idle_reason
 from douban_pipeline.feeds.services import FeedsServices

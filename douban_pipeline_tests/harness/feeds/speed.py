@@ -12,9 +12,8 @@ from sqlalchemy import Engine, insert, update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine, run_transaction
-from douban_pipeline.demo.stand_ins.feed_server import Channel, FeedServer
-from douban_pipeline.feeds.following import SourceRequest, follow
-from douban_pipeline.feeds.polling import Poller
+from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
+from douban_pipeline.feeds.poller import Poller
 from douban_pipeline.feeds.scheduler import get_due_sources, update_source_stats
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import FeedsSettings
@@ -22,6 +21,7 @@ from douban_pipeline.feeds.store.entries import store_entries
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.polls import add_poll
 from douban_pipeline.feeds.store.tables import stats
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline.feeds.types import Entry, PollOutcome, PollRecord
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     Figure,
@@ -86,7 +86,7 @@ def measure_run(home: Path, url: str, sources: int = POLLED) -> Iterator[Figure]
     )
     times = [time.time() - 3600 * hour for hour in range(20, 0, -1)]
     names = [f"c{number}" for number in range(sources)]
-    with FeedServer(time.time, {name: Channel("rss", times, name) for name in names}) as server:
+    with FeedServer(time.time, {name: SourceStandIn("rss", times, name) for name in names}) as server:
         services = open_services(settings, SystemClock())
         for start in range(0, sources, 1000):
             requests = [SourceRequest(url=server.url(name)) for name in names[start : start + 1000]]

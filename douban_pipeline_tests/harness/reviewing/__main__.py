@@ -19,9 +19,9 @@ import typer
 from playwright.sync_api import Browser, Page, Response, expect
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.review.reading.page import sheet_page
-from douban_pipeline.douban.review.reading.queue import review_queue_of
-from douban_pipeline.douban.review.reading.sheet import sheet_of
+from douban_pipeline.douban.review.worklist.page import sheet_page
+from douban_pipeline.douban.review.worklist.queue import review_queue_of
+from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.harness.benchmarks import browsing

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
-from douban_pipeline.douban.chain.deciding.open_orders import open_orders
+from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN

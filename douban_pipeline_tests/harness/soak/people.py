@@ -15,7 +15,7 @@ import httpx
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.review.recording.record import DecisionError, record
+from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus

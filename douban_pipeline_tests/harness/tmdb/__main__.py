@@ -21,11 +21,11 @@ from typing import Any
 from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.graph_sync import drain
 from douban_pipeline.tmdb.store import outbox
-from douban_pipeline.tmdb.store.entities import Answer
+from douban_pipeline.tmdb.store.entities import EntityAnswer
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.syncing import drain
 from douban_pipeline.tmdb.types import EntityType
 from douban_pipeline_tests.harness.benchmarks.bench import bench
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target
@@ -52,11 +52,11 @@ def movie(tmdb_id: int, credits: int, people: int, version: int, size: int) -> d
     }
 
 
-def answers(count: int, version: int, *, credits: int, people: int, size: int) -> list[Answer]:
+def answers(count: int, version: int, *, credits: int, people: int, size: int) -> list[EntityAnswer]:
     """Return generated answers."""
     now = datetime.now(UTC)
     return [
-        Answer(EntityType.MOVIE, movie(each, credits, people, version, size), "zh-CN", now)
+        EntityAnswer(EntityType.MOVIE, movie(each, credits, people, version, size), "zh-CN", now)
         for each in range(1, count + 1)
     ]
 
@@ -75,7 +75,7 @@ def rate(name: str, count: int, work: Callable[[], object], least: float | None 
     return Figure(name, count / (time.perf_counter() - began), "/s", target)
 
 
-def persist(store: PostgresTmdbStore, given: list[Answer]) -> None:
+def persist(store: PostgresTmdbStore, given: list[EntityAnswer]) -> None:
     """Persist answers in batches."""
     for piece in chunks(given, BATCH):
         store.persist_payloads(piece)

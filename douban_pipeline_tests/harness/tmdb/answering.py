@@ -23,7 +23,7 @@ import httpx
 
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.clients.api import APPENDED
-from douban_pipeline.tmdb.enrichment.opening import STORE_WAIT_SECONDS, open_service
+from douban_pipeline.tmdb.enrichment.factory import STORE_WAIT_SECONDS, open_service
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.settings import TmdbSettings

@@ -15,7 +15,7 @@ from typing import Any
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction

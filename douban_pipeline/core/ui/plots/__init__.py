@@ -5,14 +5,14 @@ Callers pass unescaped names; every text is escaped here. Without data the resul
 
 from douban_pipeline.core.ui.plots.shares import Bar, Line, bars, curve, percent
 from douban_pipeline.core.ui.plots.svg import WIDTH
-from douban_pipeline.core.ui.plots.timelines import Series, Span, Track, columns, day_bars, spans, timeline
+from douban_pipeline.core.ui.plots.timelines import AmountRow, Series, Track, columns, day_bars, spans, timeline
 
 __all__ = [
     "WIDTH",
+    "AmountRow",
     "Bar",
     "Line",
     "Series",
-    "Span",
     "Track",
     "bars",
     "columns",

@@ -239,7 +239,7 @@ def day_bars(values: Sequence[float], days: Sequence[date], title: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AmountRow:
     """One row: the usual amount, and the largest one shown.
 
     Attributes:
@@ -254,7 +254,7 @@ class Span:
 
 
 def spans(
-    rows: Sequence[Span],
+    rows: Sequence[AmountRow],
     *,
     title: str,
     usual: str,
@@ -262,7 +262,7 @@ def spans(
     format_amount: Callable[[float], str],
     unit: tuple[float, str] = (1.0, ""),
 ) -> str:
-    """Return horizontal bars, each extended by a line to `Span.reach`; without rows, an empty string.
+    """Return horizontal bars, each extended by a line to `AmountRow.reach`; without rows, an empty string.
 
     Args:
         rows: From top to bottom.
@@ -285,7 +285,7 @@ def spans(
     def x(amount: float) -> float:
         return left + (right - left) * amount / high
 
-    def row_parts(row: Span, words: str, middle: float) -> Iterator[str]:
+    def row_parts(row: AmountRow, words: str, middle: float) -> Iterator[str]:
         yield text(left - 12, middle + 4.5, row.label, anchor="end", most=left - 12)
         yield text(right + 14, middle + 4.5, words)
         yield path(f"M{left:.1f} {middle - 7:.1f}H{x(row.usual):.1f}v14H{left:.1f}z", "dp-b")

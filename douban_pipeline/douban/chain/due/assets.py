@@ -11,9 +11,9 @@ from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.chain.assets import begin_step, chain_asset
-from douban_pipeline.douban.chain.due.due_videos import DueReport, DueVideos, Scope
-from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
-from douban_pipeline.douban.decisions.applying import apply_decisions
+from douban_pipeline.douban.chain.due.due_videos import DueReport, DueScope, DueVideos
+from douban_pipeline.douban.chain.match.revisits import revisit_doubted
+from douban_pipeline.douban.decisions.application import apply_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.wording import REVIEW_STATUSES, TASK_TYPES, word_for
 
@@ -21,8 +21,8 @@ from douban_pipeline.douban.wording import REVIEW_STATUSES, TASK_TYPES, word_for
 class DueConfig(LaunchpadConfig):
     """Which videos a run takes on."""
 
-    scope: Scope = Field(
-        Scope.due,
+    scope: DueScope = Field(
+        DueScope.due,
         description=page_text(
             "due: videos whose next visit is due. unmatched: also every video without a confirmed "
             "subject. everything: all videos of the shard, for a backfill that reprocesses the "

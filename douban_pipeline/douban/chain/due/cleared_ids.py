@@ -28,7 +28,7 @@ MANY = 50
 TOGETHER = timedelta(days=1)
 
 
-class Answer(enum.Enum):
+class ClearedIdsAnswer(enum.Enum):
     """What an operator says of ids that were cleared in bulk. Members are named as they are typed."""
 
     rematch = "rematch"
@@ -207,7 +207,7 @@ def held_in_bulk(services: Services, connection: Connection) -> Iterator[Breach]
         yield Breach(vod_id, text)
 
 
-def settle(services: Services, answer: Answer, reviewer: str, *, dry_run: bool) -> int:
+def settle(services: Services, answer: ClearedIdsAnswer, reviewer: str, *, dry_run: bool) -> int:
     """Answer for all ids that were cleared in bulk; return how many there are."""
     video, now = services.tables.video, services.clock.now()
     with reading(services.engine) as connection:
@@ -218,7 +218,7 @@ def settle(services: Services, answer: Answer, reviewer: str, *, dry_run: bool) 
 
     def apply(connection: Connection) -> None:
         for some in chunks(states):
-            if answer is Answer.rule_out:
+            if answer is ClearedIdsAnswer.rule_out:
                 rule_out(connection, services.tables, some, now, reviewer)
             free = {
                 "vod_douban_id": 0,

@@ -61,7 +61,7 @@ MOST_COUNTED = 1000
 """How far the videos are counted that a shard has left; beyond that it is enough to know that there are more."""
 
 
-class Scope(enum.Enum):
+class DueScope(enum.Enum):
     """Which videos of a shard a run takes on. Members are named as they are typed into the launchpad."""
 
     due = "due"
@@ -105,7 +105,7 @@ class DueVideos:
         self.clock = services.clock
         self.cms = services.cms
 
-    def take(self, queue: TaskQueue, shards: Collection[int], *, scope: Scope, limit: int, run_id: str) -> DueReport:
+    def take(self, queue: TaskQueue, shards: Collection[int], *, scope: DueScope, limit: int, run_id: str) -> DueReport:
         """Queue up to ``limit`` videos per shard, without duplicates, longest due first.
 
         A video with a pending decision of a person gets no automatic task: the decision comes first.
@@ -145,7 +145,7 @@ class DueVideos:
         run_transaction(self.engine, close)
         return len(strays)
 
-    def _select(self, shard: int, scope: Scope, limit: int) -> tuple[list[DueVideo], int]:
+    def _select(self, shard: int, scope: DueScope, limit: int) -> tuple[list[DueVideo], int]:
         now = self.clock.now()
         with reading(self.engine) as connection:
             rows = connection.execute(self.selection(connection, shard, scope, limit, now)).mappings().all()
@@ -164,12 +164,12 @@ class DueVideos:
         return videos, max(total - len(videos), 0)
 
     def selection(
-        self, connection: Connection, shard: int, scope: Scope, limit: int, now: datetime
+        self, connection: Connection, shard: int, scope: DueScope, limit: int, now: datetime
     ) -> Select[Any] | CompoundSelect[Any]:
         """Return the query for the next ``limit`` videos of a shard."""
         video = self.tables.video
         # Who waits longest comes first; a backfill goes round, so that each of its runs takes the next ones.
-        order = video.c.douban_next_sync_at if scope is Scope.due else video.c.douban_last_sync_at
+        order = video.c.douban_next_sync_at if scope is DueScope.due else video.c.douban_last_sync_at
         base = (
             select(video)
             .where(
@@ -185,7 +185,7 @@ class DueVideos:
             .order_by(order, video.c.vod_id)
             .limit(limit)
         )
-        if scope is not Scope.due or not in_scope(self.tables, self.settings):
+        if scope is not DueScope.due or not in_scope(self.tables, self.settings):
             return base.where(*in_scope(self.tables, self.settings))
         # Those of other categories stay due for ever, before all others: each category is asked apart, by its index.
         present = select(video.c.type_id).where(video.c.shard == shard).distinct()
@@ -196,7 +196,7 @@ class DueVideos:
         together = union_all(*parts).subquery()
         return select(together).order_by(together.c.douban_next_sync_at, together.c.vod_id).limit(limit)
 
-    def amount(self, shard: int, scope: Scope, now: datetime) -> Select[tuple[int]]:
+    def amount(self, shard: int, scope: DueScope, now: datetime) -> Select[tuple[int]]:
         """Return the query for how many videos of a shard are to be visited, counted up to `MOST_COUNTED`.
 
         Those that wait for something are among them, and, but for what is due, ignored ones: their state is not looked
@@ -206,13 +206,13 @@ class DueVideos:
         wanted = (video.c.shard == shard, *self._wanted(scope, now), *in_scope(self.tables, self.settings))
         return select(func.count()).select_from(select(video.c.vod_id).where(*wanted).limit(MOST_COUNTED).subquery())
 
-    def _wanted(self, scope: Scope, now: datetime) -> Sequence[ColumnElement[bool]]:
+    def _wanted(self, scope: DueScope, now: datetime) -> Sequence[ColumnElement[bool]]:
         video = self.tables.video
         due = video.c.douban_next_sync_at <= now
         live = video.c.douban_next_sync_at.is_not(None)
-        if scope is Scope.due:
+        if scope is DueScope.due:
             return [due]
-        if scope is Scope.unmatched:
+        if scope is DueScope.unmatched:
             return [live, or_(due, video.c.douban_review_status != ReviewStatus.CONFIRMED)]
         return [live]
 

@@ -22,7 +22,7 @@ from douban_pipeline.cms.people import PEOPLE_COLUMNS, People, names_of_row
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import insert_missing, reading, run_transaction
 from douban_pipeline.douban.chain.due.cleared_ids import cleared_states
-from douban_pipeline.douban.pacing import PLAN_TIERS, Tiers, updated_at
+from douban_pipeline.douban.pace import PLAN_TIERS, Tiers, updated_at
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import chosen_subjects
 from douban_pipeline.douban.store.states import BY_PEOPLE, IdSource, ReviewStatus

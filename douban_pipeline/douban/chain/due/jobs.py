@@ -13,7 +13,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.douban.chain.due.cleared_ids import Answer, settle
+from douban_pipeline.douban.chain.due.cleared_ids import ClearedIdsAnswer, settle
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.links import LOCATION
@@ -207,8 +207,8 @@ class ClearedConfig(LaunchpadConfig):
 
     reviewer: str = Field("", description=page_text("Your name; it is recorded."))
     dry_run: bool = Field(True, description=page_text("true: only count them; false: apply the answer."))
-    answer: Answer = Field(
-        Answer.rematch,
+    answer: ClearedIdsAnswer = Field(
+        ClearedIdsAnswer.rematch,
         description=page_text("rematch: the ids were cleared by mistake; rule_out: the links were wrong."),
     )
 

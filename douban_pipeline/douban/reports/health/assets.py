@@ -8,9 +8,9 @@ from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
 from douban_pipeline.dagster_kit.runs import has_recovered, passed, was_launched_again
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.linking.assets import scored_matches
-from douban_pipeline.douban.chain.linking.revisiting import revisit_doubted
-from douban_pipeline.douban.chain.syncing.assets import synced_fields
+from douban_pipeline.douban.chain.match.assets import scored_matches
+from douban_pipeline.douban.chain.match.revisits import revisit_doubted
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
 from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of

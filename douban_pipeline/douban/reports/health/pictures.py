@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.core.ui.plots import Series, Span, Track, columns, spans, timeline
+from douban_pipeline.core.ui.plots import AmountRow, Series, Track, columns, spans, timeline
 from douban_pipeline.douban.reports.health.metrics import DAYS, Health, TaskOutcomes
 from douban_pipeline.douban.reports.health.report import duration, time_unit
 from douban_pipeline.douban.reports.health.samples import HealthSample
@@ -108,7 +108,7 @@ def outcomes(samples: Sequence[HealthSample], now: datetime, zone: ZoneInfo) -> 
 def durations(health: Health) -> str:
     """Return a plot of the durations of tasks in the last 24 hours; empty if no start time is known."""
     rows = [
-        Span(
+        AmountRow(
             f"{word_for(TASK_TYPES, item.task_type)} · {word_for(TASK_STATUSES, item.status)}",
             item.mean_seconds,
             item.p95_seconds,

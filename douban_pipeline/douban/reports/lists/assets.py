@@ -16,7 +16,7 @@ from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.reports.assets import report_asset
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame, publish
 from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS, duplicates_list
-from douban_pipeline.douban.reports.lists.keepers import Keeper
+from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.named_list import NamedList
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
@@ -25,8 +25,8 @@ from douban_pipeline.douban.services import Services
 class DuplicatesConfig(LaunchpadConfig):
     """Which video of a group is proposed to be kept, and how many groups by name are listed."""
 
-    keeper: Keeper = Field(
-        Keeper.best_match,
+    keeper: KeeperRule = Field(
+        KeeperRule.best_match,
         description=page_text("Which video to propose to keep."),
     )
     most: int = Field(

@@ -19,7 +19,7 @@ from douban_pipeline.cms.maccms import in_recycle_bin, recycled_condition
 from douban_pipeline.cms.numbers import moment_of, year_of
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, KeeperRule, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.lists.lookup import newest_verdicts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import LINKING
@@ -99,7 +99,7 @@ def shared_sizes(services: Services, connection: Connection, among: Sequence[int
     return {douban_id: count for douban_id, count in found.items() if count > 1}
 
 
-def title_groups(services: Services, keeper: Keeper, *, most: int) -> TitleGroups:
+def title_groups(services: Services, keeper: KeeperRule, *, most: int) -> TitleGroups:
     """Return the groups of videos with equal name, number, year and kind, the largest ``most`` in full.
 
     Ignored videos are left out, since a person has seen them. So are groups whose videos are all linked: with one

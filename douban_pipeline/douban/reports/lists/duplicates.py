@@ -31,7 +31,7 @@ from douban_pipeline.douban.reports.lists.duplicate_groups import (
     sharing_conditions,
     title_groups,
 )
-from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, KeeperRule, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, NamedList, batch_link, decide, link_of
 from douban_pipeline.douban.reports.lists.videos import (
@@ -60,9 +60,9 @@ _SIZE_FIRST = 100_000_000_000
 
 _KEEP, _CLEAR, _LOCKED, _IGNORE = "保留", "清除", "已锁定", "忽略"
 _RULES = {
-    Keeper.best_match: "匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）",
-    Keeper.earliest_link: "关联最早的（再比来源、得分、播放）",
-    Keeper.popularity: "播放最多的（再比来源、得分、关联时间）",
+    KeeperRule.best_match: "匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）",
+    KeeperRule.earliest_link: "关联最早的（再比来源、得分、播放）",
+    KeeperRule.popularity: "播放最多的（再比来源、得分、关联时间）",
 }
 _ORIGINS = {
     LinkOrigin.LOCKED: "已锁定",
@@ -82,7 +82,9 @@ _OF_GROUP = (
 )
 
 
-def duplicates_list(services: Services, keeper: Keeper = Keeper.best_match, *, most: int = MOST_GROUPS) -> NamedList:
+def duplicates_list(
+    services: Services, keeper: KeeperRule = KeeperRule.best_match, *, most: int = MOST_GROUPS
+) -> NamedList:
     """Return the list of videos that share their confirmed id with other videos.
 
     Args:
@@ -181,7 +183,7 @@ def _groups(services: Services, connection: Connection, subjects: Sequence[int])
 
 
 def _advised(
-    services: Services, connection: Connection, douban_id: int, vod_ids: Sequence[int], keeper: Keeper
+    services: Services, connection: Connection, douban_id: int, vod_ids: Sequence[int], keeper: KeeperRule
 ) -> Mapping[int, Row]:
     """Return the cells of a group's members that depend on the group."""
     known = members_of(services, connection, vod_ids).values()
@@ -220,7 +222,7 @@ def _cells(
     }
 
 
-def _figures(services: Services, counts: ListCounts, keeper: Keeper, most: int) -> Figures:
+def _figures(services: Services, counts: ListCounts, keeper: KeeperRule, most: int) -> Figures:
     found, by_subject = title_groups(services, keeper, most=most), counts.of("advice", _KEEP)
     with reading(services.engine) as connection:
         posters = posters_of(services, connection, [each.vod_id for group in found.shown for each in group.members])

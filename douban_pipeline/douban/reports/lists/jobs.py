@@ -10,11 +10,11 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.reports.lists.keepers import Keeper
+from douban_pipeline.douban.reports.lists.duplicate_settlement import MOST_GROUPS, Settlement, settlement
+from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.lookup import video_name
 from douban_pipeline.douban.reports.lists.matching_now import MOST, queue_matches
-from douban_pipeline.douban.reports.lists.settling import MOST_GROUPS, Settlement, settlement
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.jobs import (
     DRY_RUN,
@@ -24,7 +24,7 @@ from douban_pipeline.douban.review.jobs import (
     log_progress,
     report_recording,
 )
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus
 
@@ -117,8 +117,8 @@ class SettleConfig(LaunchpadConfig):
     reviewer: str = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
-    keeper: Keeper = Field(
-        Keeper.best_match, description=page_text("Which video keeps the id: best_match, earliest_link, popularity.")
+    keeper: KeeperRule = Field(
+        KeeperRule.best_match, description=page_text("Which video keeps the id: best_match, earliest_link, popularity.")
     )
     douban_ids: list[int] = Field(default_factory=list, description=page_text("The subjects of the groups."))
     every_group: bool = Field(False, description=page_text("Or: all groups, the smallest first."))
@@ -206,7 +206,7 @@ settle_duplicates = person_job(
             "reviewer": "小王",
             "note": "重复采集",
             "dry_run": False,
-            "keeper": Keeper.popularity,
+            "keeper": KeeperRule.popularity,
             "every_group": True,
             "largest": 3,
             "most": 500,

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 from douban_pipeline.core.ui.presentation import local_time
 
 
-class Keeper(enum.Enum):
+class KeeperRule(enum.Enum):
     """Rules; members are named as they are entered in the launchpad."""
 
     best_match = "best_match"
@@ -104,20 +104,20 @@ _HITS = _Criterion(
 )
 _ID = _Criterion(lambda member: member.vod_id, lambda best, next_best, zone: "其余相同，入库最早（ID 最小）")
 
-_ORDERS: Mapping[Keeper, Sequence[_Criterion]] = {
-    Keeper.best_match: (_STANDING, _SCORE, _LINKED, _HITS, _ID),
-    Keeper.earliest_link: (_LINKED, _STANDING, _SCORE, _HITS, _ID),
-    Keeper.popularity: (_HITS, _STANDING, _SCORE, _LINKED, _ID),
+_ORDERS: Mapping[KeeperRule, Sequence[_Criterion]] = {
+    KeeperRule.best_match: (_STANDING, _SCORE, _LINKED, _HITS, _ID),
+    KeeperRule.earliest_link: (_LINKED, _STANDING, _SCORE, _HITS, _ID),
+    KeeperRule.popularity: (_HITS, _STANDING, _SCORE, _LINKED, _ID),
 }
 
 
-def ranked(members: Sequence[GroupMember], keeper: Keeper) -> list[GroupMember]:
+def ranked(members: Sequence[GroupMember], keeper: KeeperRule) -> list[GroupMember]:
     """Return ``members``, the one to keep first."""
     order = _ORDERS[keeper]
     return sorted(members, key=lambda member: tuple(criterion.key(member) for criterion in order))
 
 
-def keep_reason(best: GroupMember, next_best: GroupMember, keeper: Keeper, zone: ZoneInfo) -> str:
+def keep_reason(best: GroupMember, next_best: GroupMember, keeper: KeeperRule, zone: ZoneInfo) -> str:
     """Return the reason why the first of a ranked group comes before its second."""
     deciding = next(each for each in _ORDERS[keeper] if each.key(best) != each.key(next_best))
     return deciding.reason(best, next_best, zone)

@@ -120,7 +120,7 @@ class ListRows:
         return int(moment.timestamp()) if isinstance(self.time.type, BigInteger) else moment
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """The position of a row in an order: its sort value and its key."""
 
     value: Any
@@ -134,9 +134,9 @@ def places(
     *,
     sort: str = "",
     ascending: bool = False,
-    after: Place | None = None,
+    after: RowPlace | None = None,
     limit: int = STEP,
-) -> list[Place]:
+) -> list[RowPlace]:
     """Return the places of the ``limit`` rows that follow ``after``, among those that pass ``asked``."""
     by = rows.sorts[sort or next(iter(rows.sorts))]
     conditions = [*rows.conditions, *rows.restrictions(asked)]
@@ -151,7 +151,7 @@ def places(
         .order_by(*order)
         .limit(limit)
     )
-    return [Place(value, key) for value, key in connection.execute(query)]
+    return [RowPlace(value, key) for value, key in connection.execute(query)]
 
 
 def _uses(element: ColumnElement[Any], table: FromClause) -> bool:
@@ -160,7 +160,7 @@ def _uses(element: ColumnElement[Any], table: FromClause) -> bool:
     return any(getattr(part, "table", None) is table for part in visitors.iterate(element))
 
 
-def _behind(by: Orderable, key: Column[Any], after: Place, ascending: bool) -> ColumnElement[bool]:
+def _behind(by: Orderable, key: Column[Any], after: RowPlace, ascending: bool) -> ColumnElement[bool]:
     """Return the condition that a row comes after ``after``; every supported server sorts NULL as the smallest."""
     same_key = key > after.key if ascending else key < after.key
     if after.value is None:

@@ -15,7 +15,7 @@ from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, ListPage, Row
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.pacing import Tiers
+from douban_pipeline.douban.pace import Tiers
 from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.lookup import names_of
 from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of, view

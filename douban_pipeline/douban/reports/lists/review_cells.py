@@ -7,7 +7,7 @@ from typing import Any
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.douban import links
-from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.records.snapshot import ReviewCandidate
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.codes import LABELS
 

@@ -34,8 +34,8 @@ from douban_pipeline.douban.reports.lists.named_list import (
 )
 from douban_pipeline.douban.reports.lists.review_cells import review_cells
 from douban_pipeline.douban.reports.video_site import VideoSite
-from douban_pipeline.douban.review.reading.ordering import value_of
-from douban_pipeline.douban.review.recording.snapshot import newest_candidates, newest_verdicts
+from douban_pipeline.douban.review.records.snapshot import newest_candidates, newest_verdicts
+from douban_pipeline.douban.review.worklist.order import value_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, shown_status_column
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus

@@ -32,7 +32,7 @@ from douban_pipeline.douban.review.jobs import (
     replaced,
     report_recording,
 )
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus

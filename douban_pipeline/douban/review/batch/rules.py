@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from douban_pipeline.douban.decisions.refusals import changes_id
-from douban_pipeline.douban.review.reading.ordering import ConfirmLines
+from douban_pipeline.douban.review.worklist.order import ConfirmLines
 from douban_pipeline.douban.store.decisions import (
     FROM_CANDIDATES,
     LINKING,

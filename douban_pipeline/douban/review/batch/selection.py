@@ -19,9 +19,9 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.douban.review.batch.filters import VideoFilter, problems_of
 from douban_pipeline.douban.review.batch.rules import BatchDecision, BatchVideo, TopCandidate, batch_refusal
-from douban_pipeline.douban.review.reading.ordering import doubt_of, lines_of, value_of
-from douban_pipeline.douban.review.recording.rules import faults
-from douban_pipeline.douban.review.recording.snapshot import newest_verdicts, read_pending
+from douban_pipeline.douban.review.records.rules import faults
+from douban_pipeline.douban.review.records.snapshot import newest_verdicts, read_pending
+from douban_pipeline.douban.review.worklist.order import doubt_of, lines_of, value_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Decision, chosen_subjects
 from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, status_condition

@@ -24,8 +24,8 @@ from douban_pipeline.douban.review.imports.cells import (
     workbook_rows,
     yes_or_no,
 )
-from douban_pipeline.douban.review.reading.queue import QueueEntry
-from douban_pipeline.douban.review.recording.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.records.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.worklist.queue import QueueEntry
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.wording import REVIEW_STATUSES, word_for
 

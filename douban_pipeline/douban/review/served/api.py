@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.douban.review.recording.rules import MOST_NOTE, MOST_REVIEWER
-from douban_pipeline.douban.review.recording.snapshot import LARGEST_ID
+from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER
+from douban_pipeline.douban.review.records.snapshot import LARGEST_ID
 from douban_pipeline.douban.review.served.dagster_api import DagsterUnavailable
 from douban_pipeline.douban.review.served.desk import NotYet, ReviewDesk, SentChoice
 from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
@@ -27,11 +27,11 @@ _Reviewer = Annotated[str, Field(max_length=MOST_REVIEWER)]
 _WEEK = 604_800
 
 
-class _Body(BaseModel):
+class _CardsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Opened(_Body):
+class Opened(_CardsBody):
     """A page that opens, its name before a reload, and how many cards it shows at once."""
 
     page: _Token
@@ -40,7 +40,7 @@ class Opened(_Body):
     most: int = Field(ge=1, le=MOST_AT_ONCE)
 
 
-class Wanted(_Body):
+class WantedCards(_CardsBody):
     """Cards that a page wants to show, in order of preference."""
 
     page: _Token
@@ -49,7 +49,7 @@ class Wanted(_Body):
     most: int = Field(ge=1, le=MOST_AT_ONCE)
 
 
-class Sent(_Body):
+class Sent(_CardsBody):
     """A choice that was sent: the run that records it, its video and its actions."""
 
     run: str = Field(pattern=r"^[0-9a-f-]{36}$")
@@ -62,7 +62,7 @@ class Sent(_Body):
         return SentChoice(self.run, self.vod, tuple(self.actions))
 
 
-class Shown(_Body):
+class ShownCards(_CardsBody):
     """The cards that a page shows, and the sent choices that it waits for."""
 
     page: _Token
@@ -71,7 +71,7 @@ class Shown(_Body):
     sent: list[Sent] = Field(max_length=200)
 
 
-class ChosenRow(_Body):
+class ChosenRow(_CardsBody):
     """One decision, with the fields of a row of ``record_decisions``."""
 
     vod_id: _Video
@@ -84,7 +84,7 @@ class ChosenRow(_Body):
     verdict_id: int = Field(0, ge=0, lt=2**63)
 
 
-class Chosen(_Body):
+class Chosen(_CardsBody):
     """Decisions to record together."""
 
     request: _Token
@@ -93,7 +93,7 @@ class Chosen(_Body):
     decisions: list[ChosenRow] = Field(min_length=1, max_length=2 * MOST_AT_ONCE)
 
 
-class Undone(_Body):
+class Undone(_CardsBody):
     """A choice to undo."""
 
     request: _Token
@@ -101,7 +101,7 @@ class Undone(_Body):
     sent: Sent
 
 
-class Closed(_Body):
+class Closed(_CardsBody):
     """A page that is closed, with the videos that it releases."""
 
     page: _Token
@@ -151,14 +151,14 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
             raise refusal(error) from error
 
     @router.post("/cards")
-    def cards(asked: Wanted, request: Request) -> Response:
+    def cards(asked: WantedCards, request: Request) -> Response:
         try:
             return JSONResponse(desk.cards(asked.page, _user(request) or asked.reviewer, asked.wanted, asked.most))
         except known as error:
             raise refusal(error) from error
 
     @router.post("/live")
-    def live(shown: Shown, request: Request) -> Response:
+    def live(shown: ShownCards, request: Request) -> Response:
         reviewer = _user(request) or shown.reviewer
         try:
             return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), [each.choice for each in shown.sent]))

@@ -16,14 +16,14 @@ from sqlalchemy import RowMapping, select
 
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.run_failures import likely_reason
-from douban_pipeline.douban.decisions.applying import AT_ONCE_TAG
-from douban_pipeline.douban.review.reading.completing import completed
-from douban_pipeline.douban.review.reading.page import served_page
-from douban_pipeline.douban.review.reading.queue import ReviewQueue, decided_videos, entries_of, places_of
-from douban_pipeline.douban.review.reading.queue_index import QueueOrder, lines_of, order_of
-from douban_pipeline.douban.review.reading.sheet import cards_of, frame_of
+from douban_pipeline.douban.decisions.application import AT_ONCE_TAG
 from douban_pipeline.douban.review.served.claims import Claims
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi, RunState
+from douban_pipeline.douban.review.worklist.completion import completed
+from douban_pipeline.douban.review.worklist.page import served_page
+from douban_pipeline.douban.review.worklist.queue import ReviewQueue, decided_videos, entries_of, places_of
+from douban_pipeline.douban.review.worklist.queue_index import QueueOrder, lines_of, order_of
+from douban_pipeline.douban.review.worklist.sheet import cards_of, frame_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 

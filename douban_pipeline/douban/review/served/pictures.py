@@ -25,8 +25,8 @@ from douban_pipeline.core.http_answers import HttpRequest
 from douban_pipeline.core.http_transport import Transport
 from douban_pipeline.core.payload import DEFAULT_RULES
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
-from douban_pipeline.douban.review.reading.queue import first_frame
-from douban_pipeline.douban.review.recording.replacement import archived
+from douban_pipeline.douban.review.records.replacement import archived
+from douban_pipeline.douban.review.worklist.queue import first_frame
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 

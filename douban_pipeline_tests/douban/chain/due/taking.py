@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope, DueVideos
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 
 
@@ -18,7 +18,7 @@ FIRST_SHARDS = range(8)
 """Those of the videos that most tests have; a shard takes its time, whether it has any or not."""
 
 
-def take(library, shards=FIRST_SHARDS, scope=Scope.due, limit=50, run_id="run"):
+def take(library, shards=FIRST_SHARDS, scope=DueScope.due, limit=50, run_id="run"):
     return due_of(library).take(library.queue(run_id), shards, scope=scope, limit=limit, run_id=run_id)
 
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.cleared_ids import MANY, Answer, held_in_bulk, settle
+from douban_pipeline.douban.chain.due.cleared_ids import MANY, ClearedIdsAnswer, held_in_bulk, settle
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
 from douban_pipeline.douban.writes.revert_selection import ChangeSelection, select_changes
@@ -99,7 +99,7 @@ def test_ids_that_are_back_are_links_again(library):
     assert state["douban_next_sync_at"] == library.clock.now()
 
 
-@pytest.mark.parametrize(("answer", "out"), [(Answer.rematch, []), (Answer.rule_out, [1_000_001])])
+@pytest.mark.parametrize(("answer", "out"), [(ClearedIdsAnswer.rematch, []), (ClearedIdsAnswer.rule_out, [1_000_001])])
 def test_an_answer_frees_all_of_them(library, answer, out):
     clear(library, *range(1, MANY + 1))
     assert settle(library.services, answer, "王", dry_run=True) == MANY

@@ -9,7 +9,7 @@ import pytest
 
 from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
 from douban_pipeline.douban.chain.due.shard_work import ShardDue
-from douban_pipeline.douban.pacing import shards_at_once
+from douban_pipeline.douban.pace import shards_at_once
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 DEMAND = Demand(min_due=10, max_wait=timedelta(minutes=10), max_runs=2)

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.upkeep.housekeeping import delete_closed
+from douban_pipeline.douban.upkeep.closed_rows import delete_closed
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 

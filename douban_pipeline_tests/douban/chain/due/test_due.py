@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.deciding.open_orders import open_orders
+from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, choose_shards
-from douban_pipeline.douban.chain.due.due_videos import DueVideo, Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope, DueVideo
 from douban_pipeline.douban.chain.due.shard_work import ShardDue
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -124,7 +124,7 @@ def test_only_categories_in_scope_are_seen_and_taken(shared_library, options, ex
     library = shared_library.renewed(**options)
     library.add_states({"vod_id": 1, "type_id": 6}, {"vod_id": 2, "type_id": 24}, {"vod_id": 3, "type_id": 13})
     assert sorted(due.shard for due in work_of(library).overview()) == expected
-    for scope in Scope:
+    for scope in DueScope:
         assert taken(library, scope=scope) == expected
 
 
@@ -153,7 +153,7 @@ def test_a_pending_decision_comes_before_automation(library):
     decide(library, 1)
     decide(library, 2, "applied")
     decide(library, 3, "refused")
-    for scope in Scope:
+    for scope in DueScope:
         assert taken(library, scope=scope) == [2, 3]
     library.execute("UPDATE mac_douban_decision SET state = 'applied'")
     assert taken(library) == [1, 2, 3]
@@ -210,7 +210,7 @@ def test_a_task_that_a_person_ordered_is_the_lane_s_when_its_time_has_come(share
 def test_open_tasks_that_nobody_holds_are_work(library):
     """A backfill queued more than its run had time for: the videos are not due, but their tasks wait."""
     library.add_states(*({"vod_id": n, "douban_next_sync_at": START + 30 * HOUR} for n in (1, 65, 129, 2, 3)))
-    take(library, shards=[1, 2, 3], scope=Scope.everything)
+    take(library, shards=[1, 2, 3], scope=DueScope.everything)
     assert work_of(library).overview() == [
         ShardDue(1, 0, START, tasks=3),
         ShardDue(2, 0, START, tasks=1),
@@ -249,7 +249,7 @@ def test_what_waits_out_a_failure_is_not_overtaken(library):
     queue = library.leasing()
     with library.engine.begin() as connection:
         queue.requeue(connection, library.tasks()[0]["task_id"], START + HOUR, "", failed=True)
-    for scope in Scope:
+    for scope in DueScope:
         assert taken(library, scope=scope) == [2]
     library.clock.advance(hours=1)
     assert taken(library) == [1, 2]
@@ -301,7 +301,7 @@ def test_an_ignored_video_is_not_visited_until_its_time_is_over(library):
     assert [task["task_type"] for task in library.tasks()] == ["MATCH_DOUBAN_ID", "SYNC_DOUBAN"]
     # What is paused must not look due for ever, or the sensor would start a run for it every time it looks.
     assert {due.shard for due in work_of(library).overview()} == {1, 2}
-    for scope in Scope:
+    for scope in DueScope:
         assert not {3, 4, 5} & set(taken(library, scope=scope))
     library.clock.advance(hours=1)
     assert 3 in taken(library)
@@ -318,18 +318,18 @@ def test_how_much_a_scope_takes_in(library):
         {"vod_id": 7, "douban_next_sync_at": START + HOUR, "douban_review_status": "IGNORED"},
     )
     assert taken(library) == [1, 5]
-    assert taken(library, scope=Scope.unmatched) == [1, 2, 3, 5]
-    assert taken(library, scope=Scope.everything) == [1, 2, 3, 4, 5]
+    assert taken(library, scope=DueScope.unmatched) == [1, 2, 3, 5]
+    assert taken(library, scope=DueScope.everything) == [1, 2, 3, 4, 5]
 
 
 def test_a_backfill_goes_round(library):
     library.add_states(*({"vod_id": 1 + 64 * n, "douban_next_sync_at": START + HOUR} for n in range(6)))
     rounds = []
     for _ in range(3):
-        found = taken(library, shards=[1], scope=Scope.everything, limit=2)
+        found = taken(library, shards=[1], scope=DueScope.everything, limit=2)
         rounds += found
         library.clock.advance(minutes=1)
         for vod_id in found:
             library.set_state(vod_id, douban_last_sync_at=library.clock.now())
     assert sorted(rounds) == [1 + 64 * n for n in range(6)]
-    assert taken(library, shards=[1], scope=Scope.everything, limit=2) == rounds[:2]
+    assert taken(library, shards=[1], scope=DueScope.everything, limit=2) == rounds[:2]

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.cms.maccms import Cms
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.pacing import PLAN_TIERS
+from douban_pipeline.douban.pace import PLAN_TIERS
 from douban_pipeline_tests.douban.chain.due.taking import taken
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide

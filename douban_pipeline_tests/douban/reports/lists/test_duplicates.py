@@ -13,7 +13,7 @@ from douban_pipeline.douban.reports.lists import duplicates
 from douban_pipeline.douban.reports.lists.catalogue import publish
 from douban_pipeline.douban.reports.lists.duplicate_groups import members_of, title_groups
 from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
-from douban_pipeline.douban.reports.lists.keepers import Keeper, LinkOrigin
+from douban_pipeline.douban.reports.lists.keepers import KeeperRule, LinkOrigin
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.named_list import rows_of
 from douban_pipeline_tests.douban.reports.planting import (
@@ -33,18 +33,18 @@ def named(vod_id, name, **columns):
     return video(vod_id, vod_name=name, **columns)
 
 
-def subjects(library, keeper=Keeper.best_match):
+def subjects(library, keeper=KeeperRule.best_match):
     """Return the rows of the list of videos that share a subject."""
     return list(rows_of(library.services, duplicates_list(library.services, keeper), ListFilter()))
 
 
-def titles(library, keeper=Keeper.best_match, most=100):
+def titles(library, keeper=KeeperRule.best_match, most=100):
     """Return the table of groups by name."""
     [table] = publish(library.services, duplicates_list(library.services, keeper, most=most)).figures.tables
     return table
 
 
-def groups(library, keeper=Keeper.best_match, most=100):
+def groups(library, keeper=KeeperRule.best_match, most=100):
     """Return the names and the members of groups by name, the one to keep first."""
     found = title_groups(library.services, keeper, most=most).shown
     return [(group.name, [member.vod_id for member in group.members]) for group in found]
@@ -132,7 +132,7 @@ def test_the_largest_group_comes_first_and_all_are_counted(library):
     )
     assert [len(members) for _, members in groups(library)] == [3, 2]
     assert [row["size"] for row in subjects(library)] == [2, 2, 2, 2]
-    found = title_groups(library.services, Keeper.best_match, most=1)
+    found = title_groups(library.services, KeeperRule.best_match, most=1)
     assert (found.count, found.videos, [len(group.members) for group in found.shown]) == (2, 5, [3])
     figures = publish(library.services, duplicates_list(library.services, most=1)).figures
     assert dict(figures.counts) == {"groups_by_subject": 2, "groups_by_title": 2, "videos": 9}
@@ -160,12 +160,12 @@ def test_what_is_known_of_the_members_is_read_from_the_tables(library):
     ]
     kept, others = keeping(subjects(library))
     assert (kept["vod_id"], {row["advice"] for row in others}) == (4, {"清除"})
-    by_time, _ = keeping(subjects(library, Keeper.earliest_link))
+    by_time, _ = keeping(subjects(library, KeeperRule.earliest_link))
     assert by_time["vod_id"] == 3
     assert by_time["why"].startswith("关联最早：2025-01-25")
 
 
-@pytest.mark.parametrize("keeper", Keeper)
+@pytest.mark.parametrize("keeper", KeeperRule)
 def test_the_batch_for_a_subject_clears_the_others_and_first_only_shows(library, keeper):
     library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}", vod_hits=n) for n in range(1, 4)])
     for vod_id in (1, 2, 3):
@@ -220,7 +220,7 @@ def test_the_batch_for_a_name_ignores_those_nobody_linked(library):
 def test_where_the_kept_one_is_not_linked_but_all_others_are_nothing_is_proposed(library):
     library = library.renewed([named(1, "长河落日记事", vod_hits=900), named(2, "长河落日记事")])
     linked(library, 2, RIVER)
-    kept = titles(library, Keeper.popularity).rows[0]
+    kept = titles(library, KeeperRule.popularity).rows[0]
     assert [key for key, *_ in kept["links"]] == ["history"]
     assert kept["why"].endswith("其他影片都已关联条目：请在 CMS 中核对，不建议批量处理")
 
@@ -232,7 +232,7 @@ def test_locked_members_are_named_and_no_batch_is_about_them(library):
     linked(library, 3, RIVER)
 
     def advised():
-        kept, others = keeping(subjects(library, Keeper.popularity))
+        kept, others = keeping(subjects(library, KeeperRule.popularity))
         advice = {row["vod_id"]: (row["advice"], row["why"]) for row in others}
         return "clear_others" in [key for key, *_ in kept["links"]], advice
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.reports.lists.keepers import GroupMember, Keeper, LinkOrigin, keep_reason, ranked
+from douban_pipeline.douban.reports.lists.keepers import GroupMember, KeeperRule, LinkOrigin, keep_reason, ranked
 
 ZONE = ZoneInfo("Asia/Shanghai")
-MATCH, EARLIEST, POPULAR = Keeper.best_match, Keeper.earliest_link, Keeper.popularity
+MATCH, EARLIEST, POPULAR = KeeperRule.best_match, KeeperRule.earliest_link, KeeperRule.popularity
 LOCKED, PERSON, AUTO, CMS, NONE = LinkOrigin
 
 
@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("rule", "members", "kept", "why"), CASES.values(), ids=CASES)
-def test_who_is_kept_and_why(rule: Keeper, members: list[GroupMember], kept: int, why: str) -> None:
+def test_who_is_kept_and_why(rule: KeeperRule, members: list[GroupMember], kept: int, why: str) -> None:
     best, next_best, *_ = ranked(members, rule)
     assert best.vod_id == kept
     assert why in keep_reason(best, next_best, rule, ZONE)
@@ -75,7 +75,7 @@ members_drawn = st.lists(
 )
 
 
-@given(members_drawn, st.sampled_from(Keeper), st.randoms(use_true_random=False))
+@given(members_drawn, st.sampled_from(KeeperRule), st.randoms(use_true_random=False))
 def test_the_choice_does_not_hang_on_the_order_of_reading(members, rule, random) -> None:
     order = ranked(members, rule)
     shuffled = list(members)

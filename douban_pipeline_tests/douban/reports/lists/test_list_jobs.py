@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.douban.reports.lists.keepers import Keeper
+from douban_pipeline.douban.reports.lists.duplicate_settlement import settlement
+from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.matching_now import MATCH_PRIORITY, QueuedMatches, queue_matches
-from douban_pipeline.douban.reports.lists.settling import settlement
-from douban_pipeline.douban.review.recording.record import record
+from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.planting import linked, task
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
@@ -93,7 +93,7 @@ def doubled(library: Library) -> Library:
 
 
 def settled(library: Library, *subjects: int, **given: Any) -> Any:
-    plain = {"keeper": Keeper.popularity, "every_group": not subjects, "most": 100, "largest": 20}
+    plain = {"keeper": KeeperRule.popularity, "every_group": not subjects, "most": 100, "largest": 20}
     return settlement(library.services, list(subjects), **{**plain, **given})
 
 

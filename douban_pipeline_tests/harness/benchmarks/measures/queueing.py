@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlalchemy import delete, func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.chain.due.due_videos import DueVideos, Scope
+from douban_pipeline.douban.chain.due.due_videos import DueScope, DueVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
@@ -54,7 +54,7 @@ def _take(services: Services) -> tuple[Samples, int]:
     queue = services.queue(RUN)
     for shard in range(SHARDS):
         with samples.one():
-            report = due.take(queue, [shard], scope=Scope.due, limit=services.settings.batch_size, run_id=RUN)
+            report = due.take(queue, [shard], scope=DueScope.due, limit=services.settings.batch_size, run_id=RUN)
         taken += len(report.taken)
     return samples, taken
 

@@ -16,11 +16,11 @@ from sqlalchemy import Engine, insert
 
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.review import SafetyReview
-from douban_pipeline.comments.store import events, reading
+from douban_pipeline.comments.store import comment_lists, events
 from douban_pipeline.comments.store import tables as comment_tables
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.migrations import TREE as COMMENTS
-from douban_pipeline.comments.store.reading import Order
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.comments.worker import Worker
@@ -34,9 +34,9 @@ from douban_pipeline.feeds.store.migrations import TREE as FEEDS
 from douban_pipeline.feeds.store.tables import stats
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.verdicts import judge
-from douban_pipeline.tmdb.cleaning import graph_hash
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.types import EntityType
+from douban_pipeline.tmdb.values import graph_hash
 from douban_pipeline_tests.harness.benchmarks.clocks import StandingClock
 from douban_pipeline_tests.harness.benchmarks.counted import calls, sqlite_steps, statements
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
@@ -159,11 +159,11 @@ def _pages(engine: Engine, section: int) -> list[Figure]:
     figures = []
     for order, baseline in _ORDERS.items():
         with engine.connect() as connection:
-            every = reading.list_roots(connection, section, order, None, 1500)
+            every = comment_lists.list_roots(connection, section, order, None, 1500)
         found = []
         for after in (every[1300], None):
             with sqlite_steps(engine) as counted, engine.connect() as connection:
-                assert len(reading.list_roots(connection, section, order, after, 20)) == 20
+                assert len(comment_lists.list_roots(connection, section, order, after, 20)) == 20
             found.append(counted.number)
         name = f"comments: a page by {order} far down against the first"
         figures.append(_ratio(name, baseline, found[0], found[1], "steps of SQLite"))

@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import func, select, text
 
 from douban_pipeline.core.database import reading, run_statement
-from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, SHOWN, Channel, FeedServer
-from douban_pipeline.feeds.following import SourceRequest, follow
+from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, SHOWN, FeedServer, SourceStandIn
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import stats
+from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.feeds import FeedsNotes, audit_feeds
@@ -55,7 +55,7 @@ class FeedsLife(SystemLife):
         names = [f"{form}{number}" for number in range(_CHANNELS_OF_FORM) for form in _FORMS]
         for host in range(_HOSTS):
             mine = {
-                name: Channel(
+                name: SourceStandIn(
                     name.rstrip("0123456789"),
                     [began + gap * (each + self.rng.random()) for each in range(-2, int(length / gap))],
                     name,
@@ -187,7 +187,7 @@ def _host_of(name: str) -> int:
     return 0 if name.startswith("werss") else int(name[-1]) % _HOSTS
 
 
-def _request(server: FeedServer, name: str, channel: Channel) -> SourceRequest:
+def _request(server: FeedServer, name: str, channel: SourceStandIn) -> SourceRequest:
     if channel.form == "werss":
         return SourceRequest("werss", title=name, mp_id=name, cadence="P0")
     kind = channel.form if channel.form in ("maccms", "json") else "rss"
@@ -195,7 +195,7 @@ def _request(server: FeedServer, name: str, channel: Channel) -> SourceRequest:
     return SourceRequest(kind, server.url(name), name, cadence="P0", options=options)
 
 
-def _guids(name: str, channel: Channel) -> frozenset[str]:
+def _guids(name: str, channel: SourceStandIn) -> frozenset[str]:
     """Return the guids of what a channel has published, as its form writes them."""
     numbers = range(len(channel.times))
     forms = {"rss": "item-{}", "atom": "tag:demo,{}", "werss": f"{name}-{{}}"}

@@ -12,10 +12,10 @@ from pydantic import SecretStr
 
 from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.graph_sync import drain
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.syncing import drain
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
 from douban_pipeline_tests.tmdb.given import NOW, answer, cast, movie

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, func, select
 
-from douban_pipeline.comments.store.counting import count_differences
+from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.tables import comment, content, event, report, section, vote
 from douban_pipeline.comments.types import CommentStatus, EventKind, EventState
 from douban_pipeline.core.database import reading

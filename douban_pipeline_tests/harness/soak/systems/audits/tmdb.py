@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import text
 
+from douban_pipeline.tmdb.graph_sync import build_batch
 from douban_pipeline.tmdb.guards import incomplete_answers
 from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.statements import TABLES
-from douban_pipeline.tmdb.syncing import build_batch
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.soak.audit.found import Case
 from douban_pipeline_tests.harness.soak.evidence import Finding

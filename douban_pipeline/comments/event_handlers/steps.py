@@ -1,0 +1,360 @@
+"""Steps that apply each kind of event to the rows of its section. Pure; events are applied one after another.
+
+A step returns the reason for changing nothing, or None. Counters follow one rule: a section shows its roots whose
+status is NORMAL, and under each of these its replies whose status is NORMAL (`child_visible` of the root). So hiding a
+root hides exactly its shown replies, and restoring it shows exactly the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from douban_pipeline.comments.event_handlers.priority import rank_after, status_refusal, undo_refusal
+from douban_pipeline.comments.event_handlers.section_steps import (
+    GONE,
+    feature,
+    owner_refusal,
+    pin,
+    promote,
+    set_section,
+)
+from douban_pipeline.comments.event_handlers.state import (
+    BatchState,
+    CommentReport,
+    CommentState,
+    Findings,
+    ModerationEntry,
+    NoticeInput,
+    PendingEvent,
+    SectionState,
+)
+from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind, Rank, SectionStatus
+
+_CLOSED = "评论区已关闭"
+
+
+def apply_events(batch: BatchState, events: Sequence[PendingEvent]) -> None:
+    """Apply events in order, setting each one's serial and, where it changes nothing, its refusal.
+
+    An event that has a refusal already changes nothing, and one of a section that does not exist has no serial.
+    """
+    for event in events:
+        section = batch.sections.get(event.section_id)
+        if section is None:
+            event.refusal = event.refusal or "评论区不存在"
+            continue
+        section.event_seq += 1
+        event.seq = section.event_seq
+        event.refusal = event.refusal or _STEPS[event.kind](batch, section, event) or ""
+        if not event.refusal:
+            section.active_at = max(section.active_at, event.created_at)
+    for section in batch.sections.values():
+        section.hidden_count = section.total_count - section.visible_count
+
+
+def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    payload = event.payload
+    found = event.findings or Findings(str(payload["content"]))
+    if section.status != SectionStatus.ACTIVE and event.actor_rank < Rank.OPERATOR:
+        return _CLOSED
+    if event.comment_id in batch.comments:
+        return "编号已被使用"
+    if found.refusal:
+        _tell(batch, event, event.user_id, "refused")
+        return found.refusal
+    imported = payload.get("imported") if event.actor_rank >= Rank.OPERATOR else None
+    parent = None
+    if payload.get("parent_id"):
+        parent = batch.comments.get(int(payload["parent_id"]))
+        if parent is None or parent.section_id != section.section_id:
+            if imported is None:
+                return "所回复的评论不存在"
+            parent = None  # as a reply whose parent the CMS does not have either
+        elif not batch.is_shown(parent) and imported is None:
+            return "所回复的评论不存在"
+    section.floor_seq += 1
+    section.total_count += 1
+    waits = found.status == CommentStatus.REVIEW
+    by_owner = bool(event.user_id) and event.user_id == section.owner_id
+    meta = {name: payload[name] for name in ("name", "ip", "device", "ads") if payload.get(name)}
+    if found.reasons:
+        meta["reasons"] = list(found.reasons)
+    comment = CommentState(
+        comment_id=event.comment_id,
+        section_id=section.section_id,
+        publisher_id=event.user_id,
+        parent_id=parent.comment_id if parent else 0,
+        root_id=(parent.root_id or parent.comment_id) if parent else 0,
+        dialog_id=(parent.dialog_id or event.comment_id) if parent else 0,
+        floor=section.floor_seq,
+        created_at=event.created_at if imported is None else datetime.fromtimestamp(int(imported["at"]), UTC),
+        updated_at=batch.now,
+        meta=meta,
+        status=CommentStatus.REVIEW if waits else CommentStatus.NORMAL,
+        status_rank=Rank.AUTOMATION if waits else Rank.USER,
+        status_actor="auto" if waits else event.actor,
+        attributes=(Attribute.BY_OWNER if by_owner else 0)
+        | (Attribute.MASKED if found.masked else 0)
+        | (Attribute.PROMOTED if "ads" in meta else 0)
+        | (Attribute.STAFF if event.actor_rank >= Rank.OPERATOR and imported is None else 0),
+        length=len(found.text),
+        level=int(payload.get("level", 0)),
+        source_key=payload.get("source_key"),
+        text=found.text,
+    )
+    batch.comments[comment.comment_id] = comment
+    batch.new_comments.add(comment.comment_id)
+    if imported is not None:
+        _take_votes(batch, comment, imported)
+    if not comment.is_root:
+        batch.root_of(comment).child_total += 1
+        batch.change(batch.root_of(comment))
+    if comment.status == CommentStatus.NORMAL:
+        _count(batch, section, comment, 1)
+        if imported is None:
+            _tell_of(batch, event, comment, parent, payload)
+    event.touched |= {comment.comment_id, comment.root_id or comment.comment_id}
+    return None
+
+
+def _take_votes(batch: BatchState, comment: CommentState, imported: Mapping[str, Any]) -> None:
+    """Give an imported comment the votes and reports that it had in the CMS, as those of anonymous voters."""
+    likes, dislikes, reports = (int(imported.get(name, 0)) for name in ("likes", "dislikes", "reports"))
+    for number in range(likes + dislikes):
+        key = (comment.comment_id, f"imported:{number}")
+        batch.votes[key] = 1 if number < likes else -1
+        batch.changed_votes.add(key)
+    for number in range(reports):
+        key = (comment.comment_id, f"imported:{number}")
+        batch.reports[key] = CommentReport("imported", "", comment.created_at)
+        batch.changed_reports.add(key)
+    comment.like_count, comment.dislike_count, comment.report_count = likes, dislikes, reports
+
+
+def _count(batch: BatchState, section: SectionState, comment: CommentState, sign: int) -> int:
+    """Count a comment that became NORMAL or ceased to be; return the change of the number of shown comments."""
+    if comment.is_root:
+        section.root_count += sign
+        change = sign * (1 + comment.child_visible)
+    else:
+        root = batch.root_of(comment)
+        root.child_visible += sign
+        if comment.attributes & Attribute.BY_OWNER:
+            replies = int(root.meta.get("owner_replies", 0)) + sign
+            root.meta = {**root.meta, "owner_replies": replies}
+            root.mark(Attribute.OWNER_REPLIED, replies > 0)
+        batch.change(root)
+        change = sign if root.status == CommentStatus.NORMAL else 0
+    section.visible_count += change
+    return change
+
+
+def _tell_of(
+    batch: BatchState,
+    event: PendingEvent,
+    comment: CommentState,
+    parent: CommentState | None,
+    payload: Mapping[str, Any],
+) -> None:
+    notified = {event.user_id, 0}
+    if parent is not None and parent.publisher_id not in notified:
+        notified.add(parent.publisher_id)
+        _tell(batch, event, parent.publisher_id, "reply")
+    for user in payload.get("mentions", ()):
+        if int(user) not in notified:
+            notified.add(int(user))
+            _tell(batch, event, int(user), "mention")
+
+
+def _tell(batch: BatchState, event: PendingEvent, user_id: int, kind: str) -> None:
+    if user_id:
+        batch.notices.append(
+            NoticeInput(user_id, kind, event.comment_id, event.section_id, event.actor, event.created_at)
+        )
+
+
+def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    value = int(event.payload["value"])
+    if comment is None:
+        return GONE
+    if value and not batch.is_shown(comment):
+        return GONE
+    if value and section.status != SectionStatus.ACTIVE:
+        return _CLOSED
+    key = (event.comment_id, event.actor)
+    before = batch.votes.get(key, 0)
+    if before == value:
+        return "没有变化"
+    batch.votes[key] = value
+    batch.changed_votes.add(key)
+    likes = (value == 1) - (before == 1)
+    comment.like_count += likes
+    comment.dislike_count += (value == -1) - (before == -1)
+    if likes:
+        batch.liked[comment.comment_id] = batch.liked.get(comment.comment_id, 0) + likes
+    if likes > 0 and event.user_id and comment.publisher_id != event.user_id:
+        _tell(batch, event, comment.publisher_id, "like")
+    if event.user_id and event.user_id == section.owner_id:
+        comment.mark(Attribute.OWNER_LIKED, value == 1)
+    batch.change(comment)
+    event.touched |= {comment.comment_id}
+    return None
+
+
+def _report(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    if comment is None or not batch.is_shown(comment):
+        return GONE
+    key = (event.comment_id, event.actor)
+    before = batch.reports.get(key)
+    if before is not None and not before.withdrawn:
+        return "已经举报过"
+    reason, detail = str(event.payload.get("reason", "")), str(event.payload.get("detail", ""))
+    batch.reports[key] = CommentReport(reason, detail, event.created_at)
+    batch.changed_reports.add(key)
+    comment.report_count += 1
+    batch.change(comment)
+    if 0 < batch.reports_to_review <= comment.report_count and not comment.attributes & Attribute.REVIEWED:
+        refusal = status_refusal(comment.status, comment.status_rank, CommentStatus.REVIEW, Rank.AUTOMATION, own=False)
+        if refusal is None:
+            reason = f"{comment.report_count} 人举报"
+            _set(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
+    event.touched |= {comment.comment_id}
+    return None
+
+
+def _withdraw_report(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    before = batch.reports.get((event.comment_id, event.actor))
+    if comment is None or before is None or before.withdrawn:
+        return "没有举报过"
+    before.withdrawn = True
+    batch.changed_reports.add((event.comment_id, event.actor))
+    comment.report_count -= 1
+    batch.change(comment)
+    event.touched |= {comment.comment_id}
+    return None
+
+
+def _set_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    if comment is None or comment.section_id != section.section_id:
+        return GONE
+    wanted = CommentStatus(int(event.payload["status"]))
+    own = bool(event.user_id) and event.user_id == comment.publisher_id
+    refusal = owner_refusal(section, event) or status_refusal(
+        comment.status, comment.status_rank, wanted, event.actor_rank, own=own
+    )
+    if refusal is not None:
+        return refusal
+    reason, together = str(event.payload.get("reason", "")), str(event.payload.get("batch", ""))
+    waited = comment.status == CommentStatus.REVIEW
+    _set(batch, section, event, comment, wanted, event.actor_rank, event.actor, reason, together)
+    parent = batch.comments.get(comment.parent_id)
+    if waited and wanted == CommentStatus.NORMAL and parent and parent.publisher_id != comment.publisher_id:
+        _tell(batch, event, parent.publisher_id, "reply")
+    if event.actor_rank >= Rank.OPERATOR:
+        comment.mark(Attribute.REVIEWED, True)
+        if not own:
+            _tell(batch, event, comment.publisher_id, "status")
+    return None
+
+
+def _set(
+    batch: BatchState,
+    section: SectionState,
+    event: PendingEvent,
+    comment: CommentState,
+    status: CommentStatus,
+    rank: Rank,
+    actor: str,
+    reason: str = "",
+    together: str = "",
+) -> None:
+    entry = ModerationEntry(
+        event_id=event.event_id,
+        section_id=section.section_id,
+        comment_id=comment.comment_id,
+        action=status.name.lower(),
+        old_status=comment.status,
+        old_rank=comment.status_rank,
+        old_actor=comment.status_actor,
+        new_status=status,
+        new_rank=rank_after(comment.status_rank, rank),
+        actor=actor,
+        created_at=batch.now,
+        reason=reason[:300],
+        batch=together,
+    )
+    entry.visible_change = _become(batch, section, event, comment, status, entry.new_rank, actor)
+    batch.moderation.setdefault(comment.comment_id, []).append(entry)
+
+
+def _become(
+    batch: BatchState,
+    section: SectionState,
+    event: PendingEvent,
+    comment: CommentState,
+    status: CommentStatus,
+    rank: Rank,
+    actor: str,
+) -> int:
+    """Set a comment's status, update the counters, and return the change of the number of shown comments."""
+    was, comment.status = comment.status, status
+    comment.status_rank, comment.status_actor, comment.updated_at = rank, actor, batch.now
+    batch.change(comment)
+    event.touched |= {comment.comment_id, comment.root_id or comment.comment_id}
+    if (was == CommentStatus.NORMAL) == (status == CommentStatus.NORMAL):
+        return 0
+    return _count(batch, section, comment, 1 if status == CommentStatus.NORMAL else -1)
+
+
+def _undo_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    if comment is None or comment.section_id != section.section_id:
+        return GONE
+    last = next((entry for entry in reversed(batch.moderation.get(comment.comment_id, [])) if not entry.undone), None)
+    if last is None:
+        return "没有可撤销的操作"
+    refusal = owner_refusal(section, event) or undo_refusal(
+        comment.status_rank, last.actor, event.actor, event.actor_rank
+    )
+    if refusal is not None:
+        return refusal
+    last.undone = True
+    entry = ModerationEntry(
+        event_id=event.event_id,
+        section_id=section.section_id,
+        comment_id=comment.comment_id,
+        action="undo",
+        old_status=comment.status,
+        old_rank=comment.status_rank,
+        old_actor=comment.status_actor,
+        new_status=last.old_status,
+        new_rank=last.old_rank,
+        actor=event.actor,
+        created_at=batch.now,
+        reason=str(event.payload.get("reason", ""))[:300],
+        batch=str(event.payload.get("batch", "")),
+        undone=True,
+    )
+    entry.visible_change = _become(batch, section, event, comment, last.old_status, last.old_rank, last.old_actor)
+    batch.moderation[comment.comment_id].append(entry)
+    return None
+
+
+_STEPS: Mapping[EventKind, Callable[[BatchState, SectionState, PendingEvent], str | None]] = {
+    EventKind.PUBLISH: _publish,
+    EventKind.VOTE: _vote,
+    EventKind.REPORT: _report,
+    EventKind.WITHDRAW_REPORT: _withdraw_report,
+    EventKind.SET_STATUS: _set_status,
+    EventKind.UNDO_STATUS: _undo_status,
+    EventKind.PIN: pin,
+    EventKind.FEATURE: feature,
+    EventKind.PROMOTE: promote,
+    EventKind.SET_SECTION: set_section,
+}

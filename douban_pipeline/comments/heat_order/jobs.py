@@ -1,0 +1,289 @@
+"""Jobs with which operators manage the order by heat: rules, explanations, and rescoring one section."""
+
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from douban_pipeline.comments.assets import sweep_metadata
+from douban_pipeline.comments.heat.experiments import Policies
+from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
+from douban_pipeline.comments.heat.what_if import WhatIf, what_if
+from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
+from douban_pipeline.comments.scoring import policies
+from douban_pipeline.comments.scoring.columns import read_columns
+from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.tables import section
+from douban_pipeline.comments.sweep import explain_places, rebuild
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import page_text
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.metadata import run_table
+
+_SHOWN = 200
+
+
+class RuleConfig(LaunchpadConfig):
+    """Config of a ranking rule to preview or to activate."""
+
+    dry_run: bool = Field(True, description=page_text("true: only show the moves; false: save."))
+    name: str = Field("", description=page_text("Name of the rule.", "comments"))
+    expression: str = Field("", description=page_text("Condition over factors."))
+    decision: Literal["boost", "sink", "pin", "exempt"] = Field("boost", description=page_text("Effect of the rule."))
+    amount: float = Field(0.0, description=page_text("Points of a boost or a sink."))
+    priority: int = Field(0, description=page_text("Priority; higher ones go first."))
+    stacks: bool = Field(False, description=page_text("Whether its points are added to others'."))
+    exempts: list[str] = Field(default_factory=list, description=page_text("Rules or decisions that do not apply."))
+    types: list[int] = Field(default_factory=list, description=page_text("Only for these types."))
+    sections: list[int] = Field(default_factory=list, description=page_text("Only for these sections."))
+    reason: str = Field("", description=page_text("Reason, shown in explanations of ranks."))
+    try_on: int = Field(0, description=page_text("Id of the section for the preview."))
+    operator: str = Field("", description=page_text("Name of the operator."))
+
+    def rule(self) -> Rule:
+        """Return the rule of this config."""
+        return Rule(
+            self.name,
+            self.expression,
+            RuleDecision(self.decision),
+            self.amount,
+            self.priority,
+            self.stacks,
+            tuple(self.exempts),
+            RuleScope(tuple(self.types), tuple(self.sections)),
+            self.reason,
+        )
+
+
+def save_rule(context: dg.OpExecutionContext, config: RuleConfig, services: dg.ResourceParam[CommentsServices]) -> None:
+    """Preview what a rule would move in a section and, unless it is a dry run, activate it."""
+    services.ready()
+    if not config.dry_run and not config.operator.strip():
+        raise ProblemsError(["保存规则需要写明操作人（operator）"])
+    saved, now = config.rule(), services.clock.now()
+    weights = services.settings.heat_weights
+    with reading(services.engine) as connection:
+        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
+        kind = connection.execute(select_type(config.try_on)).scalar()
+    if kind is None:
+        raise ProblemsError([f"没有编号为 {config.try_on} 的评论区；请在 try_on 中写明用哪个评论区试算"])
+    before = Policies(weights, rules, experiments).of(config.try_on, kind)
+    after = Policies(weights, policies.with_rule(rules, saved), experiments).of(config.try_on, kind)
+    found = _compare(services, config.try_on, before, after)
+    revision = 0
+    if not config.dry_run:
+        author = config.operator.strip()
+        revision = run_transaction(
+            services.engine, lambda connection: policies.save_rule(connection, saved, found, author, now)
+        )
+    for sentence in found.sentences()[:20]:
+        context.log.info(sentence)
+    rows = [
+        {"评论": move.comment_id, "原名次": move.before, "新名次": move.after, "得分": f"{move.points:+.3f}"}
+        for move in found.moves
+    ]
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "revision": revision,
+            "changed": found.changed,
+            "moved": found.moved,
+            "moves": run_table(rows, most=_SHOWN),
+        }
+    )
+
+
+def select_type(section_id: int) -> Any:
+    """Return the query for a section's type."""
+    return section.select().with_only_columns(section.c.type).where(section.c.section_id == section_id)
+
+
+def _compare(services: CommentsServices, section_id: int, before: Policy, after: Policy) -> WhatIf:
+    wanted = columns_to_read(before) | columns_to_read(after)
+    with reading(services.engine) as connection:
+        columns = read_columns(connection, section_id, wanted, services.clock.now())
+    return what_if(rank(columns.ids, columns.read, before), rank(columns.ids, columns.read, after))
+
+
+_SAVE_RULE = page_text(
+    """\
+Preview a rule on a section, or activate it.
+
+With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the previous is retired.
+
+Examples:
+
+{examples}
+
+{links}
+
+Fields
+
+{fields}
+"""
+)
+
+save_comment_rule = person_job(
+    save_rule,
+    name="save_comment_rule",
+    manual=_SAVE_RULE,
+    examples={
+        "沉底": {
+            "name": "disliked",
+            "expression": "dislikes > likes * 2 and dislikes >= 3",
+            "decision": "sink",
+            "amount": 2.0,
+            "reason": "踩远多于赞",
+            "try_on": 1,
+        },
+        "豁免": {"name": "featured", "expression": "featured", "decision": "exempt", "exempts": ["sink"], "try_on": 1},
+    },
+    nothing_done="未保存规则",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class RetireConfig(LaunchpadConfig):
+    """Config of retiring a rule."""
+
+    dry_run: bool = Field(True, description=page_text("true: only check; false: retire it."))
+    name: str = Field("", description=page_text("Name of the rule."))
+
+
+def retire_rule(
+    context: dg.OpExecutionContext, config: RetireConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Retire a rule; the next sweep ranks without it."""
+    services.ready()
+    with reading(services.engine) as connection:
+        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
+    if config.name not in {rule.name for rule in rules}:
+        raise ProblemsError([f"没有启用中的规则「{config.name}」"])
+    kept = [rule for rule in rules if rule.name != config.name]
+    Policies(services.settings.heat_weights, kept, experiments)
+    if not config.dry_run:
+        now = services.clock.now()
+        run_transaction(services.engine, lambda connection: policies.retire_rule(connection, config.name, now))
+    context.add_output_metadata({"dry_run": config.dry_run, "rule": config.name})
+
+
+_RETIRE = page_text(
+    """\
+Retire a rule.
+
+A rule that another rule exempts, or that a running experiment leaves out, cannot be retired until that is changed.
+
+{examples}
+
+{link}
+
+Fields
+
+{fields}
+"""
+)
+
+retire_comment_rule = person_job(
+    retire_rule,
+    name="retire_comment_rule",
+    manual=_RETIRE,
+    examples={"": {"dry_run": False, "name": "disliked"}},
+    nothing_done="未停用规则",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class SectionRescoreConfig(LaunchpadConfig):
+    """Config of rescoring one section."""
+
+    section: int = Field(0, description=page_text("Id of the section."))
+
+
+def rebuild_section(
+    context: dg.OpExecutionContext, config: SectionRescoreConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Score one section and publish its list now."""
+    services.ready()
+    scored = rebuild(services, config.section)
+    context.log.info(f"{scored.comments} comments scored, {scored.published} published")
+    context.add_output_metadata(sweep_metadata([scored], 0))
+
+
+_REBUILD = page_text(
+    """\
+Rescore one section now, and replace its lists.
+
+The list is replaced as a whole: readers never see a partial list.
+
+{examples}
+
+{link}
+
+Fields
+
+{fields}
+"""
+)
+
+rebuild_comment_section = person_job(
+    rebuild_section,
+    name="rebuild_comment_section",
+    manual=_REBUILD,
+    examples={"": {"section": 1}},
+    nothing_done="未重算",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+class ExplainConfig(LaunchpadConfig):
+    """Config of explaining the ranks of comments."""
+
+    section: int = Field(0, description=page_text("Id of the section."))
+    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description=page_text("Ranks, from 1."))
+
+
+def explain_ranks(
+    context: dg.OpExecutionContext, config: ExplainConfig, services: dg.ResourceParam[CommentsServices]
+) -> None:
+    """Explain why comments have their ranks."""
+    services.ready()
+    found = explain_places(services, config.section, config.places)
+    for place, sentences in found.items():
+        context.log.info(f"{place}: {''.join(sentences)}")
+    rows = [{"名次": place, "原因": sentence} for place, sentences in found.items() for sentence in sentences]
+    context.add_output_metadata({"places": len(found), "why": run_table(rows, most=_SHOWN)})
+
+
+_EXPLAIN = page_text(
+    """\
+Explain ranks: why is this comment third?
+
+It explains the list that visitors are served now; nothing is written. Pinned comments stand before it, without places.
+
+{examples}
+
+{link}
+
+Fields
+
+{fields}
+"""
+)
+
+explain_comment_ranks = person_job(
+    explain_ranks,
+    name="explain_comment_ranks",
+    manual=_EXPLAIN,
+    examples={"": {"section": 1, "places": [3]}},
+    nothing_done="没有解释",
+    location=LOCATION,
+    tags=PERSON_TAGS,
+)
+
+
+jobs: list[Any] = [save_comment_rule, retire_comment_rule, rebuild_comment_section, explain_comment_ranks]

@@ -1,0 +1,100 @@
+"""Judging a video against its candidates and Douban's answers about them, with posters if it would wait for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
+from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subject_facts
+from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.sources.douban_php import SubjectRecord, parse_subject
+from douban_pipeline.matching import Status, Verdict, Video, judge
+from douban_pipeline.matching.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What else a verdict depends on, beside the video and its candidates.
+
+    Attributes:
+        reverted: Douban ids whose link to this video was reverted before.
+        linked: Titles of the other videos that are linked to a subject, by its id.
+        chosen: The Douban id that a person chose for the video, None if nobody did.
+        braked: Strata in which nothing is confirmed for now.
+    """
+
+    reverted: frozenset[int] = frozenset()
+    linked: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    chosen: int | None = None
+    braked: frozenset[str] = frozenset()
+
+
+NO_CIRCUMSTANCES = Circumstances()
+"""Nothing is reverted, linked, chosen or braked."""
+
+
+def judge_found(
+    video: Video,
+    found: FoundCandidates,
+    records: Mapping[int, SubjectRecord],
+    profile: Profile,
+    circumstances: Circumstances = NO_CIRCUMSTANCES,
+) -> Verdict:
+    """Judge ``video`` against its candidates.
+
+    Args:
+        video: The local video.
+        found: Its candidates.
+        records: Douban's answers about those that were asked about, by id.
+        profile: The profile in force.
+        circumstances: What else is known.
+    """
+    subjects = [subject_facts(records[each.douban_id], each.kind) for each in found.subjects]
+    subjects += [glimpsed_facts(hit) for hit in found.hits]
+    return judge(
+        video,
+        subjects,
+        profile=profile,
+        complete=found.complete,
+        source_healthy=found.source_healthy,
+        crowded=found.crowded,
+        reverted=circumstances.reverted,
+        linked=circumstances.linked,
+        chosen=circumstances.chosen,
+        braked=circumstances.braked,
+        posters=found.posters,
+    )
+
+
+MOST_COMPARED = 3
+"""Candidates whose poster is looked at: the best one, and those that may be mistaken for it."""
+
+
+def with_posters(services: Services, row: Mapping[Any, Any], video: Video, found: FoundCandidates) -> FoundCandidates:
+    """Return the candidates with those whose poster is the video's, where a person would have to look.
+
+    What cannot be fetched, or is no picture, leaves the candidates as they are.
+
+    Args:
+        services: The site, the archive and who compares posters, if anybody.
+        row: The video's row in the CMS.
+        video: The same as the matcher sees it.
+        found: Its candidates.
+    """
+    posters = services.posters
+    if posters is None or not row["vod_pic"] or not found.subjects:
+        return found
+    with reading(services.engine) as connection:
+        bodies = services.archive.bodies(connection, {each.snapshot_id for each in found.subjects})
+    if any(each.snapshot_id not in bodies for each in found.subjects):
+        return found
+    records = {each.douban_id: parse_subject(bodies[each.snapshot_id], each.douban_id) for each in found.subjects}
+    verdict = judge_found(video, found, records, profile_of(services.settings))
+    if verdict.status is not Status.REVIEW:
+        return found
+    best = [each.subject.douban_id for each in verdict.candidates if each.subject.fetched][:MOST_COMPARED]
+    same = posters.same(video.vod_id, row["vod_pic"], [(subject, records[subject].picture) for subject in best])
+    return replace(found, posters=same)

@@ -1,0 +1,222 @@
+"""TMDB requests for one question, and the evaluation of their answers. Runs in a thread; stores nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from douban_pipeline.core.errors import NotFound
+from douban_pipeline.core.gate_types import Outlook
+from douban_pipeline.matching import parse_title
+from douban_pipeline.tmdb.clients.api import Page
+from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank, score
+from douban_pipeline.tmdb.enrichment.known_answers import Known, KnownAnswer
+from douban_pipeline.tmdb.enrichment.router import Intent, Route
+from douban_pipeline.tmdb.store.entities import EntityAnswer
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+
+MOST_DETAILS = 5
+"""Number of recommended titles whose details are fetched."""
+_LOOKED_AT = 3
+"""Number of candidates whose other names are fetched if no name in the search results matches."""
+MULTI, DISCOVER_TV, DISCOVER_MOVIE = "/search/multi", "/discover/tv", "/discover/movie"
+
+
+class Client(Protocol):
+    """The methods of `TmdbClient` that are used."""
+
+    language: str
+
+    def search_multi(self, query: str, *, language: str | None = None, follows: bool = False) -> Page:
+        """Return the films, series and people with a name."""
+        ...
+
+    def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Return films by filters."""
+        ...
+
+    def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Return series by filters."""
+        ...
+
+    def details(self, key: EntityKey, *, language: str | None = None, follows: bool = False) -> EntityAnswer:
+        """Return the details of an entity."""
+        ...
+
+    def outlook(self) -> Outlook:
+        """Return what a request that joined the queue now could expect."""
+        ...
+
+
+@dataclass(slots=True)
+class SearchResults:
+    """TMDB's results for one question, filled in as they arrive: at a deadline the results so far remain.
+
+    Attributes:
+        endpoint: The first request.
+        ranked: The candidates of each name, best first.
+        selected: The chosen candidate of each name, if any.
+        uncertain: Whether a choice had a rival of nearly the same score.
+        payloads: Details in their stored form; ``known`` are those that the store holds already.
+        multi: Raw search answers, one per name.
+        discovered: The raw discovery answer.
+        seconds: Time taken by TMDB, including waiting at the gate.
+        complete: Whether all necessary requests were made.
+        stored: The candidates that the store knew.
+    """
+
+    endpoint: str = MULTI
+    ranked: list[list[ScoredCandidate]] = field(default_factory=list)
+    selected: list[ScoredCandidate] = field(default_factory=list)
+    uncertain: bool = False
+    payloads: list[dict[str, Any]] = field(default_factory=list)
+    multi: list[Mapping[str, Any]] = field(default_factory=list)
+    discovered: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+    complete: bool = False
+    stored: set[EntityKey] = field(default_factory=set)
+
+
+class Asking:
+    """Makes the TMDB requests of a route, up to a deadline.
+
+    Args:
+        client: Client of TMDB.
+        language: Language of the answers.
+        until: No request is started after this time (`time.monotonic`).
+        known: What the store knows of names in the question: they are not searched.
+    """
+
+    def __init__(self, client: Client, language: str, until: float, known: Mapping[str, Known] | None = None) -> None:
+        self._client = client
+        self._language = language
+        self._until = until
+        self._known = known or {}
+        self.found = SearchResults()
+
+    def run(self, route: Route, choice: EntityKey | None = None) -> SearchResults:
+        """Make the requests, and return the results.
+
+        Args:
+            route: The route of the question.
+            choice: The user's choice among earlier candidates; then nothing is searched.
+
+        Raises:
+            SourceError: TMDB gave no usable answer; earlier results are in `found`.
+        """
+        started = time.monotonic()
+        try:
+            if choice is not None:
+                self._take(choice)
+            elif route.query_intent is Intent.ENTITY:
+                for name in route.extracted_entities:
+                    self._search(route, name)
+            elif route.query_intent in (Intent.MOVIES, Intent.SERIES):
+                self._discover(route)
+            self.found.complete = not self._is_late()
+        finally:
+            self.found.seconds = time.monotonic() - started
+        return self.found
+
+    def _is_late(self) -> bool:
+        return time.monotonic() >= self._until
+
+    def _search(self, route: Route, name: str) -> None:
+        if name in self._known:
+            known = self._known[name]
+            self.found.stored.update(each.key for each in known.ranked)
+            self.found.ranked.append([*known.ranked])
+            self.found.selected.append(known.chosen)
+            self.found.uncertain = self.found.uncertain or known.uncertain
+            self._keep(known.answer)
+            return
+        if self._is_late():
+            return
+        wanted = wanted_by(route, name)
+        page = self._client.search_multi(name, language=self._language)
+        shorter = parse_title(name).base
+        if not page.results and shorter and shorter != name and not self._is_late():
+            # 庆余年第二季: TMDB names the series
+            page = self._client.search_multi(shorter, language=self._language, follows=True)
+        self.found.multi.append(page.raw)
+        ranked = rank(wanted, page.results)
+        details: dict[EntityKey, EntityAnswer] = {}
+        if ranked and not any(each.exact for each in ranked):
+            ranked = self._by_other_names(wanted, ranked, details)
+        self.found.ranked.append(ranked)
+        chosen = choose(ranked)
+        if chosen is None:
+            return
+        self.found.selected.append(chosen)
+        self.found.uncertain = self.found.uncertain or is_uncertain(ranked)
+        self._keep(details.get(chosen.key) or self._details(chosen.key))
+
+    def _by_other_names(
+        self, wanted: WantedEntity, ranked: Sequence[ScoredCandidate], details: dict[EntityKey, EntityAnswer]
+    ) -> list[ScoredCandidate]:
+        """Score the first candidates again with their names in all languages, until one of them matches exactly."""
+        better: dict[EntityKey, ScoredCandidate] = {}
+        for candidate in ranked[:_LOOKED_AT]:
+            answer = self._details(candidate.key)
+            if answer is None:
+                continue
+            details[candidate.key] = answer
+            better[candidate.key] = score(wanted, candidate.key, {**candidate.item, **answer.raw})
+            if better[candidate.key].exact:
+                break
+        scored = [better.get(each.key, each) for each in ranked]
+        return sorted(scored, key=lambda each: (-each.score, each.key))
+
+    def _discover(self, route: Route) -> None:
+        series = route.query_intent is Intent.SERIES
+        self.found.endpoint = DISCOVER_TV if series else DISCOVER_MOVIE
+        ask = self._client.discover_tv if series else self._client.discover_movie
+        filters: dict[str, Any] = {name.replace(".", "__"): value for name, value in route.filters.items()}
+        page = ask(language=self._language, **filters)
+        self.found.discovered = page.raw
+        kind = EntityType.TV if series else EntityType.MOVIE
+        wanted = WantedEntity("", route.year, None, False, kind)
+        self.found.ranked.append(rank(wanted, [{**item, "media_type": kind.value} for item in page.results]))
+        order = {item.get("id"): place for place, item in enumerate(page.results)}
+        self.found.ranked[0].sort(key=lambda each: order.get(each.key.tmdb_id, len(order)))
+        for candidate in self.found.ranked[0][:MOST_DETAILS]:
+            self._keep(self._details(candidate.key))
+
+    def _take(self, choice: EntityKey) -> None:
+        answer = self._details(choice, follows=False)
+        if answer is None:
+            return
+        candidate = score(WantedEntity(""), choice, answer.raw)
+        self.found.ranked.append([candidate])
+        self.found.selected.append(candidate)
+        self._keep(answer)
+
+    def _details(self, key: EntityKey, *, follows: bool = True) -> EntityAnswer | None:
+        """Return an entity's details; None if TMDB no longer has it, or the deadline has passed."""
+        if self._is_late():
+            return None
+        try:
+            return self._client.details(key, language=self._language, follows=follows)
+        except NotFound:
+            return None
+
+    def _keep(self, answer: EntityAnswer | None) -> None:
+        if answer is not None:
+            if isinstance(answer, KnownAnswer) and not self.found.multi and self.found.discovered is None:
+                self.found.stored.add(EntityKey(answer.entity, int(answer.raw["id"])))
+            self.found.payloads.append(
+                {
+                    "type": answer.entity.value,
+                    "data": answer.raw,
+                    "language": answer.language,
+                    "fetched_at": answer.fetched_at.isoformat(),
+                    "known": isinstance(answer, KnownAnswer),
+                }
+            )
+
+
+def wanted_by(route: Route, name: str) -> WantedEntity:
+    """Return what a route searches for under one of its names."""
+    return WantedEntity(name, route.year, route.role_hint, name in route.titles, route.media)

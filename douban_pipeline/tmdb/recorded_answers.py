@@ -1,0 +1,258 @@
+"""Loads recorded answers into the store as if TMDB had just sent them.
+
+A file holds one exchange per line: JSON with ``path``, ``query``, ``status``, ``body``, optionally ``method``,
+``recorded``. It may be compressed with gzip, xz or bzip2. The newer answer wins, whatever the order of files and
+lines: one was given when it was ``recorded``, else when its file was last changed; of one moment the later line is
+newer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from psycopg import DataError
+
+from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
+from douban_pipeline.tmdb.answers import AnswerReading, Meaning, TmdbRequest, read_answer, request_of, without_appended
+from douban_pipeline.tmdb.projection import is_full
+from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored, StoreResult, prepare
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+
+BATCH = 50
+"""Number of lines per transaction."""
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One recorded request with its answer, and its position."""
+
+    place: str
+    request: TmdbRequest
+    status: int
+    body: Any
+    fetched_at: datetime
+    reading: AnswerReading
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Result of one line.
+
+    Attributes:
+        place: File and line.
+        request: The path of the request.
+        meaning: Meaning of the answer, or `UNREADABLE`.
+        language: The requested language.
+        entity: The entity it is about; None if none or several.
+        change: What changed, for an entity.
+        full: Whether it is the entity's base row, from which the graph is built.
+        note: Further text.
+    """
+
+    place: str
+    request: str
+    meaning: str
+    language: str = ""
+    entity: EntityKey | None = None
+    change: StoreResult | None = None
+    full: bool = False
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for ``--json``."""
+        return {
+            "place": self.place,
+            "request": self.request,
+            "meaning": self.meaning,
+            "language": self.language,
+            "entity_type": self.entity.type.value if self.entity else None,
+            "tmdb_id": self.entity.tmdb_id if self.entity else None,
+            "change": self.change.value if self.change else None,
+            "full": self.full,
+            "note": self.note,
+        }
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """Results of all lines."""
+
+    lines: list[Loaded] = field(default_factory=list)
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Number of lines by change, or by meaning."""
+        found = Counter(
+            f"{each.change.value}{'' if each.full or each.change is StoreResult.GONE else ' (beside the base row)'}"
+            if each.change
+            else each.meaning
+            for each in self.lines
+        )
+        return dict(sorted(found.items()))
+
+    @property
+    def unreadable(self) -> int:
+        """Number of lines that could not be read."""
+        return sum(each.meaning == UNREADABLE for each in self.lines)
+
+
+def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Iterator[Loaded]:
+    """Load the files, and yield the result of each line; yielded lines are committed.
+
+    Raises:
+        ProblemsError: A file cannot be opened, or ends in the middle.
+        psycopg.Error: PostgreSQL does not answer.
+    """
+    batch: list[Exchange] = []
+    for path in paths:
+        written = _changed_at(path)
+        for number, line in read_lines(path):
+            if not line.strip():
+                continue
+            place = f"{path.name}:{number}"
+            exchange = _read(place, line, written + timedelta(microseconds=number), clock.now())
+            if isinstance(exchange, Loaded):
+                yield from _store(store, batch)
+                batch = []
+                yield exchange
+                continue
+            batch.append(exchange)
+            if len(batch) == BATCH:
+                yield from _store(store, batch)
+                batch = []
+    yield from _store(store, batch)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, compressed or not, with their numbers.
+
+    Raises:
+        ProblemsError: It cannot be opened, or ends in the middle.
+    """
+    try:
+        with unpacked(path) as file:
+            yield from enumerate(file, 1)
+    except FILE_PROBLEMS as error:
+        raise ProblemsError([f"{path} cannot be read to its end: {what_is_wrong(error)}"]) from error
+
+
+def _changed_at(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError as error:
+        raise ProblemsError([f"{path} cannot be read: {error.strerror}"]) from error
+
+
+def _read(place: str, line: bytes, written: datetime, now: datetime) -> Exchange | Loaded:
+    try:
+        item = json.loads(line)
+        if not isinstance(item, dict) or not isinstance(item.get("path"), str):
+            raise ValueError("no request: it has no path")
+        body = item.get("body")
+        if isinstance(body, str) and body[:1] in "{[":
+            body = json.loads(body)
+        status = int(item.get("status", 200))
+        request = request_of(item["path"], item.get("query"))
+    except (ValueError, TypeError, RecursionError) as error:
+        return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
+    moment = min(now, _moment(item.get("recorded"), written))
+    return Exchange(place, request, status, body, moment, read_answer(request, status, body))
+
+
+def _moment(recorded: object, written: datetime) -> datetime:
+    try:
+        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else written
+    except ValueError:
+        return written
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:
+    """Store exchanges in one transaction; if one of them cannot be stored, use one transaction each."""
+    if not batch:
+        return []
+    try:
+        return store.write(lambda writer: _write(writer, batch))
+    except (PayloadError, DataError) as error:
+        if len(batch) == 1:
+            return [Loaded(batch[0].place, batch[0].request.path, UNREADABLE, note=" ".join(str(error).split())[:200])]
+        return [loaded for exchange in batch for loaded in _store(store, [exchange])]
+
+
+def _write(writer: EntityWriter, batch: Sequence[Exchange]) -> list[Loaded]:
+    found: list[Loaded] = []
+    waiting: list[tuple[Exchange, EntityAnswer]] = []
+    # Equal moments keep the order of their lines.
+    for exchange in sorted(batch, key=lambda each: each.fetched_at):
+        reading = exchange.reading
+        language = None if reading.meaning is Meaning.GONE else exchange.request.language
+        if reading.key is not None and writer.knows_newer(reading.key, language, exchange.fetched_at):
+            found.append(_loaded(exchange, entity=reading.key, note="older than what is stored"))
+            continue
+        if reading.meaning is Meaning.ENTITY and reading.entity is not None:
+            raw = exchange.body
+            if not is_full(reading.entity, raw):
+                raw = without_appended(exchange.request, raw)
+            answer = EntityAnswer(reading.entity, raw, exchange.request.language, exchange.fetched_at)
+            prepare(answer)
+            waiting.append((exchange, answer))
+            continue
+        found += _write_entities(writer, waiting)
+        waiting = []
+        found.append(_write_other(writer, exchange))
+    return found + _write_entities(writer, waiting)
+
+
+def _write_entities(writer: EntityWriter, waiting: Sequence[tuple[Exchange, EntityAnswer]]) -> list[Loaded]:
+    stored = writer.write([answer for _, answer in waiting])
+    return [
+        _loaded(exchange, entity=each.key, change=each.change, full=each.full, note=_beside(each, exchange.request))
+        for (exchange, _), each in zip(waiting, stored, strict=True)
+    ]
+
+
+def _beside(stored: Stored, request: TmdbRequest) -> str:
+    return "" if stored.full else f"beside the base row, in {request.language}: without credits, or in another language"
+
+
+def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
+    reading, language = exchange.reading, exchange.request.language
+    if reading.meaning is Meaning.GONE:
+        if reading.key is None:
+            return _loaded(exchange, note="TMDB does not know this id of another site")
+        if writer.gone(reading.key):
+            return _loaded(exchange, entity=reading.key, change=StoreResult.GONE, note=reading.why)
+        return _loaded(exchange, entity=reading.key, note=f"{reading.why}, and it is not known here")
+    if reading.meaning is Meaning.MENTIONS:
+        named: dict[EntityType, list[Mapping[str, Any]]] = {}
+        for mention in reading.mentions:
+            named.setdefault(mention.type, []).append(mention.item)
+        at = exchange.fetched_at
+        new = sum(writer.mention(entity, items, language, at) for entity, items in sorted(named.items()))
+        return _loaded(exchange, note=f"names {sum(map(len, named.values()))} entities, {new} of them new, as stubs")
+    if reading.meaning is Meaning.TRANSLATIONS and reading.key is not None:
+        changes = Counter(
+            each.change.value for each in writer.translations(reading.key, exchange.body, exchange.fetched_at)
+        )
+        said = ", ".join(f"{count} {change}" for change, count in sorted(changes.items()))
+        return _loaded(exchange, entity=reading.key, note=f"translations: {said or 'none'}")
+    if reading.meaning is Meaning.GENRES:
+        return _loaded(
+            exchange, note=f"{writer.genres(exchange.body, language, exchange.fetched_at)} new names of genres"
+        )
+    return _loaded(exchange, note=reading.why)
+
+
+def _loaded(exchange: Exchange, **more: Any) -> Loaded:
+    language = exchange.request.language if exchange.reading.meaning is Meaning.ENTITY else ""
+    return Loaded(exchange.place, exchange.request.path, exchange.reading.meaning.value, language, **more)

@@ -1,0 +1,260 @@
+"""What is stored is answered from the store, and what several want at once is requested once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from douban_pipeline.core.errors import NotFound
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
+from douban_pipeline.ops.cli import app
+from douban_pipeline.tmdb.enrichment import known_answers
+from douban_pipeline.tmdb.enrichment.factory import open_service
+from douban_pipeline.tmdb.enrichment.known_answers import StoredTitles
+from douban_pipeline.tmdb.enrichment.results import EnrichmentResult, State
+from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
+from douban_pipeline.tmdb.enrichment.shared_client import ThreadFlights
+from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store.entities import EntityWriter
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import actor, answer, cast, crew, movie, title
+from douban_pipeline_tests.tmdb.stored import rows
+
+ASKED = "《好人》的导演是谁？"
+STOPPED = "postgresql://nobody@127.0.0.1:1/x"
+WHO = {"kb_prefix": "movie", "user_id": "u", "session_id": "s"}
+
+
+@contextmanager
+def serving(server: TmdbServer, home: Path, url: str, **more: Any) -> Iterator[TMDBEnrichmentService]:
+    """Yield the service at its default limits."""
+    settings = TmdbSettings(_env_file=None, home=home, database_url=url, api_url=server.api_url, api_key="k", **more)
+    store = PostgresTmdbStore(url, wait_seconds=0.1) if url else None
+    with open_service(settings, store) as service:
+        yield service
+
+
+def ask(service: TMDBEnrichmentService, message: str = ASKED, **more: Any) -> EnrichmentResult:
+    return asyncio.run(service.enrich_query(message, **{**WHO, **more}))
+
+
+def keep(store: PostgresTmdbStore, *raws: dict[str, Any], age: timedelta = timedelta(), entity: str = "movie") -> None:
+    at = datetime.now(UTC) - age
+    store.persist_payloads([replace(answer(entity, raw), fetched_at=at) for raw in raws])
+
+
+def film(tmdb_id: int = 1, **more: Any) -> dict[str, Any]:
+    made = crew(5, f"d{tmdb_id}", name="一位导演")
+    return movie(tmdb_id, made, cast(6, f"c{tmdb_id}", name="一位演员"), title="好人", **more)
+
+
+@pytest.mark.postgres
+def test_what_is_stored_is_answered_without_tmdb(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path
+):
+    keep(store, film(), age=timedelta(days=100))
+    keep(store, actor(5, title(1, "d1", job="Director", title="好人"), name="一位导演"), entity="person")
+    server.faults.append(TmdbFault("refused_key"))
+    with serving(server, tmp_path, store_url) as service:
+        found = ask(service)
+        assert (found.state, found.source) == (State.ANSWERED, "store")
+        assert found.answer == "《好人》（1993）的导演是一位导演。"
+        assert found.as_of is not None
+        assert datetime.fromisoformat(found.as_of) < datetime.now(UTC) - timedelta(days=99)
+        assert "一位演员" in ask(service, "《好人》的主演有谁？").answer
+        assert ask(service, "《好人》（1993）的导演是谁？").source == "store"
+        assert "《好人》" in ask(service, "一位导演导演过哪些电影").answer
+        assert ask(service, choice=EntityKey(EntityType.MOVIE, 1)).source == "store"
+        assert ask(service, "《original 1》的导演是谁").source == "store", "by its original name, in any case"
+    assert server.asked == []
+    logged = rows(store, "SELECT candidates_top3, selected, selected_tmdb_id FROM tmdb.enrichment_requests")
+    assert len(logged) == 6
+    assert "好人" not in json.dumps(logged, ensure_ascii=False), "the log is younger than these facts"
+    assert rows(store, "SELECT fetched_at < now() - interval '99 days' FROM tmdb.movies") == [(True,)]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("why", ["too old", "gone", "another year", "another language", "a namesake that is a stub"])
+def test_what_the_store_cannot_say_is_asked(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path, why: str
+):
+    keep(store, film(), age=timedelta(days=151 if why == "too old" else 1))
+    more: dict[str, Any] = {"language": "en-US"} if why == "another language" else {}
+    message = "《好人》（2001）的导演是谁？" if why == "another year" else ASKED
+    if why == "gone":
+        store.write(lambda writer: writer.gone(EntityKey(EntityType.MOVIE, 1)))
+    if why == "a namesake that is a stub":
+        known = [{"id": 2, "title": "好人", "popularity": 500.0, "release_date": "2001-01-01"}]
+        store.write(lambda writer: writer.mention(EntityType.MOVIE, known, "zh-CN", datetime.now(UTC)))
+    with serving(server, tmp_path, store_url) as service:
+        assert ask(service, message, **more).source != "store"
+    assert server.count("/search/multi") == 1
+
+
+@pytest.mark.postgres
+def test_a_film_that_was_asked_for_is_known_from_then_on_with_its_namesakes(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path
+):
+    with serving(server, tmp_path, store_url, enrichment_async_write_enable=False) as service:
+        first = ask(service, "《喜宴》的导演是谁？")
+        assert (first.source, server.count("/search/multi")) == ("tmdb", 1)
+    with serving(server, tmp_path, store_url) as service:  # in any process
+        again = ask(service, "《喜宴》的导演是谁？")
+        other = ask(service, "《喜宴》的主演有谁？")
+    assert (again.source, again.answer, again.uncertain) == ("store", first.answer, first.uncertain)
+    assert other.source == "store"
+    assert len(again.candidates_top3) == len(first.candidates_top3) == 2
+    assert (server.count("/search/multi"), server.count("/movie/9261")) == (1, 1)
+
+
+@pytest.mark.parametrize("url", ["", STOPPED])
+def test_fifty_who_ask_the_same_at_once_share_two_requests(server: TmdbServer, tmp_path: Path, url: str):
+    server.seconds = 0.1
+
+    async def crowd(service: TMDBEnrichmentService) -> list[EnrichmentResult]:
+        await service.enrich_query("今天天气怎么样")
+        return await asyncio.gather(*(service.enrich_query("《喜宴》的导演是谁？", **WHO) for _ in range(50)))
+
+    with serving(server, tmp_path, url) as service:
+        found = asyncio.run(crowd(service))
+    assert {each.state for each in found} == {State.ANSWERED}
+    assert (server.count("/search/multi"), server.count("/movie/9261")) == (1, 1)
+
+
+def test_requests_under_way_are_shared_by_different_questions_and_so_are_their_errors():
+    flights, inside, go_on = ThreadFlights(), threading.Event(), threading.Event()
+    found: list[object] = []
+
+    def work() -> str:
+        inside.set()
+        assert go_on.wait(30)
+        if len(flights._flights) > 1:
+            raise NotFound("tmdb", "none")
+        return "answer"
+
+    def fly(key: str) -> None:
+        try:
+            found.append(flights.fly(key, work))
+        except NotFound as error:
+            found.append(error)
+
+    def crowd(key: str) -> None:
+        threads = [threading.Thread(target=fly, args=(key,)) for _ in range(3)]
+        threads[0].start()
+        assert inside.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        while len(flights._flights[key]._condition._waiters) < 2:  # type: ignore[attr-defined]
+            pass
+        go_on.set()
+        for thread in threads:
+            thread.join(30)
+        assert key not in flights
+
+    crowd("a")
+    assert found == ["answer"] * 3
+    found.clear()
+    inside.clear()
+    go_on.clear()
+    flights._flights["another"] = None  # type: ignore[assignment]
+    crowd("b")
+    assert len(found) == 3
+    assert len({id(error) for error in found}) == 1
+
+
+@pytest.mark.postgres
+def test_different_questions_than_can_be_answered_are_refused_at_once_and_those_in_the_store_never(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path
+):
+    keep(store, film())
+
+    async def crowd(service: TMDBEnrichmentService) -> tuple[list[EnrichmentResult], list[EnrichmentResult]]:
+        names = [f"无此{chr(0x4E00 + number)}影" for number in range(200)]
+        others = [service.enrich_query(f"《{name}》的导演是谁？", **WHO) for name in names]
+        known = [service.enrich_query(ASKED, **WHO) for _ in range(20)]
+        found = await asyncio.gather(*others, *known)
+        return [*found[:200]], [*found[200:]]
+
+    with serving(server, tmp_path, store_url) as service:
+        others, known = asyncio.run(crowd(service))
+    assert {each.state for each in known} == {State.ANSWERED}
+    refused = [each for each in others if each.state is State.REFUSED]
+    assert len(refused) >= 150
+    assert all(each.retry_after and 1 <= each.retry_after <= 31 for each in refused)
+    assert all(f"请在 {each.retry_after} 秒后再问" in each.answer for each in refused)
+    assert {each.persistence for each in refused} == {"skipped"}
+    assert server.count("/search/multi") <= 200 - len(refused), "nothing was requested for them"
+
+
+def test_a_database_that_hangs_is_not_waited_for_and_not_asked_again(monkeypatch: pytest.MonkeyPatch, clock: FakeClock):
+    class Hanging:
+        asked, go_on = 0, threading.Event()
+
+        @contextmanager
+        def lookup(self, seconds: float) -> Iterator[None]:
+            self.asked += 1
+            self.go_on.wait(30)
+            raise OSError
+            yield
+
+    monkeypatch.setattr(known_answers, "LOOKUP_SECONDS", 0.05)
+    store: Any = Hanging()
+    known = StoredTitles(store, clock, timedelta(days=150))
+    key = EntityKey(EntityType.MOVIE, 1)
+    assert asyncio.run(known.film(key, "zh-CN")) is None
+    assert known.is_down
+    assert asyncio.run(known.film(key, "zh-CN")) is None
+    assert known.answer(key, "zh-CN") is None
+    assert store.asked == 1
+    store.go_on.set()
+    known.close()
+
+
+def test_the_terminal_answers_and_keeps_the_question_while_postgresql_is_down(
+    server: TmdbServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for name, value in {"DATABASE_URL": STOPPED, "API_URL": server.api_url, "API_KEY": "k"}.items():
+        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
+    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
+    asked = ["tmdb", "ask", "《喜宴》的导演是谁？", "--user", "u", "--session", "s"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert "《喜宴》（1993）的导演是李安。" in result.output
+    assert "来源：TMDB" in result.output
+    waiting = CliRunner().invoke(app, ["tmdb", "replay-spool", "--dry-run"])
+    assert "1 waiting" in waiting.output
+
+
+@pytest.mark.postgres
+def test_what_a_search_lists_is_dated_by_the_answer_beside_it(store: PostgresTmdbStore):
+    at = datetime.now(UTC) - timedelta(days=9)
+    item = {"id": 2, "media_type": "movie", "title": "好人", "popularity": 1.0}
+    payload = {"type": "movie", "data": film(), "fetched_at": at.isoformat()}
+    asyncio.run(
+        store.persist_enrichment(
+            user_id="u",
+            session_id="s",
+            query_text="q",
+            tmdb_endpoint="/search/multi",
+            extracted_entities=[],
+            disambiguation=[],
+            payloads=[payload],
+            multi_results_raw=[{"results": [item]}, {"results": [{"media_type": "person", "id": 9, "name": "人"}]}],
+        )
+    )
+    listed = rows(store, "SELECT tmdb_id, title, fetched_at, listed_at FROM tmdb.movies WHERE data_state = 'stub'")
+    assert listed == [(2, "好人", at, at)]
+    assert rows(store, "SELECT name FROM tmdb.people WHERE tmdb_id = 9") == [("人",)]
+    assert store.write(lambda writer: isinstance(writer, EntityWriter))

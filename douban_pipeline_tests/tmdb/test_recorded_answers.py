@@ -1,0 +1,245 @@
+"""Loading recorded answers, and the commands around it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg import DataError
+from typer.testing import CliRunner
+
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.ops.cli import app
+from douban_pipeline.tmdb.recorded_answers import Loaded, load
+from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored
+from douban_pipeline.tmdb.store.migrations import TREE
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline_tests.tmdb.given import RECORDED, cast, movie, recorded, show
+
+pytestmark = pytest.mark.postgres
+
+
+def write(path: Path, *exchanges: dict[str, Any] | str) -> Path:
+    lines = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in exchanges]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def exchange(path: str, body: Any, status: int = 200, **query: str) -> dict[str, Any]:
+    return {"method": "GET", "path": f"/3/{path}", "query": query, "status": status, "body": body}
+
+
+def loaded(store: PostgresTmdbStore, path: Path) -> list[Loaded]:
+    return list(load(store, [path], SystemClock()))
+
+
+def test_recorded_answers_are_loaded_once_and_then_unchanged(store: PostgresTmdbStore):
+    first, second = loaded(store, RECORDED), loaded(store, RECORDED)
+    assert len(first) == len(second) == len(recorded())
+    assert Counter(each.change for each in second if each.change).keys() == {"unchanged"}
+    full = {str(each.entity) for each in first if each.full}
+    assert full == {"movie/49026", "person/62", "person/4347"}
+    [gone] = [each for each in first if each.meaning == "missing"]
+    assert (str(gone.entity), gone.change) == ("movie/999999999", None)
+    with store.transaction() as connection:
+        dates = connection.execute("SELECT DISTINCT fetched_at::date::text FROM tmdb.movies WHERE raw IS NOT NULL")
+        assert dates.fetchall() == [("2026-08-13",)]
+        languages = "SELECT count(*) FROM tmdb.movie_translations WHERE tmdb_movie_id = 47964"
+        assert connection.execute(languages).fetchone() == (6,), (
+            "five of the list, one of them also asked for, and Italian"
+        )
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gz", "xz"])
+def test_packed_files_are_known_by_what_is_in_them(store: PostgresTmdbStore, tmp_path: Path, pack: Any):
+    path = tmp_path / "answers"
+    path.write_bytes(pack(json.dumps(exchange("movie/1", movie(1))).encode()))
+    assert [each.change for each in loaded(store, path)] == ["new"]
+
+
+def test_of_a_file_that_was_cut_what_came_before_is_kept(store: PostgresTmdbStore, tmp_path: Path):
+    path = tmp_path / "cut.gz"
+    lines = "\n".join(json.dumps(exchange(f"movie/{each}", movie(each, overview="x" * each))) for each in range(1, 300))
+    path.write_bytes(gzip.compress(lines.encode())[:-30])
+    found: list[Loaded] = []
+    answers = load(store, [path], SystemClock())
+    with pytest.raises(ProblemsError, match=r"cut\.gz cannot be read to its end"):
+        found.extend(each for each in answers if not found.append(each))  # type: ignore[func-returns-value]
+    assert len(found) >= 200
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(store: PostgresTmdbStore, tmp_path: Path):
+    path = write(
+        tmp_path / "mixed.jsonl",
+        exchange("movie/1", movie(1)),
+        "{not json",
+        "[]",
+        "",
+        exchange("movie/2", {**movie(2), "x": 10**400}),
+        {"path": "/3/movie/3", "status": "many", "body": movie(3)},
+        exchange("tv/4", json.dumps(show(4))),
+        exchange("movie/5", movie(5, strange={"new": [1]}, softcore=False)),
+        {"path": "//[movie/6", "status": 200, "body": movie(6)},
+    )
+    found = loaded(store, path)
+    assert [(each.place, each.change, each.meaning) for each in found] == [
+        ("mixed.jsonl:1", "new", "entity"),
+        ("mixed.jsonl:2", None, "unreadable"),
+        ("mixed.jsonl:3", None, "unreadable"),
+        ("mixed.jsonl:5", "new", "entity"),
+        ("mixed.jsonl:6", None, "unreadable"),
+        ("mixed.jsonl:7", "new", "entity"),
+        ("mixed.jsonl:8", "new", "entity"),
+        ("mixed.jsonl:9", None, "unreadable"),
+    ]
+
+
+def test_an_answer_that_postgresql_refuses_does_not_take_others_with_it(
+    store: PostgresTmdbStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    original = EntityWriter.write
+
+    def write_unless_second(writer: EntityWriter, answers: Sequence[EntityAnswer]) -> list[Stored]:
+        if any(answer.raw["id"] == 2 for answer in answers):
+            raise DataError("a number that is too large")
+        return original(writer, answers)
+
+    monkeypatch.setattr(EntityWriter, "write", write_unless_second)
+    path = write(tmp_path / "three.jsonl", *(exchange(f"movie/{each}", movie(each)) for each in (1, 2, 3)))
+    assert [(each.change, each.meaning) for each in loaded(store, path)] == [
+        ("new", "entity"),
+        (None, "unreadable"),
+        ("new", "entity"),
+    ]
+
+
+def test_the_same_film_at_other_dates(store: PostgresTmdbStore, tmp_path: Path):
+    film = movie(1, cast(2, "a"))
+    later = {**film, "popularity": 1, "vote_count": 99, "softcore": False}
+    path = write(
+        tmp_path / "dates.jsonl",
+        exchange("movie/1", film, append_to_response="credits", language="zh-CN"),
+        exchange("movie/1", later, append_to_response="credits,images", language="zh-CN"),
+        exchange("movie/1", {**later, "title": "B"}, append_to_response="credits", language="zh-CN"),
+        exchange("movie/1", {"id": 1, "title": "C", "images": {}}, append_to_response="images", language="zh-CN"),
+        exchange("movie/1", {"id": 1, "title": "C", "videos": {}}, append_to_response="videos", language="zh-CN"),
+        exchange("movie/1", {"success": False, "status_code": 34}, 404),
+        exchange("movie/1", film, language="zh-CN"),
+    )
+    assert [(each.change, each.full) for each in loaded(store, path)] == [
+        ("new", True),
+        ("changed, not in the graph", True),
+        ("changed in the graph", True),
+        ("new", False),
+        ("unchanged", False),
+        ("gone", False),
+        ("new", True),
+    ]
+
+
+@pytest.mark.parametrize("order", [("old", "new"), ("new", "old")])
+def test_the_newer_recording_wins_in_any_order_and_twice_changes_nothing(
+    store: PostgresTmdbStore, tmp_path: Path, order: tuple[str, str]
+):
+    films = {"old": ("Old", "2026-08-01T00:00:00+00:00"), "new": ("New", "2026-08-02T00:00:00+00:00")}
+    paths = [
+        write(tmp_path / name, exchange("movie/1", movie(1, title=title), language="zh-CN") | {"recorded": recorded_at})
+        for name, (title, recorded_at) in films.items()
+    ]
+    by_name = {path.name: path for path in paths}
+    for name in order:
+        loaded(store, by_name[name])
+    with store.transaction() as connection:
+        assert connection.execute("SELECT raw->>'title' FROM tmdb.movies WHERE tmdb_id = 1").fetchone() == ("New",)
+    again = [each for name in order for each in loaded(store, by_name[name])]
+    assert {each.change for each in again} == {None, "unchanged"}
+    assert [each.note for each in again if each.change is None] == ["older than what is stored"]
+
+
+def test_lines_without_a_date_are_as_old_as_their_file(store: PostgresTmdbStore, tmp_path: Path):
+    films = [exchange("movie/1", movie(1, title=title), language="zh-CN") for title in ("A", "B")]
+    path = write(tmp_path / "films.jsonl", *films, exchange("movie/1", {"success": False, "status_code": 34}, 404))
+    assert [each.change for each in loaded(store, path)] == ["new", "changed in the graph", "gone"]
+    path = write(tmp_path / "films.jsonl", *films)
+    assert [each.change for each in loaded(store, path)][-1] in ("new", "changed in the graph")
+    assert {each.change for each in loaded(store, path)} == {None, "unchanged"}
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(store_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run a command on the test's database."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", store_url)
+
+    def invoke(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["tmdb", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return invoke
+
+
+def test_load_prints_what_became_of_each_entity(run: Any, tmp_path: Path):
+    path = write(tmp_path / "a.jsonl", exchange("movie/1", movie(1)), exchange("account", {}))
+    printed = run("load", str(path))
+    assert "movie/1: new" in printed
+    assert "/account: unknown" in printed
+    found = json.loads(run("load", str(path), "--json"))
+    assert found["summary"] == {"unchanged": 1, "unknown": 1}
+    [entity] = found["entities"]
+    assert (entity["entity_type"], entity["tmdb_id"], entity["change"], entity["full"]) == (
+        "movie",
+        1,
+        "unchanged",
+        True,
+    )
+    broken = write(tmp_path / "b.jsonl", "{")
+    assert "b.jsonl:1" in run("load", str(broken), code=1)
+
+
+def test_check_says_what_is_wrong_and_what_to_do(run: Any, store: PostgresTmdbStore):
+    found = {each["name"]: each for each in json.loads(run("check", "--no-graph", "--json"))}
+    assert {name for name, each in found.items() if each["state"] != "ok"} == {"key"}
+    assert "DOUBAN_PIPELINE_TMDB_API_KEY" in found["key"]["told"]
+    with store.transaction() as connection:
+        connection.execute("CREATE TABLE tmdb.acted_in (person int, movie int)")
+    printed = run("check", "--no-graph")
+    with store.transaction() as connection:
+        connection.execute("DROP TABLE tmdb.acted_in")
+    assert "warn tables" in printed
+    assert "acted_in" in printed
+
+
+def test_check_of_a_database_that_does_not_answer(run: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/x")
+    monkeypatch.setattr("douban_pipeline.tmdb.store.postgres.WAIT_SECONDS", 0.2)
+    assert "DOUBAN_PIPELINE_TMDB_DATABASE_URL" in run("check", "--no-graph", code=1)
+
+
+def test_setup_can_be_listed_and_repeated(run: Any):
+    assert "nothing to do" in run("setup", "--dry-run", "--no-graph")
+    assert f"version {TREE.head} → {TREE.head}" in run("setup", "--no-graph")
+
+
+def test_a_list_of_ids_is_taken_in(run: Any, tmp_path: Path):
+    path = tmp_path / "movie_ids.json.gz"
+    path.write_bytes(gzip.compress(b'{"id": 1, "original_title": "A", "popularity": 2.5}\n{"id": 2}\n{'))
+    assert "2 new stubs, 0 known already, 1 lines unreadable" in run("ids", "movie", str(path))
+
+
+def test_pruning_and_forgetting(run: Any):
+    assert "would delete" in run("prune")
+    assert "0 questions" in run("prune", "--no-dry-run")
+    assert "0 questions deleted" in run("forget", "--user", "u")
+    result = CliRunner().invoke(app, ["tmdb", "forget"])
+    assert isinstance(result.exception, ProblemsError)
