@@ -243,7 +243,7 @@ def test_a_file_says_as_of_when_it_is_and_that_it_is_old(page: Page, library: Li
     page.clock.set_fixed_time(library.clock.now() + timedelta(hours=5))
     page.reload()
     expect(page.locator("#trouble")).to_contain_text("这些数据是 5 小时前的")
-    expect(page.locator("#trouble a")).to_have_attribute("href", "https://review.example/")
+    expect(page.locator("#trouble a")).to_have_attribute("href", "https://review.example/review/")
 
 
 def test_a_browser_that_keeps_nothing_is_enough(page: Page, library: Library, tmp_path: Path):
