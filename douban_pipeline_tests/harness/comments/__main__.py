@@ -77,7 +77,7 @@ def measure(
                 say(f"a section of {size.comments:,} comments")
                 section_id = fill(engine, size.comments)
                 # Every page is read: none is a copy that the process keeps.
-                with running(url, redis, home, settings={"LOCAL_MS": "0", "LIST_SECONDS": "3600"}) as place:
+                with running(url, redis, home, settings={"LOCAL_MS": "0"}) as place:
                     publish_heat(engine, redis, place.prefix, section_id)
                     yield from reading.measure_depth(place, engine, section_id, size.comments, size.times)
                 drop_keys(redis, place.prefix)
