@@ -22,12 +22,12 @@ LEASE = 300
 CHILD = """
 import sys
 from pathlib import Path
-from douban_pipeline.feeds import polling
+from douban_pipeline.feeds import poller
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline_tests.feeds.stage import HandClock, given_settings
 settings = given_settings(Path(sys.argv[1]), request_timeout_seconds=60.0)
-polling.WORKERS = 1
-polling.Poller(open_services(settings, HandClock()), seconds=60).run()
+poller.WORKERS = 1
+poller.Poller(open_services(settings, HandClock()), seconds=60).run()
 """
 
 
