@@ -35,7 +35,7 @@ from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from douban_pipeline.digest import running
+from douban_pipeline.digest import slot_run
 from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.store import analyses
 from douban_pipeline_tests.digest.stage import HandClock, given_settings, key, moment
@@ -49,12 +49,12 @@ if where == "between the analyses":
     kept = analyses.store
     analyses.store = lambda *given, **more: (kept(*given, **more), given[0].commit(), die())
 elif where == "before the insert into the outbox":
-    running.enqueue = die
+    slot_run.enqueue = die
 elif where == "after the insert, before the commit":
-    insert = running.enqueue
-    running.enqueue = lambda *given, **more: (insert(*given, **more), die())
+    insert = slot_run.enqueue
+    slot_run.enqueue = lambda *given, **more: (insert(*given, **more), die())
 services = open_services(settings, HandClock(moment("22:00")))
-running.run_slot(services, key("22:00"), "first")
+slot_run.run_slot(services, key("22:00"), "first")
 """
 
 

@@ -260,7 +260,7 @@ def test_old_answers_leave_the_graph_when_they_leave_the_store(store: PostgresTm
 
 WORKER = """
 import sys
-from douban_pipeline.tmdb import syncing
+from douban_pipeline.tmdb import graph_sync
 from douban_pipeline.tmdb.graph import target as module
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
@@ -271,13 +271,13 @@ def stop(*_):
     sys.stdin.read()  # until it is killed
 
 if where == "before the graph":
-    syncing.apply_entities = stop
+    graph_sync.apply_entities = stop
 elif where == "within the batch":
     module._delete_orphans = stop
 elif where == "before the acknowledgement":
-    syncing.outbox.acknowledge = stop
+    graph_sync.outbox.acknowledge = stop
 with PostgresTmdbStore(url) as store, module.GraphTarget(uri, user, password, database) as graph:
-    report = syncing.drain(store, graph, batch=2, lease_seconds=0.5)
+    report = graph_sync.drain(store, graph, batch=2, lease_seconds=0.5)
 print(report.done, flush=True)
 """
 
