@@ -12,12 +12,12 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from dotenv import dotenv_values
-from pydantic import SecretStr, ValidationError
+from pydantic import AfterValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from douban_pipeline.core import environment
@@ -257,6 +257,14 @@ def http_address(value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(terminal_text("not an http:// or https:// address"))
     return value
+
+
+def _http_address_if_any(value: str) -> str:
+    return http_address(value) if value else value
+
+
+HttpAddress = Annotated[str, AfterValidator(_http_address_if_any)]
+"""Type of a setting that is an http or https address, or empty."""
 
 
 def is_loopback(url: str) -> bool:

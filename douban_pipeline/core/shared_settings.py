@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator
 
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings, http_address
+from douban_pipeline.core.settings_base import BASE_PREFIX, HttpAddress, SystemSettings, http_address
 
 HTTP_ADDRESS = terminal_text("an http:// or https:// address")
 """Allowed values of an address, as text."""
@@ -43,21 +43,16 @@ class AlertSettings(SystemSettings):
 class PublicSettings(SystemSettings):
     """Addresses under which people reach the pages."""
 
-    public_url: str = Field(
+    public_url: HttpAddress = Field(
         "",
         validation_alias=f"{BASE_PREFIX}PUBLIC_URL",
         description="Public address of `douban-pipeline serve`, such as https://douban.example.org; empty: none.",
     )
-    reports_url: str = Field(
+    reports_url: HttpAddress = Field(
         "",
         validation_alias=f"{BASE_PREFIX}REPORTS_URL",
         description="Address under which the folder reports in HOME is served; empty if it is not.",
     )
-
-    @field_validator("public_url", "reports_url")
-    @classmethod
-    def _pages(cls, value: str) -> str:
-        return http_address(value) if value else value
 
 
 class RequestSettings(SystemSettings):
@@ -75,7 +70,7 @@ class RequestSettings(SystemSettings):
 class WerssSettings(SystemSettings):
     """WeRSS, through which public accounts are read."""
 
-    werss_url: str = Field("", validation_alias=f"{BASE_PREFIX}WERSS_URL", description="Address of WeRSS.")
+    werss_url: HttpAddress = Field("", validation_alias=f"{BASE_PREFIX}WERSS_URL", description="Address of WeRSS.")
     werss_username: str = Field("", validation_alias=f"{BASE_PREFIX}WERSS_USERNAME", description="Account at WeRSS.")
     werss_password: SecretStr = Field(
         SecretStr(""), validation_alias=f"{BASE_PREFIX}WERSS_PASSWORD", description="Its password."
@@ -86,11 +81,6 @@ class WerssSettings(SystemSettings):
         description="KEY:SECRET of WeRSS 1.4.9 and later, instead of account and password.",
     )
 
-    @field_validator("werss_url")
-    @classmethod
-    def _werss(cls, value: str) -> str:
-        return http_address(value) if value else value
-
 
 class ModelSettings(SystemSettings):
     """The language model's provider."""
@@ -98,7 +88,7 @@ class ModelSettings(SystemSettings):
     openrouter_api_key: SecretStr = Field(
         SecretStr(""), validation_alias="OPENROUTER_API_KEY", description="Key of the language model's provider."
     )
-    llm_url: str = Field(
+    llm_url: HttpAddress = Field(
         "https://openrouter.ai/api/v1/chat/completions",
         validation_alias=f"{BASE_PREFIX}LLM_URL",
         description="Address of the language model's provider.",
@@ -109,8 +99,3 @@ class ModelSettings(SystemSettings):
         validation_alias=f"{BASE_PREFIX}LLM_MODEL",
         description="Language model that writes intros and reviews comments.",
     )
-
-    @field_validator("llm_url")
-    @classmethod
-    def _llm_address(cls, value: str) -> str:
-        return http_address(value) if value else value

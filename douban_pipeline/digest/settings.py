@@ -15,7 +15,7 @@ from douban_pipeline.core.located_settings import LocatedSettings
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
-    http_address,
+    HttpAddress,
     split_list,
 )
 from douban_pipeline.core.shared_settings import (
@@ -73,7 +73,7 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     werss_accounts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of the public accounts to digest; empty means all that WeRSS follows."
     )
-    deepseek_url: str = Field(
+    deepseek_url: HttpAddress = Field(
         "https://api.deepseek.com/chat/completions", description="Address of OpenAI-compatible chat completions."
     )
     deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key of the model's service.")
@@ -114,11 +114,6 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     def _quiet(cls, value: str) -> str:
         read_quiet_hours(value)
         return value
-
-    @field_validator("deepseek_url")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        return http_address(value) if value else value
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from douban_pipeline.core.language import terminal_text, translatable
-from douban_pipeline.core.settings_base import http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.settings_base import HttpAddress, refuse_unknown, split_list, split_pairs
 from douban_pipeline.douban.pace import Tiers
 from douban_pipeline.douban.setting_values import (
     DEFAULT_FIELD_POLICIES,
@@ -84,12 +84,16 @@ class Settings(SourceSettings):
     )
     history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
 
-    ui_url: str = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets.")
-    graphql_url: str = Field(
+    ui_url: HttpAddress = Field(
+        "http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets."
+    )
+    graphql_url: HttpAddress = Field(
         "http://127.0.0.1:3000/graphql",
         description="Address of Dagster's GraphQL, through which the served review sheet launches jobs.",
     )
-    site_url: str = Field("", description="Address of the video site, for links and local posters in review sheets.")
+    site_url: HttpAddress = Field(
+        "", description="Address of the video site, for links and local posters in review sheets."
+    )
     site_page: str = Field(
         "/index.php/vod/detail/id/{id}.html", description="Path of a video's page on the site; {id} is its vod_id."
     )
@@ -150,11 +154,6 @@ class Settings(SourceSettings):
         if value and not (value.startswith("/") and "{id}" in value):
             raise ValueError(terminal_text("not a path with {id}"))
         return value
-
-    @field_validator("ui_url", "graphql_url", "site_url")
-    @classmethod
-    def _http(cls, value: str) -> str:
-        return http_address(value) if value else value
 
     @model_validator(mode="after")
     def _limits(self) -> Settings:

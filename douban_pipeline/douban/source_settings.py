@@ -17,7 +17,7 @@ from douban_pipeline.core.database import refuse_unusable_url
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
     DEFAULT_OWNER,
-    http_address,
+    HttpAddress,
     is_loopback,
     owner_name,
     split_list,
@@ -84,7 +84,7 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
 
     site_timezone: str = Field("Asia/Shanghai", description="The site's time zone, in which times are shown.")
 
-    douban_url: str = Field(
+    douban_url: HttpAddress = Field(
         "http://127.0.0.1:8790/douban.php", description="Address of douban.php, called as URL?id=SUBJECT."
     )
     douban_requests_per_minute: int = Field(30, ge=1, le=60_000, description="Requests per minute, over all processes.")
@@ -94,7 +94,9 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
     search_provider: Literal["searxng", "douban_suggest", "bocha", "chain"] = Field(
         "searxng", description="Search for candidates: searxng, douban_suggest, bocha, or chain, which queries several."
     )
-    search_url: str = Field(DEMO_SEARCH_URL, description="Address of the search provider, unless that is chain.")
+    search_url: HttpAddress = Field(
+        DEMO_SEARCH_URL, description="Address of the search provider, unless that is chain."
+    )
     search_chain: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=lambda: {name: SEARCH_PROVIDERS[name] for name in ("searxng", "douban_suggest")},
         description="Providers that chain queries, in this order, each optionally with =address.",
@@ -179,11 +181,6 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
     @classmethod
     def _zone(cls, value: str) -> str:
         return time_zone(value)
-
-    @field_validator("douban_url", "search_url")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        return http_address(value) if value else value
 
     @model_validator(mode="after")
     def _limits_of_sources(self) -> SourceSettings:

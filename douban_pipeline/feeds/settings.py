@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
-from douban_pipeline.core.settings_base import BASE_PREFIX, http_address
+from douban_pipeline.core.settings_base import BASE_PREFIX, HttpAddress
 from douban_pipeline.core.shared_settings import (
     HTTP_ADDRESS,
     AlertSettings,
@@ -33,7 +33,7 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
         "werss_url": HTTP_ADDRESS,
     }
 
-    ui_url: str = Field(
+    ui_url: HttpAddress = Field(
         "http://127.0.0.1:3000",
         validation_alias=f"{BASE_PREFIX}UI_URL",
         description="Address of Dagster's UI, for links on the page of sources.",
@@ -57,11 +57,6 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     )
     lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
     poll_days: int = Field(30, ge=2, le=3650, description="Days for which single polls and raw answers are kept.")
-
-    @field_validator("ui_url")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        return http_address(value) if value else value
 
 
 def load_settings(**overrides: Any) -> FeedsSettings:

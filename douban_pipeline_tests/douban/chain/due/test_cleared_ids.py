@@ -56,8 +56,8 @@ def test_what_was_done_in_the_cms_is_not_ours_to_take_back_with_a_window(library
         assert select_changes(connection, library.tables, window) == []
         [named] = select_changes(connection, library.tables, ChangeSelection(change_ids=(change["change_id"],)))
     assert named.vod_id == 3
-    told = histories(library.services, [3], most_events=5)
-    page = history_page(told, library.services.settings.zone, library.services.location)
+    found = histories(library.services, [3], most_events=5)
+    page = history_page(found, library.services.settings.zone, library.services.location)
     assert "在 CMS 后台所做，此处只作记录" in page
     assert "规则" not in page
 
