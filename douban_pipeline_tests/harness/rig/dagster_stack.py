@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import dagster as dg
@@ -81,6 +82,7 @@ class DagsterStack(Part):
         changes: Top-level keys of `dagster.yaml` to put in place of the file's.
         daemon, webserver: Whether these are wanted.
         locations: The module of each code location; Douban's alone if not given.
+        own: Variables of single code servers, put over those of all.
         pools: Limits of the locations' pools.
     """
 
@@ -95,9 +97,10 @@ class DagsterStack(Part):
         daemon: bool = True,
         webserver: bool = True,
         locations: Mapping[str, str] = _DOUBAN,
+        own: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         pools: Mapping[str, int] = POOL_LIMITS,
     ) -> None:
-        self.home, self.storage, self._pools = home, storage, pools
+        self.home, self.storage, self._pools, self._own = home, storage, pools, own
         self._changes, self._server = dict(changes or {}), server
         self._wanted = (daemon, webserver)
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -168,7 +171,9 @@ class DagsterStack(Part):
             "DAGSTER_PG_USERNAME": url.username or "",
             "DAGSTER_PG_PASSWORD": url.password or "",
         }
-        for process in (*self.codes.values(), self.daemon, self.webserver):
+        for name, code in self.codes.items():
+            code.give({**self.environment, **self._own.get(name, {})})
+        for process in (self.daemon, self.webserver):
             process.give(self.environment)
 
     def _write_configuration(self) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import func, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.writes.changes import PIPELINE
+from douban_pipeline_tests.harness.soak.audit.told import SPARED_SECONDS
 from douban_pipeline_tests.harness.soak.duties import Operator
 from douban_pipeline_tests.harness.soak.evidence import Kill
 from douban_pipeline_tests.harness.soak.harms import Harm
@@ -30,7 +31,7 @@ from douban_pipeline_tests.harness.soak.site import ADMIN
 from douban_pipeline_tests.harness.soak.world import World
 
 LAUNCHES = 3
-"""Launches of people right after each restart."""
+"""Launches of people a moment after each restart."""
 _EDITED = 4
 _BULK = 5
 """Changes that a run must have written to be reverted as a whole."""
@@ -67,13 +68,15 @@ class Drill:
         }
 
     def restart_postgres(self) -> bool:
-        """Launch as people do, restart the server that Dagster stores on, and launch again at once."""
+        """Launch as people do, restart the server that Dagster stores on, and launch at once and a moment later."""
         with self._outsiders:
             if not self._life.people.decide(by_job=True):
                 return False
             at = datetime.now(UTC)
             self._world.postgres.restart()
             self.kills.append(Kill(at=at, what="postgres", until=datetime.now(UTC)))
+            self._life.people.decide(by_job=True)
+            time.sleep(SPARED_SECONDS)
             for _ in range(LAUNCHES):
                 self._life.people.decide(by_job=True)
         return True

@@ -71,12 +71,16 @@ def test_a_launch_that_waits_is_no_violation_while_not_all_is_done(evidence: Evi
 def test_a_launch_after_a_restart_is_taken(evidence: Evidence, note: str, held: bool):
     at = datetime.now(UTC)
     evidence.journal.tell("小李", "record_decisions", note=note)
-    restarted = Kill(at=at - timedelta(seconds=3), what="postgres", until=at - timedelta(seconds=1))
+    restarted = Kill(at=at - timedelta(seconds=5), what="postgres", until=at - timedelta(seconds=3))
     found = told.launches_are_taken_after_a_restart(
         replace(evidence, kills=[restarted]), Records(evidence.services.engine, "mac_")
     )
     assert found.held is held
     assert found.checked == 2
+    at_once = Kill(at=at - timedelta(seconds=2), what="postgres", until=at)
+    assert not told.launches_are_taken_after_a_restart(
+        replace(evidence, kills=[at_once]), Records(evidence.services.engine, "mac_")
+    ).checked, "the webserver keeps a connection for a second"
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,9 @@ class Systems(Part):
         with only_these({}):  # settings of this process's environment are no system's in a soak
             self._say(f"starting what {names} stand on")
             self._ground.start()
-            environment: dict[str, str] = {}
-            for life in self.lives:
-                environment |= life.prepare()
+            environments = {life.name: life.prepare() for life in self.lives}
             self._say(f"starting Dagster for {names}")
-            self._ground.start_dagster([life.name for life in self.lives], environment)
+            self._ground.start_dagster(environments)
             for life in self.lives:
                 life.begin()
         return self

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -63,20 +64,22 @@ class Ground(Part):
         self._closing.enter_context(self.server)
         return self
 
-    def start_dagster(self, locations: Collection[str], environment: Mapping[str, str]) -> None:
+    def start_dagster(self, environments: Mapping[str, Mapping[str, str]]) -> None:
         """Start Dagster with a location for each system.
 
         Args:
-            locations: Names of the systems.
-            environment: Variables that name what `database` and others gave.
+            environments: Variables that name what `database` and others gave, by system: what two of them set, such as
+                the address of WeRSS, each has its own of.
 
         Raises:
             RigError: A part did not start.
         """
-        modules = {name: f"douban_pipeline.locations.{name}" for name in locations}
-        given = {**environment, f"{BASE_PREFIX}HOME": str(self.home)}
+        modules = {name: f"douban_pipeline.locations.{name}" for name in environments}
+        given = {**dict(ChainMap(*map(dict, environments.values()))), f"{BASE_PREFIX}HOME": str(self.home)}
         # A system's environment names its database alone; the CMS's, in the environment of this process, is not theirs.
-        self.stack = DagsterStack(self.scratch / "dagster", given, locations=modules, pools=pool_limits())
+        self.stack = DagsterStack(
+            self.scratch / "dagster", given, locations=modules, own=environments, pools=pool_limits()
+        )
         self._closing.enter_context(self.stack)
         self.instance = self._closing.enter_context(self.stack.instance())
 
@@ -119,6 +122,11 @@ class Ground(Part):
         except (RigError, httpx.HTTPError, ValueError):
             return False
         return True
+
+    def succeeded(self, system: str, job: str, **tags: str) -> bool:
+        """Return whether a run of a system's job with these tags succeeded."""
+        filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS], job_name=job, tags=tags)
+        return any(_location(run) == system for run in self.instance.get_runs(filters=filters))
 
     def under_way(self, system: str, job: str = "") -> int:
         """Return how many runs of a system, or of a job of it, wait or are at work."""

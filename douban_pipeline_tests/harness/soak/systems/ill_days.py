@@ -11,6 +11,8 @@ from douban_pipeline_tests.harness.soak.systems.ground import Ground
 JOB = "run_digest_slot"
 _MOST_SLOTS = 3
 """Slots of such a day that are run beside that of the report: enough for a day, and for a soak's time."""
+_MOST_LAUNCHES = 12
+"""Of one day: a slot whose run was killed is launched again, as an operator does who backfills a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class IllDays:
     def __init__(self, ground: Ground, slots: Sequence[str]) -> None:
         self._ground, self._slots = ground, [*slots[:_MOST_SLOTS], slots[-1]]
         self._left: list[str] = []
+        self._launches = 0
         self._day: IllDay | None = None
         self.past: list[IllDay] = []
 
@@ -57,7 +60,7 @@ class IllDays:
         if self._day is not None:
             return False
         day.down(True)
-        self._day, self._left = day, [*self._slots]
+        self._day, self._left, self._launches = day, [*self._slots], 0
         return True
 
     def step(self) -> str:
@@ -65,15 +68,19 @@ class IllDays:
         assert self._day is not None
         if self._ground.under_way("digest", JOB):
             return f"a day without {self._day.what} went on"
-        if not self._left:
+        while self._left and self._ground.succeeded("digest", JOB, **self._tags(self._left[0])):
+            self._left.pop(0)
+        if not self._left or self._launches >= _MOST_LAUNCHES:
             return self._end()
-        slot = self._left[0]
-        day = self._day.run_date.isoformat()
-        tags = {"dagster/partition": f"{day}|{slot}", "dagster/partition/date": day, "dagster/partition/slot": slot}
-        if not self._ground.launch("digest", JOB, None, **tags):
+        self._launches += 1
+        if not self._ground.launch("digest", JOB, None, **self._tags(self._left[0])):
             return "a slot that could not be launched"
-        self._left.pop(0)
         return f"a slot of a day without {self._day.what}"
+
+    def _tags(self, slot: str) -> dict[str, str]:
+        assert self._day is not None
+        day = self._day.run_date.isoformat()
+        return {"dagster/partition": f"{day}|{slot}", "dagster/partition/date": day, "dagster/partition/slot": slot}
 
     def _end(self) -> str:
         day = self._day
