@@ -16,6 +16,8 @@ from douban_pipeline.core import environment
 from douban_pipeline.core.language import terminal_text
 
 if TYPE_CHECKING:
+    from typer import Typer
+
     from douban_pipeline.core.guesses import GuessGuard
     from douban_pipeline.core.mounts import Mount
     from douban_pipeline.core.operations import Operations
@@ -56,6 +58,7 @@ class System:
         pool_limits: The limits of its Dagster pools.
         operations: What the operators' commands need of it beyond its tables.
         mounts: Function that returns its parts of the HTTP service; none by default.
+        commands: Its commands in a terminal, only options and help: under a name, or beside the operators' own.
         location: The module that Dagster loads.
         location_name: The name of its code location.
         extra: The extra of pip with its libraries; empty for none.
@@ -69,6 +72,7 @@ class System:
     pool_limits: SystemPart[Mapping[str, int]]
     operations: SystemPart[Operations] = SystemPart("douban_pipeline.core.operations:OPERATIONS")
     mounts: SystemPart[Callable[[GuessGuard], Iterator[Mount]]] | None = None
+    commands: SystemPart[Typer] | None = None
     location: str = ""
     location_name: str = ""
     extra: str = ""

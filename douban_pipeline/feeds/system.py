@@ -9,6 +9,7 @@ SYSTEM = System(
     build_defs=SystemPart("douban_pipeline.feeds.definitions:build_defs"),
     pool_limits=SystemPart("douban_pipeline.feeds.resources:POOL_LIMITS"),
     operations=SystemPart("douban_pipeline.feeds.operations:OPERATIONS"),
+    commands=SystemPart("douban_pipeline.feeds.commands:commands"),
     location="douban_pipeline.locations.feeds",
     location_name="feeds",
 )

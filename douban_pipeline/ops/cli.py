@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
+from douban_pipeline.core.command_options import with_options
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.core.system import every_system
 from douban_pipeline.douban.quality.options import EvaluationOptions
-from douban_pipeline.ops.command_options import with_options
 from douban_pipeline.ops.digest_cli import digest
-from douban_pipeline.ops.feeds_cli import feeds
 from douban_pipeline.ops.index_cli import index
 from douban_pipeline.ops.tmdb_cli import tmdb
 
@@ -183,7 +183,6 @@ def show_list(
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
 
 app.add_typer(index, name="index")
-app.add_typer(feeds, name="feeds")
 app.add_typer(digest, name="digest")
 app.add_typer(tmdb, name="tmdb")
 
@@ -236,6 +235,18 @@ def _evaluate(options: EvaluationOptions) -> None:
 
 app.command("evaluate")(with_options(EvaluationOptions, _evaluate))
 
+
+# --- the systems' own -------------------------------------------------------------------------------------------------
+
+
+def add_commands_of_systems(app: typer.Typer) -> None:
+    """Add the commands that the systems hand over: those under a name as its group, others beside the operators'."""
+    for system in every_system():
+        if system.commands is not None:
+            app.add_typer(system.commands())
+
+
+add_commands_of_systems(app)
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ def find(title: str, year: int | None) -> None:
 
 
 def _print_found(known: KnownSubjects, title: str, year: int | None) -> None:
-    shown = Table("id", terminal_text("title", "ops"), terminal_text("year"), terminal_text("other names"))
+    shown = Table("id", terminal_text("title", "terminal"), terminal_text("year"), terminal_text("other names"))
     listed = {
         subject.douban_id: subject for index in known.indexes for subject in index.find([title], year=year, limit=20)
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import typer.main
 
 from douban_pipeline import __version__
 from douban_pipeline.__main__ import app, main
@@ -58,7 +59,7 @@ def command_line(arguments: Sequence[str], cwd: Path, environment: Mapping[str, 
     main()
 
 
-COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands if command.callback)
+COMMANDS = sorted(typer.main.get_command(app).commands)
 LOADED_BY = """
 import sys
 from douban_pipeline.__main__ import main

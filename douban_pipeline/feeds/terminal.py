@@ -62,7 +62,7 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         terminal_text("cadence"),
         terminal_text("last poll"),
         terminal_text("next poll"),
-        terminal_text("hits", "ops"),
+        terminal_text("hits", "terminal"),
         terminal_text("state"),
     )
 
@@ -152,7 +152,7 @@ def explain(given: str) -> None:
         shown = Table(
             terminal_text("poll"),
             terminal_text("outcome"),
-            terminal_text("new", "ops"),
+            terminal_text("new", "terminal"),
             terminal_text("ms"),
             terminal_text("error"),
             title=terminal_text("Last polls"),

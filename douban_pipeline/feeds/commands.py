@@ -1,34 +1,34 @@
-"""The options of the commands ``feeds …``; `ops.feeds_commands`, imported when one is called, implements them."""
+"""The options of the commands ``feeds …``; `feeds.terminal`, imported when one is called, implements them."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-feeds = typer.Typer(help="Followed sources: what is polled, when, and why.", no_args_is_help=True)
+commands = typer.Typer(name="feeds", help="Followed sources: what is polled, when, and why.", no_args_is_help=True)
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
 
 
-@feeds.command("list")
+@commands.command("list")
 def feeds_list(
     due: Annotated[bool, typer.Option("--due", help="Only what is due now.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show every source with its cadence, last and next poll, and state."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.list_sources(due=due, as_json=as_json)
+    terminal.list_sources(due=due, as_json=as_json)
 
 
-@feeds.command("why")
+@commands.command("why")
 def feeds_why(source: Annotated[str, typer.Argument(help="Id, address or title.")]) -> None:
     """Explain when a source is polled and why: statistics, cadence, expected publications, last polls."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.explain(source)
+    terminal.explain(source)
 
 
-@feeds.command("add")
+@commands.command("add")
 def feeds_add(
     url: Annotated[str, typer.Argument(help="Address; for a public account, its id in WeRSS.")],
     kind: Annotated[str, typer.Option(help="rss, werss, maccms or json.")] = "rss",
@@ -42,37 +42,37 @@ def feeds_add(
     dry_run: _DryRun = False,
 ) -> None:
     """Follow a source, or change the one that has this address."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
+    terminal.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
 
 
-@feeds.command("import")
+@commands.command("import")
 def feeds_import(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="OPML, as feed readers export it.")],
     dry_run: _DryRun = False,
 ) -> None:
     """Follow the feeds of an OPML file; known ones stay as they are."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.import_file(path, dry_run=dry_run)
+    terminal.import_file(path, dry_run=dry_run)
 
 
-@feeds.command("export")
+@commands.command("export")
 def feeds_export(
     path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File to write; printed by default.")] = None,
 ) -> None:
     """Write the followed feeds as OPML."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.export(path)
+    terminal.export(path)
 
 
-@feeds.command("poll")
+@commands.command("poll")
 def feeds_poll(
     source: Annotated[list[str] | None, typer.Argument(help="Ids, addresses or titles; default: all due.")] = None,
 ) -> None:
     """Poll the sources that are due, or those named, without Dagster."""
-    from douban_pipeline.ops import feeds_commands
+    from douban_pipeline.feeds import terminal
 
-    feeds_commands.poll(source or [])
+    terminal.poll(source or [])

@@ -34,9 +34,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_feeds_that_cannot_be_written_whole_leave_the_file_before(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        "douban_pipeline.ops.feeds_commands.write_opml", lambda _: "\ud800"
-    )  # refused when it is written
+    monkeypatch.setattr("douban_pipeline.feeds.terminal.write_opml", lambda _: "\ud800")  # refused when it is written
     folder = tmp_path / "exported"
     folder.mkdir()
     path = folder / "out.opml"
