@@ -10,6 +10,7 @@ SYSTEM = System(
     pool_limits=SystemPart("douban_pipeline.digest.resources:POOL_LIMITS"),
     operations=SystemPart("douban_pipeline.digest.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.digest.mounts:mounts"),
+    commands=SystemPart("douban_pipeline.digest.commands:commands"),
     location="douban_pipeline.locations.digest",
     location_name="digest",
 )

@@ -15,7 +15,6 @@ from douban_pipeline.core.command_options import with_options
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.system import every_system
 from douban_pipeline.douban.quality.options import EvaluationOptions
-from douban_pipeline.ops.digest_cli import digest
 from douban_pipeline.ops.index_cli import index
 from douban_pipeline.ops.tmdb_cli import tmdb
 
@@ -183,7 +182,6 @@ def show_list(
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
 
 app.add_typer(index, name="index")
-app.add_typer(digest, name="digest")
 app.add_typer(tmdb, name="tmdb")
 
 

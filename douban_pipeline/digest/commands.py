@@ -1,16 +1,16 @@
-"""The options of the commands ``digest …``; `digest_commands` and `push_commands` do the work, imported when called."""
+"""The options of the commands ``digest …``; `digest.terminal` and `push.terminal` do the work, imported when called."""
 
 from typing import Annotated
 
 import typer
 
-digest = typer.Typer(
-    help="The daily digest: its slots, its articles, and what is pushed to whom.", no_args_is_help=True
+commands = typer.Typer(
+    name="digest", help="The daily digest: its slots, its articles, and what is pushed to whom.", no_args_is_help=True
 )
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
 
 
-@digest.command("run")
+@commands.command("run")
 def digest_run(
     slot: Annotated[
         str, typer.Argument(metavar="[DAY|SLOT]", help="Such as '2026-11-20|07:00'; default: the last one due.")
@@ -18,48 +18,48 @@ def digest_run(
     dry_run: _DryRun = False,
 ) -> None:
     """Run a slot now, without Dagster; one that succeeded is not run again. Exit with 1 if it failed."""
-    from douban_pipeline.ops import digest_commands
+    from douban_pipeline.digest import terminal
 
-    if not digest_commands.run(slot, dry_run=dry_run):
+    if not terminal.run(slot, dry_run=dry_run):
         raise typer.Exit(1)
 
 
-@digest.command("list")
+@commands.command("list")
 def digest_list(
     days: Annotated[int, typer.Option(min=1, max=36_500, help="Number of days.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the slots of the last days: articles read and analysed, findings, and errors."""
-    from douban_pipeline.ops import digest_commands
+    from douban_pipeline.digest import terminal
 
-    digest_commands.list_slots(days, as_json=as_json)
+    terminal.list_slots(days, as_json=as_json)
 
 
-@digest.command("why")
+@commands.command("why")
 def digest_why(words: Annotated[str, typer.Argument(help="Words of an article's title.")]) -> None:
     """Show the state of articles: text, analysis, score, or why there is none."""
-    from douban_pipeline.ops import digest_commands
+    from douban_pipeline.digest import terminal
 
-    digest_commands.explain(words)
+    terminal.explain(words)
 
 
-@digest.command("rubric")
+@commands.command("rubric")
 def digest_rubric() -> None:
     """Write subject.md and rubric.md if they are missing, and show the current version."""
-    from douban_pipeline.ops import digest_commands
+    from douban_pipeline.digest import terminal
 
-    digest_commands.write_rubric()
+    terminal.write_rubric()
 
 
-@digest.command("login")
+@commands.command("login")
 def digest_login() -> None:
     """Log in to WeRSS again, without the stored token and refusals: for use after correcting the password."""
-    from douban_pipeline.ops import digest_commands
+    from douban_pipeline.digest import terminal
 
-    digest_commands.log_in()
+    terminal.log_in()
 
 
-@digest.command("push")
+@commands.command("push")
 def digest_push(
     test: Annotated[
         str | None, typer.Option("--test", metavar="CHANNEL", help="Send a test message to this channel; all for all.")
@@ -67,18 +67,18 @@ def digest_push(
     dry_run: _DryRun = False,
 ) -> None:
     """Send the due messages of the outbox without Dagster, or a test message; exit with 1 if one is not accepted."""
-    from douban_pipeline.ops import push_commands
+    from douban_pipeline.digest.push import terminal
 
-    good = push_commands.test(test) if test is not None else push_commands.push(dry_run=dry_run)
+    good = terminal.test(test) if test is not None else terminal.push(dry_run=dry_run)
     if not good:
         raise typer.Exit(1)
 
 
-@digest.command("messages")
+@commands.command("messages")
 def digest_messages(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of messages, newest first.")] = 30,
 ) -> None:
     """Show the messages of the outbox: which were delivered, which wait, and why."""
-    from douban_pipeline.ops import push_commands
+    from douban_pipeline.digest.push import terminal
 
-    push_commands.show(limit)
+    terminal.show(limit)
