@@ -12,5 +12,5 @@ SYSTEM = System(
     mounts=SystemPart("douban_pipeline.comments.mounts:mounts"),
     location="douban_pipeline.locations.comments",
     location_name="comments",
-    extra="comments",
+    libraries=("ahocorasick", "redis", "rule_engine"),
 )

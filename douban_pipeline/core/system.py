@@ -61,7 +61,7 @@ class System:
         commands: Its commands in a terminal, only options and help: under a name, or beside the operators' own.
         location: The module that Dagster loads.
         location_name: The name of its code location.
-        extra: The extra of pip with its libraries; empty for none.
+        libraries: The modules that pip's extra of its name installs and that it cannot do without; none by default.
         is_base: Whether it is the system whose variables have the base prefix; commands address it without a name.
     """
 
@@ -75,7 +75,7 @@ class System:
     commands: SystemPart[Typer] | None = None
     location: str = ""
     location_name: str = ""
-    extra: str = ""
+    libraries: Sequence[str] = ()
     is_base: bool = False
 
     @property

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from douban_pipeline.tmdb.commands import commands as tmdb
+
 _Systems = Annotated[
     str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
 ]
@@ -14,9 +16,7 @@ def add_commands(app: typer.Typer) -> None:
     """Add the commands ``demo``, ``dev``, ``replay`` and ``tmdb replay`` to the operators' command line."""
     for command in (demo, dev, replay):
         app.command()(command)
-    for group in app.registered_groups:
-        if group.name == "tmdb" and group.typer_instance is not None:
-            group.typer_instance.command("replay")(replay_tmdb)
+    tmdb.command("replay")(replay_tmdb)
 
 
 def demo(systems: _Systems = "") -> None:

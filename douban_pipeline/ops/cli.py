@@ -16,7 +16,6 @@ from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.system import every_system
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.ops.index_cli import index
-from douban_pipeline.ops.tmdb_cli import tmdb
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -182,7 +181,6 @@ def show_list(
 # --- the other systems: their commands are in their own modules -------------------------------------------------------
 
 app.add_typer(index, name="index")
-app.add_typer(tmdb, name="tmdb")
 
 
 @app.command("comment-worker")
@@ -289,9 +287,11 @@ def _line_for(error: Exception) -> str | None:
         short = escape(" ".join(str(error).split())[:400])
         opened = terminal_text("Dagster's instance in DAGSTER_HOME cannot be opened: ")
         return f"[red]{terminal_text('error:')}[/red] {opened}{short}"
-    if isinstance(error, ModuleNotFoundError) and error.name in ("psycopg", "psycopg_pool", "neo4j"):
-        missing = terminal_text("the TMDB system is not installed: ")
-        return f"[red]{terminal_text('error:')}[/red] {missing}pip install 'douban_pipeline\\[tmdb]'"
+    if isinstance(error, ModuleNotFoundError):
+        for system in every_system():
+            if error.name in system.libraries:
+                missing = terminal_text("{error} is not installed").format(error=error.name)
+                return f"[red]{terminal_text('error:')}[/red] {missing}: pip install 'douban_pipeline\\[{system.name}]'"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
         return f"[red]{terminal_text('graph error:')}[/red] {escape(str(error))}"
     of_databases = (("sqlalchemy.exc", "SQLAlchemyError"), ("sqlite3", "Error"), ("psycopg", "Error"))

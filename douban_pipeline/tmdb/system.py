@@ -10,7 +10,8 @@ SYSTEM = System(
     pool_limits=SystemPart("douban_pipeline.tmdb.resources:POOL_LIMITS"),
     operations=SystemPart("douban_pipeline.tmdb.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.tmdb.mounts:mounts"),
+    commands=SystemPart("douban_pipeline.tmdb.commands:commands"),
     location="douban_pipeline.locations.tmdb",
     location_name="tmdb",
-    extra="tmdb",
+    libraries=("psycopg", "psycopg_pool", "neo4j"),
 )

@@ -113,6 +113,25 @@ def test_only_commands_that_ask_dagster_load_it(tmp_path: Path, sqlite_url: str)
         assert loaded_by(*calls, packages=frozenset({"dagster", "opencc"}), cwd=tmp_path, **given) == "opencc"
 
 
+WITHOUT = """
+import sys
+from douban_pipeline.__main__ import main
+sys.modules[{library!r}] = None
+sys.argv = ["douban-pipeline", *{words!r}]
+main()
+"""
+
+
+@pytest.mark.parametrize(("words", "library", "extra"), [(("tmdb", "check"), "psycopg", "tmdb")])
+def test_a_library_that_is_missing_is_named_with_its_extra(
+    words: tuple[str, ...], library: str, extra: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", WITHOUT.format(library=library, words=words)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout == f"error: {library} is not installed: pip install 'douban_pipeline[{extra}]'\n"
+
+
 def test_the_version_is_printed(tmp_path: Path) -> None:
     assert run("--version", cwd=tmp_path, fresh=True).stdout.strip() == __version__
 

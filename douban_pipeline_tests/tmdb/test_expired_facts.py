@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.ops.tmdb import check_store
+from douban_pipeline.tmdb.diagnosis import check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph_sync import drain
 from douban_pipeline.tmdb.refresh import expiry

@@ -1,4 +1,4 @@
-"""The options of the commands ``tmdb …``; `ops.tmdb`, imported when one is called, implements them."""
+"""The options of the commands ``tmdb …``; `tmdb.terminal` and `enrichment.terminal` do the work, imported on a call."""
 
 from datetime import datetime
 from pathlib import Path
@@ -9,33 +9,35 @@ import typer
 
 from douban_pipeline.tmdb.types import EntityType
 
-tmdb = typer.Typer(help="TMDB's answers in PostgreSQL, and the graph of films and people.", no_args_is_help=True)
+commands = typer.Typer(
+    name="tmdb", help="TMDB's answers in PostgreSQL, and the graph of films and people.", no_args_is_help=True
+)
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@tmdb.command("setup")
+@commands.command("setup")
 def set_up(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the SQL; change nothing.")] = False,
     graph: Annotated[bool, typer.Option(help="Also create the graph's constraints and indexes.")] = True,
 ) -> None:
     """Create or upgrade the schema tmdb, and the constraints of the graph database."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.set_up(dry_run=dry_run, graph=graph)
+    terminal.set_up(dry_run=dry_run, graph=graph)
 
 
-@tmdb.command()
+@commands.command()
 def check(
     graph: Annotated[bool, typer.Option(help="Also check the graph database.")] = True, as_json: _Json = False
 ) -> None:
     """Check what the system needs; exit with 1 if a check fails. Changes nothing."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    if not work.check(graph=graph, as_json=as_json):
+    if not terminal.check(graph=graph, as_json=as_json):
         raise typer.Exit(1)
 
 
-@tmdb.command()
+@commands.command()
 def load(
     files: Annotated[
         list[Path],
@@ -44,13 +46,13 @@ def load(
     as_json: _Json = False,
 ) -> None:
     """Load recorded answers as if TMDB had just sent them, and show what changed; exit with 1 if one is unreadable."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    if not work.load_files(files, as_json=as_json):
+    if not terminal.load_files(files, as_json=as_json):
         raise typer.Exit(1)
 
 
-@tmdb.command()
+@commands.command()
 def ids(
     entity: Annotated[EntityType, typer.Argument(help="Kind of entity in the list.")],
     file: Annotated[
@@ -61,24 +63,24 @@ def ids(
     ] = None,
 ) -> None:
     """Load TMDB's daily list of ids: a stub is created for each unknown entity."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.load_ids(entity, file, day.date() if day else None)
+    terminal.load_ids(entity, file, day.date() if day else None)
 
 
-@tmdb.command()
+@commands.command()
 def fetch(
     entities: Annotated[list[str], typer.Argument(metavar="ENTITY...", help="As in TMDB's paths: movie/603 tv/1396.")],
     language: Annotated[str, typer.Option(help="Language of the answers; default: the base language.")] = "",
 ) -> None:
     """Fetch entities with their credits from TMDB, store them, and show what changed; exit with 1 if one fails."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    if not work.fetch(entities, language=language):
+    if not terminal.fetch(entities, language=language):
         raise typer.Exit(1)
 
 
-@tmdb.command()
+@commands.command()
 def ask(
     question: Annotated[str, typer.Argument(help="A question in plain words: 《喜宴》的导演是谁？")],
     kb: Annotated[str, typer.Option(help="Kind of title where the question does not say: movie or tv.")] = "movie",
@@ -88,74 +90,74 @@ def ask(
     as_json: _Json = False,
 ) -> None:
     """Answer a question about films, series and people from TMDB; exit with 1 if TMDB gives no answer."""
-    from douban_pipeline.ops import tmdb_service as work
+    from douban_pipeline.tmdb.enrichment import terminal
 
-    if not work.ask(question, kb=kb, user=user, session=session, incognito=incognito, as_json=as_json):
+    if not terminal.ask(question, kb=kb, user=user, session=session, incognito=incognito, as_json=as_json):
         raise typer.Exit(1)
 
 
-@tmdb.command("replay-spool")
+@commands.command("replay-spool")
 def replay_spool(
     dry_run: Annotated[bool, typer.Option(help="Only show how many wait; write nothing.")] = False,
 ) -> None:
     """Write the records spooled on this machine to PostgreSQL; exit with 1 if some remain."""
-    from douban_pipeline.ops import tmdb_service as work
+    from douban_pipeline.tmdb.enrichment import terminal
 
-    if not work.replay_spool(dry_run=dry_run):
+    if not terminal.replay_spool(dry_run=dry_run):
         raise typer.Exit(1)
 
 
-@tmdb.command()
+@commands.command()
 def sync(
     seconds: Annotated[float | None, typer.Option(min=1, help="Stop after this many seconds.")] = None,
 ) -> None:
     """Write changes to the graph until none is due; exit with 1 if one could not be written."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    if not work.sync(seconds=seconds):
+    if not terminal.sync(seconds=seconds):
         raise typer.Exit(1)
 
 
-@tmdb.command()
+@commands.command()
 def rebuild(
     dry_run: Annotated[bool, typer.Option(help="Only show how much would be written; change nothing.")] = True,
 ) -> None:
     """Empty the graph and rebuild it from the stored answers. A dry run unless --no-dry-run is given."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.rebuild(dry_run=dry_run)
+    terminal.rebuild(dry_run=dry_run)
 
 
-@tmdb.command()
+@commands.command()
 def requeue() -> None:
     """Queue the changes again that were set aside because they could not be written to the graph."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.requeue()
+    terminal.requeue()
 
 
-@tmdb.command()
+@commands.command()
 def prune(
     dry_run: Annotated[bool, typer.Option(help="Only show what would be deleted; change nothing.")] = True,
 ) -> None:
     """Delete expired data: questions, finished rows of the outbox, answers older than TMDB's terms allow."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.prune(dry_run=dry_run)
+    terminal.prune(dry_run=dry_run)
 
 
-@tmdb.command()
+@commands.command()
 def forget(
     user: Annotated[str, typer.Option(help="The user.")] = "",
     conversation: Annotated[UUID | None, typer.Option(help="Instead of a user: the conversation.")] = None,
 ) -> None:
     """Delete all questions of a user or a conversation, and all other records that name them."""
-    from douban_pipeline.ops import tmdb_service as work
+    from douban_pipeline.tmdb.enrichment import terminal
 
-    work.forget(user=user, conversation=conversation)
+    terminal.forget(user=user, conversation=conversation)
 
 
-@tmdb.command()
+@commands.command()
 def graph(
     question: Annotated[str, typer.Argument(help="directors, co-actors, regulars or path.")],
     names: Annotated[list[str], typer.Argument(help="Name of a person or a title; two names for path.")],
@@ -163,6 +165,6 @@ def graph(
     as_json: _Json = False,
 ) -> None:
     """Query the graph: a title's directors, who acts together, a director's regulars, how two people are connected."""
-    from douban_pipeline.ops import tmdb as work
+    from douban_pipeline.tmdb import terminal
 
-    work.ask(question, tuple(names), most=most, as_json=as_json)
+    terminal.ask(question, tuple(names), most=most, as_json=as_json)
