@@ -10,6 +10,7 @@ SYSTEM = System(
     pool_limits=SystemPart("douban_pipeline.comments.resources:POOL_LIMITS"),
     operations=SystemPart("douban_pipeline.comments.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.comments.mounts:mounts"),
+    commands=SystemPart("douban_pipeline.comments.commands:commands"),
     location="douban_pipeline.locations.comments",
     location_name="comments",
     libraries=("ahocorasick", "redis", "rule_engine"),

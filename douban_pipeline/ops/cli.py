@@ -183,16 +183,6 @@ def show_list(
 app.add_typer(index, name="index")
 
 
-@app.command("comment-worker")
-def comment_worker(
-    once: Annotated[bool, typer.Option("--once", help="Process the waiting events, then exit.")] = False,
-) -> None:
-    """Process the events of comment sections until stopped. Several workers share the work."""
-    from douban_pipeline.ops import comment_worker
-
-    comment_worker.work(once=once)
-
-
 # --- the service ------------------------------------------------------------------------------------------------------
 
 

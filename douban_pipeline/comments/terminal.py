@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 
+from douban_pipeline.comments.cms_moderation import CmsModeration
+from douban_pipeline.comments.services import open_services
 from douban_pipeline.comments.settings import load_settings
 from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
@@ -18,17 +20,10 @@ def work(*, once: bool) -> None:
     """Process events until a signal arrives, or only the events that are waiting now.
 
     Raises:
-        ProblemsError: The libraries of the extra are not installed, or a word list cannot be read.
+        ProblemsError: A word list, or the library that follows the binary log, is missing.
         DatabaseError: The tables are missing or of another version.
     """
-    settings = load_settings()
-    try:
-        from douban_pipeline.comments.cms_moderation import CmsModeration
-        from douban_pipeline.comments.services import open_services
-    except ImportError as error:
-        missing = terminal_text("{error} is not installed").format(error=error.name)
-        raise ProblemsError([f"{missing}: pip install 'douban_pipeline[comments]'"]) from error
-    services = open_services(settings, "worker").ready()
+    services = open_services(load_settings(), "worker").ready()
     try:
         worker = services.worker()
     except OSError as error:
