@@ -10,6 +10,7 @@ SYSTEM = System(
     pool_limits=SystemPart("douban_pipeline.douban.jobs:POOL_LIMITS"),
     operations=SystemPart("douban_pipeline.douban.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.douban.mounts:mounts"),
+    commands=SystemPart("douban_pipeline.douban.commands:commands"),
     location="douban_pipeline.definitions",
     location_name="douban_pipeline",
     is_base=True,

@@ -1,4 +1,4 @@
-"""The command line: setup, checks, backups, evaluation. The pipeline itself runs in Dagster; `demo.cli` adds the demo.
+"""The command line: setup, checks, backups, the service. The pipeline itself runs in Dagster; `demo.cli` adds the demo.
 
 This module contains only names, options and help: every command imports its implementation when it is called, so that
 ``--help`` does not load Dagster, SQLAlchemy or the dictionaries of the matcher.
@@ -11,11 +11,8 @@ from typing import Annotated
 import typer
 
 from douban_pipeline import __version__
-from douban_pipeline.core.command_options import with_options
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.system import every_system
-from douban_pipeline.douban.quality.options import EvaluationOptions
-from douban_pipeline.ops.index_cli import index
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -136,53 +133,6 @@ def show_settings(system: _Systems = None) -> None:
     installation.show_settings(system)
 
 
-# --- lists ------------------------------------------------------------------------------------------------------------
-
-
-@app.command("list")
-def show_list(
-    name: Annotated[
-        str,
-        typer.Argument(help="review, missing, duplicates, locked, intros, tasks, decisions or log."),
-    ],
-    category: Annotated[list[int] | None, typer.Option(help="Id of a category; may be repeated.")] = None,
-    since: Annotated[
-        str, typer.Option(help="Only from this time on, in the site's time zone: 2026-11-20, or 7d for the last week.")
-    ] = "",
-    until: Annotated[str, typer.Option(help="Only before this time.")] = "",
-    source: Annotated[
-        list[str] | None,
-        typer.Option(help="Source of an id, model, operator, reviewer or status; may be repeated."),
-    ] = None,
-    text: Annotated[str, typer.Option(help="Text in the title or a reason, or the id of a video or a subject.")] = "",
-    sort: Annotated[str, typer.Option(help="Column to sort by, such as updated, hits or id; largest first.")] = "",
-    ascending: Annotated[bool, typer.Option("--ascending", help="Sort smallest first.")] = False,
-    page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
-    size: Annotated[int, typer.Option(min=1, max=1000, help="Rows per page.")] = 50,
-    csv: Annotated[Path | None, typer.Option(help="Write all rows to this CSV file; - is standard output.")] = None,
-) -> None:
-    """Show a list from the database: what waits for people, what is locked, what was written."""
-    from douban_pipeline.ops import list_commands
-
-    asked = list_commands.ListRequest(
-        categories=category or (),
-        since=since,
-        until=until,
-        sources=source or (),
-        text=text,
-        sort=sort,
-        ascending=ascending,
-        page=page,
-        size=size,
-    )
-    list_commands.show(name, asked, csv)
-
-
-# --- the other systems: their commands are in their own modules -------------------------------------------------------
-
-app.add_typer(index, name="index")
-
-
 # --- the service ------------------------------------------------------------------------------------------------------
 
 
@@ -198,28 +148,6 @@ def serve(
     from douban_pipeline.ops import service
 
     service.serve(host, port, processes)
-
-
-# --- measuring --------------------------------------------------------------------------------------------------------
-
-
-def _evaluate(options: EvaluationOptions) -> None:
-    """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
-    from douban_pipeline.core.clock import SystemClock
-    from douban_pipeline.core.console import console
-    from douban_pipeline.douban.quality import command
-    from douban_pipeline.douban.settings import load_settings
-
-    try:
-        within_limits = command.run(options, load_settings(), console, SystemClock())
-    except KeyboardInterrupt:
-        console.print(terminal_text("stopped; no report was written or changed"))
-        raise typer.Exit(130) from None
-    if not within_limits:
-        raise typer.Exit(1)
-
-
-app.command("evaluate")(with_options(EvaluationOptions, _evaluate))
 
 
 # --- the systems' own -------------------------------------------------------------------------------------------------
@@ -264,8 +192,6 @@ def _line_for(error: Exception) -> str | None:
         error,
         ("douban_pipeline.core.settings_base", "SettingsError"),
         ("douban_pipeline.core.database", "DatabaseError"),
-        ("douban_pipeline.douban.quality.command", "EvaluationError"),
-        ("douban_pipeline.douban.quality.labelled_rows", "FormatError"),
         ("douban_pipeline.core.errors", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.douban.evidence.added_facts import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
@@ -40,7 +41,7 @@ from douban_pipeline.matching.profiles import PROFILES, Profile
 BOTH = "both"
 
 
-class EvaluationError(Exception):
+class EvaluationError(OperatingError):
     """The evaluation cannot run; the message says what to change."""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
@@ -24,7 +25,7 @@ _KINDS = {"movie": Kind.FILM, "tv": Kind.SERIES}
 _DETAIL = re.compile(r"[:(]")
 
 
-class FormatError(Exception):
+class FormatError(OperatingError):
     """A file cannot be read; the message names the file, the line and what is wrong with it."""
 
 
