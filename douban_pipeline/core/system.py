@@ -53,30 +53,48 @@ class System:
     Attributes:
         name: As in ``DOUBAN_PIPELINE_SYSTEMS``, in the tag ``system`` of its runs, and of its package.
         settings: Its settings class.
-        services: Function that returns its services for its settings; their ``tree`` are its migrations.
-        build_defs: Function that returns its Dagster definitions.
-        pool_limits: The limits of its Dagster pools.
         operations: What the operators' commands need of it beyond its tables.
         mounts: Function that returns its parts of the HTTP service; none by default.
         commands: Its commands in a terminal, only options and help: under a name, or beside the operators' own.
-        location: The module that Dagster loads.
-        location_name: The name of its code location.
         libraries: The modules that pip's extra of its name installs and that it cannot do without; none by default.
-        is_base: Whether it is the system whose variables have the base prefix; commands address it without a name.
     """
 
     name: str
     settings: SystemPart[type[SystemSettings]]
-    services: SystemPart[Callable[..., Platform]]
-    build_defs: SystemPart[Callable[[], Any]]
-    pool_limits: SystemPart[Mapping[str, int]]
     operations: SystemPart[Operations] = SystemPart("douban_pipeline.core.operations:OPERATIONS")
     mounts: SystemPart[Callable[[GuessGuard], Iterator[Mount]]] | None = None
     commands: SystemPart[Typer] | None = None
-    location: str = ""
-    location_name: str = ""
     libraries: Sequence[str] = ()
-    is_base: bool = False
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is the system whose variables have the base prefix; commands address it without a name."""
+        return self.name == environment.SYSTEMS[0]
+
+    @property
+    def services(self) -> SystemPart[Callable[..., Platform]]:
+        """Function that returns its services for its settings; their ``tree`` are its migrations."""
+        return SystemPart(f"douban_pipeline.{self.name}.services:open_services")
+
+    @property
+    def build_defs(self) -> SystemPart[Callable[[], Any]]:
+        """Function that returns its Dagster definitions."""
+        return SystemPart(f"douban_pipeline.{self.name}.definitions:build_defs")
+
+    @property
+    def pool_limits(self) -> SystemPart[Mapping[str, int]]:
+        """The limits of its Dagster pools."""
+        return SystemPart(f"douban_pipeline.{self.name}.resources:POOL_LIMITS")
+
+    @property
+    def location(self) -> str:
+        """The module that Dagster loads: its code location, in ``workspace.yaml``."""
+        return "douban_pipeline.definitions" if self.is_base else f"douban_pipeline.locations.{self.name}"
+
+    @property
+    def location_name(self) -> str:
+        """The name of its code location."""
+        return "douban_pipeline" if self.is_base else self.name
 
     @property
     def option(self) -> str:
@@ -140,6 +158,6 @@ def installed_names() -> tuple[str, ...]:
     Raises:
         SettingsError: A setting of the base system, which holds that variable, is wrong.
     """
-    base = next(system for system in every_system() if system.is_base)
+    base = system_named(environment.SYSTEMS[0])
     settings = cast(Any, base.settings().load())
     return cast(tuple[str, ...], settings.systems)

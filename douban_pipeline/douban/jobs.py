@@ -1,4 +1,4 @@
-"""The jobs of the chain and of people's decisions, their pools, and the shards that have active runs or are paused."""
+"""The jobs of the chain and of people's decisions, and the shards that have active runs or are paused."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +15,11 @@ from douban_pipeline.dagster_kit.runs import (
     partitions_of_run,
     paused_partitions,
 )
-from douban_pipeline.douban.chain.decision_lane.assets import DECISIONS_POOL, applied_decisions
+from douban_pipeline.douban.chain.decision_lane.assets import applied_decisions
 from douban_pipeline.douban.chain.due.assets import due_videos
-from douban_pipeline.douban.chain.match.assets import SEARCH_POOL, scored_matches, search_candidates
-from douban_pipeline.douban.chain.sync.assets import DOUBAN_POOL, synced_fields
-from douban_pipeline.douban.intros.assets import LLM_POOL, ORDERED_INTROS_POOL, ai_intros, ordered_intros
+from douban_pipeline.douban.chain.match.assets import scored_matches, search_candidates
+from douban_pipeline.douban.chain.sync.assets import synced_fields
+from douban_pipeline.douban.intros.assets import ai_intros, ordered_intros
 from douban_pipeline.douban.partitions import partition_key, shard_numbers, shards
 from douban_pipeline.douban.resources import tags_of
 
@@ -28,12 +28,6 @@ CHAIN_ASSETS = (due_videos, search_candidates, scored_matches, synced_fields, ai
 SYNC_TAGS = tags_of("sync")
 DECISION_TAGS = {"dagster/priority": "20", **tags_of("decisions")}
 """Tags of the lane of people's decisions: its runs come before all others, including jobs that people launch."""
-
-POOL_LIMITS = {SEARCH_POOL: 3, DOUBAN_POOL: 3, LLM_POOL: 3, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
-"""Every pool of the code location: how many runs may use one source at once. The gate paces their requests.
-
-Three for the chain: while one run begins and another writes, a third still makes requests.
-"""
 
 chain_job = dg.define_asset_job(
     CHAIN,

@@ -1,4 +1,4 @@
-"""What all Dagster definitions of this system share: the tags of runs, and the resource ``services``."""
+"""What all Dagster definitions of this system share: the tags of runs, its pools, and the resource ``services``."""
 
 from functools import partial
 
@@ -14,6 +14,17 @@ from douban_pipeline.douban.settings import Settings
 
 SYSTEM = "douban"
 """Value of the tag ``system`` in all runs of this system."""
+
+SEARCH_POOL = "douban_search"
+DOUBAN_POOL = "douban_subjects"
+LLM_POOL = "douban_intros"
+DECISIONS_POOL = "douban_decisions"
+ORDERED_INTROS_POOL = "douban_ordered_intros"
+POOL_LIMITS = {SEARCH_POOL: 3, DOUBAN_POOL: 3, LLM_POOL: 3, DECISIONS_POOL: 1, ORDERED_INTROS_POOL: 1}
+"""Every pool of the code location: how many runs may use one source at once. The gate paces their requests.
+
+Three for the chain: while one run begins and another writes, a third still makes requests.
+"""
 
 tags_of = partial(run_tags, SYSTEM)
 """Function that returns the tags of a job by the kind of its runs."""

@@ -16,7 +16,7 @@ from dagster._core.instance.config import dagster_instance_config
 
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.jobs import POOL_LIMITS
+from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings

@@ -11,13 +11,17 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
+import typer
+from typer.testing import CliRunner
 
 import douban_pipeline
+from douban_pipeline import locations
 from douban_pipeline.core import environment
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.system import system_named
 from douban_pipeline.demo.setup import pool_limits
-from douban_pipeline.ops.worker_hosts import locations
+from douban_pipeline.ops import worker_hosts
+from douban_pipeline.ops.cli import add_commands_of_systems
 from douban_pipeline.serve import server
 from douban_pipeline_tests.harness.fixtures.calling import (
     Caller,
@@ -29,9 +33,9 @@ from douban_pipeline_tests.harness.fixtures.calling import (
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The toy's package beside the others, and its name in the list; it alone is installed."""
-    monkeypatch.setattr(
-        douban_pipeline, "__path__", [*douban_pipeline.__path__, str(Path(__file__).parent / "toy_system")]
-    )
+    beside = Path(__file__).parent / "toy_system"
+    monkeypatch.setattr(douban_pipeline, "__path__", [*douban_pipeline.__path__, str(beside)])
+    monkeypatch.setattr(locations, "__path__", [*locations.__path__, str(beside / "locations")])
     monkeypatch.setattr(environment, "SYSTEMS", (*environment.SYSTEMS, "toy"))
     monkeypatch.setenv("DOUBAN_PIPELINE_SYSTEMS", "toy")
     monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
@@ -69,6 +73,12 @@ def test_its_tables_are_set_up_checked_granted_saved_and_restored(any_database_u
     engine.dispose()
 
 
+def test_its_commands_are_on_the_command_line():
+    app = typer.Typer()
+    add_commands_of_systems(app)
+    assert CliRunner().invoke(app, ["toy", "greet"]).output == "hello\n"
+
+
 def test_its_pages_its_definitions_and_its_pools_are_there():
     async def asked(path: str) -> Any:
         transport = httpx.ASGITransport(server.application())
@@ -77,7 +87,7 @@ def test_its_pages_its_definitions_and_its_pools_are_there():
 
     assert asyncio.run(asked("/toy/")) == "hello"
     assert asyncio.run(asked("/healthz"))["systems"]["toy"] == "ok"
-    assert locations() == ["douban_pipeline.toy.location"]
+    assert worker_hosts.locations() == ["douban_pipeline.locations.toy"]
     repository = import_module(system_named("toy").location).defs.get_repository_def()
     assert [key.to_user_string() for key in repository.asset_graph.get_all_asset_keys()] == ["toy_notes"]
     assert pool_limits()["toy_notes"] == 1

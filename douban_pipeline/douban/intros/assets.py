@@ -18,12 +18,10 @@ from douban_pipeline.douban.intros.author import NO_SOURCE, ledger_of
 from douban_pipeline.douban.intros.due import INTROS_PER_RUN, DueIntro, DueIntros
 from douban_pipeline.douban.intros.ledger import IntroLedger, costs_of, violation_texts
 from douban_pipeline.douban.intros.writer import IntroResult, IntroWriter, revert_strayed_intros
+from douban_pipeline.douban.resources import LLM_POOL, ORDERED_INTROS_POOL
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage
-
-LLM_POOL = "douban_intros"
-ORDERED_INTROS_POOL = "douban_ordered_intros"
 
 SWITCHED_OFF = "AI 简介未开启"
 _SHOWN = 60

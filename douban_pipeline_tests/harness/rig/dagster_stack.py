@@ -23,7 +23,7 @@ import yaml
 from sqlalchemy import URL
 
 from douban_pipeline.dagster_kit.runs import set_pool_limits
-from douban_pipeline.douban.jobs import POOL_LIMITS
+from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError

@@ -15,11 +15,10 @@ from douban_pipeline.douban.chain.session import Session, open_session
 from douban_pipeline.douban.chain.sync.assets import decision_metadata, synced_fields
 from douban_pipeline.douban.chain.sync.writer import FieldWriter
 from douban_pipeline.douban.decisions.application import apply_decisions, decisions_of_run, pending_count
+from douban_pipeline.douban.resources import DECISIONS_POOL
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tables import SHARDS
-
-DECISIONS_POOL = "douban_decisions"
 
 LANE_TIME = timedelta(seconds=25)
 """How long a run of the lane begins anything new: what is recorded in the meantime waits for the next one."""

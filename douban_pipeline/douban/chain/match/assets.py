@@ -25,13 +25,13 @@ from douban_pipeline.douban.chain.match.verdict_rows import VerdictSummary
 from douban_pipeline.douban.chain.match.verdicts import VerdictWriter
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
+from douban_pipeline.douban.resources import SEARCH_POOL
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import state_rows
 
-SEARCH_POOL = "douban_search"
 PATIENCE = 3
 """Times that nothing found while engines kept silent is tried again before it is believed."""
 

@@ -18,12 +18,11 @@ from douban_pipeline.douban.chain.sync.sync_items import SyncResult
 from douban_pipeline.douban.chain.sync.task_closure import DRY_RUN_VISIT
 from douban_pipeline.douban.chain.sync.writer import FieldWriter
 from douban_pipeline.douban.decisions.application import apply_decisions, decisions_of_run, defer_decisions
+from douban_pipeline.douban.resources import DOUBAN_POOL
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.wording import ACTIONS
-
-DOUBAN_POOL = "douban_subjects"
 
 _DECISIONS = 200
 

@@ -2,8 +2,6 @@
 
 import dagster as dg
 
-POOL_LIMITS = {"toy_notes": 1}
-
 
 @dg.asset
 def toy_notes() -> None:

@@ -1,0 +1,3 @@
+"""What the toy's Dagster definitions share."""
+
+POOL_LIMITS = {"toy_notes": 1}
