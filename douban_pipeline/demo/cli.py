@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
+from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.tmdb.commands import commands as tmdb
 
-_Systems = Annotated[
-    str, typer.Option(help="Systems, separated by commas: douban, feeds, digest, tmdb, comments. Default: all.")
-]
+_Systems = Annotated[str, typer.Option(help=f"Systems, separated by commas: {', '.join(SYSTEMS)}. Default: all.")]
 
 
 def add_commands(app: typer.Typer) -> None:

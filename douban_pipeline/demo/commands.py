@@ -8,9 +8,10 @@ import dagster as dg
 import typer
 from rich.console import Console
 
+from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.dev import run_dev
-from douban_pipeline.demo.run import SYSTEMS, run_demo
+from douban_pipeline.demo.run import run_demo
 from douban_pipeline.demo.setup import demo_home, project_folder
 
 

@@ -56,7 +56,7 @@ def run_dev(project: Path, home: Path, systems: Collection[str], port: int, serv
     Args:
         project: The folder with `workspace.yaml` and `dagster.yaml`.
         home: The demo's folder.
-        systems: Names of `run.SYSTEMS`: their code locations, stand-ins and worker are started.
+        systems: Names of systems: their code locations, stand-ins and worker are started.
         port: Port of Dagster's UI.
         service_port: Port of the service.
         console: Where to print.

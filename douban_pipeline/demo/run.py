@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import dagster as dg
 from rich.console import Console
 
+from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.core.system import SystemPart
 from douban_pipeline.dagster_kit.internals import InstanceRef
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import DemoOutcome, print_outcomes
 from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
 
-SYSTEMS: Mapping[str, str] = {
-    "douban": "chain:run_chain",
-    "feeds": "feeds:run_feeds",
-    "digest": "digest:run_digest",
-    "tmdb": "tmdb:run_tmdb",
-    "comments": "comments:run_comments",
-}
-"""The demo of each system, in order: a module of this package and its function, imported when used."""
+Demo = Callable[[Path, dg.DagsterInstance, Console], DemoOutcome]
+"""Runs the demo of a system in the demo's folder, prints its course and returns its result."""
 _EXTRAS = {"tmdb": "tmdb-embedded"}
 """Extras whose names differ from their system's."""
 
@@ -35,7 +30,7 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
 
     Args:
         project: The folder whose `dagster.yaml` the demo's instance uses.
-        systems: Names in `SYSTEMS`.
+        systems: Names of systems.
         console: Where to print.
     """
     home = demo_home()
@@ -62,6 +57,11 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     return all(outcome.well for _, outcome, _ in outcomes)
 
 
+def demo_of(name: str) -> SystemPart[Demo]:
+    """Return the demo of a system: the function ``run_<name>`` in the module of its name, imported when called."""
+    return SystemPart(f"douban_pipeline.demo.{name}:run_{name}")
+
+
 def _open_instance() -> dg.DagsterInstance:
     """Return the demo's Dagster instance, which does not capture the output of runs.
 
@@ -74,9 +74,8 @@ def _open_instance() -> dg.DagsterInstance:
 
 def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Run the demo of a system; a system whose libraries are not installed is skipped."""
-    module, _, function = SYSTEMS[name].partition(":")
     try:
-        run = getattr(import_module(f"douban_pipeline.demo.{module}"), function)
+        run = demo_of(name)()
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(name, name)
         install = f"pip install 'douban_pipeline[{extra}]'"
@@ -84,6 +83,4 @@ def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) 
             True,
             terminal_text("left out: {error} is not installed ({install})").format(error=error.name, install=install),
         )
-    outcome = run(home, instance, console)
-    assert isinstance(outcome, DemoOutcome)
-    return outcome
+    return run(home, instance, console)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import dagster as dg
 import pytest
 import typer
 from rich.console import Console
 
+from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.demo import commands, run
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, print_outcomes, write_page
 
@@ -41,22 +44,29 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(run.__file__).parents[2]
 
 
+def test_every_system_has_a_demo() -> None:
+    assert all(callable(run.demo_of(name)()) for name in SYSTEMS)
+
+
+def replace_demo(monkeypatch: pytest.MonkeyPatch, name: str, runs: run.Demo) -> None:
+    """Put another demo in the place of a system's."""
+    module = ModuleType(f"douban_pipeline.demo.{name}")
+    setattr(module, f"run_{name}", runs)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
 def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
 
-    def runs(name: str) -> str:
-        monkeypatch.setattr(
-            run, f"run_{name}", lambda *_: done.append(name) or DemoOutcome(True, "done"), raising=False
-        )
-        return f"run:run_{name}"
-
-    monkeypatch.setattr(run, "SYSTEMS", {"a": runs("a"), "b": runs("b"), "comments": "not_there:run", "c": runs("c")})
+    for name in ("douban", "feeds", "tmdb"):
+        replace_demo(monkeypatch, name, lambda *_, name=name: done.append(name) or DemoOutcome(True, "done"))
+    monkeypatch.setitem(sys.modules, "douban_pipeline.demo.comments", None)  # as if it could not be imported
     shown = io.StringIO()
-    assert run.run_demo(project, ["c", "a", "comments"], Console(file=shown, width=200))
-    assert done == ["a", "c"]
-    assert os.environ["DOUBAN_PIPELINE_SYSTEMS"] == "a,comments,c", "assets read from these alone, as in `make dev`"
+    assert run.run_demo(project, ["tmdb", "feeds", "comments"], Console(file=shown, width=200))
+    assert done == ["feeds", "tmdb"]
+    assert os.environ["DOUBAN_PIPELINE_SYSTEMS"] == "feeds,tmdb,comments", "assets read from these, as in `make dev`"
     assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
 
 
@@ -70,10 +80,9 @@ def test_runs_start_no_process_that_the_terminals_ctrl_c_would_reach(
     def start(command: list[str], *_: object, **__: object) -> None:
         pytest.fail(f"Ctrl-C would reach {command}")
 
-    monkeypatch.setattr(run, "run_one", runs, raising=False)
-    monkeypatch.setattr(run, "SYSTEMS", {"one": "run:run_one"})
+    replace_demo(monkeypatch, "feeds", runs)
     monkeypatch.setattr("dagster._core.execution.compute_logs.subprocess.Popen", start)
-    assert run.run_demo(project, ["one"], Console(file=io.StringIO()))
+    assert run.run_demo(project, ["feeds"], Console(file=io.StringIO()))
 
 
 def test_a_system_that_is_not_there_is_refused() -> None:

@@ -42,7 +42,7 @@ class DemoResult:
     guards: dict[str, list[bool]] = field(default_factory=dict)
 
 
-def run_chain(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
+def run_douban(home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Register the library's videos and run the chain over all shards; return the result.
 
     Args:
