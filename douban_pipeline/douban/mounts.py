@@ -8,6 +8,7 @@ from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.api import reports_router
 from douban_pipeline.douban.review.served.api import review_router
+from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
 from douban_pipeline.douban.review.served.desk import ReviewDesk
 from douban_pipeline.douban.review.served.pictures import Pictures
@@ -19,7 +20,8 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
     """Yield the review sheet below ``/review/``, and the front page with the reports beside it."""
     settings = load_settings()
     services = open_services(settings)  # the library is not accessed before the page is opened
-    router = review_router(ReviewDesk(services, DagsterApi(settings.graphql_url)), Pictures(services))
-    yield Mount("review", router, prefix="/review")
+    batches = Batches(services, DagsterApi(settings.graphql_url))
+    router = review_router(ReviewDesk(services, batches), Pictures(services))
+    yield Mount("review", router, prefix="/review", close=batches.close)
     reports, instead = settings.home.absolute() / "reports", {"review_queue.html": "/review/"}
     yield Mount("reports", reports_router(reports, instead=instead, ui_url=settings.ui_url.rstrip("/")), last=True)

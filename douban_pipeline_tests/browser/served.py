@@ -1,11 +1,10 @@
-"""The served sheet under test: the service on loopback, with jobs that run in its own process as soon as launched."""
+"""The served sheet under test: the service on loopback, whose decisions are applied when a test says so."""
 
 from __future__ import annotations
 
 import socket
 import threading
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,21 +12,13 @@ import sqlalchemy as sa
 import uvicorn
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.review.served.api import review_router
-from douban_pipeline.douban.review.served.dagster_api import (
-    DagsterApi,
-    DagsterUnavailable,
-    RunFailure,
-    RunState,
-)
-from douban_pipeline.douban.review.served.desk import RECORD, ReviewDesk
+from douban_pipeline.douban.review.served.batches import Batches
+from douban_pipeline.douban.review.served.dagster_api import DagsterApi
+from douban_pipeline.douban.review.served.desk import ReviewDesk
 from douban_pipeline.douban.review.served.pictures import Pictures
-from douban_pipeline.douban.store.decisions import Decision
-from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.undo.revert_request import RevertRequest, selection_of, waiting_decisions, withdraw
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.douban.review.shelves import Case
@@ -40,68 +31,35 @@ IN_SIGHT = """() => {
 """Whether the current card is where a key changes it."""
 
 
-class InProcess(DagsterApi):
-    """Dagster's part in this process: what a run would do is done when it is launched, once for each request.
+class HeldBatches(Batches):
+    """Batches that are recorded and taken back as the service does it, and applied only when `carry_out` is called.
 
     Attributes:
-        runs: Runs by request.
-        refusals: Runs that failed, and what they said.
-        down: Whether Dagster does not answer.
-        lose: Whether the answer to the next launch is lost although it was launched.
+        lose: Whether the answer to the next batch is lost although it was recorded.
     """
 
     def __init__(self, library: Library) -> None:
-        super().__init__("http://127.0.0.1:9/graphql")
-        self.library = library
-        self.runs: dict[str, str] = {}
-        self.refusals: dict[str, str] = {}
-        self.down = False
+        super().__init__(library.services, DagsterApi("http://127.0.0.1:9/graphql"))
         self.lose = False
 
-    def launch(self, job: str, config: Mapping[str, Any], request: str, tags: Mapping[str, str] | None = None) -> str:
-        """Do what the job does."""
-        if self.down:
-            raise DagsterUnavailable("Dagster 没有应答")
-        if request not in self.runs:
-            self.runs[request] = run_id = str(uuid.uuid4())
-            [op] = config["ops"].values()
-            try:
-                (self._record if job == RECORD else self._revert)(run_id, op["config"])
-            except DecisionError as error:
-                self.refusals[run_id] = "\n".join(error.problems)
+    def wake(self) -> None:
+        """Leave what waits."""
+
+    def record(self, request: str, reviewer: str, note: str, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Record as the service does."""
+        run_id = super().record(request, reviewer, note, rows)
         if self.lose:
             self.lose = False
-            raise DagsterUnavailable("应答丢失")
-        return self.runs[request]
-
-    def state(self, run_id: str) -> RunState:
-        """It is over at once."""
-        return RunState(ended=True, failed=run_id in self.refusals)
-
-    def failure(self, run_id: str) -> RunFailure:
-        """Return what a run said."""
-        return RunFailure(self.refusals.get(run_id, ""), "")
-
-    def _record(self, run_id: str, config: Mapping[str, Any]) -> None:
-        rows = [Decision(**{**row, "action": DecisionAction(row["action"])}) for row in config["decisions"]]
-        who = {"reviewer": config["reviewer"], "note": config["note"]}
-        record(self.library.services, rows, **who, run_id=run_id, dry_run=config["dry_run"])
-
-    def _revert(self, run_id: str, config: Mapping[str, Any]) -> None:
-        services = self.library.services
-        request = RevertRequest(config["operator"], config["reason"], decision_ids=config["decision_ids"])
-        selection = selection_of(services, request)
-        with reading(services.engine) as connection:
-            waiting = waiting_decisions(services.tables, connection, selection)
-        withdraw(services, waiting, operator=request.operator, reason=request.reason, run_id=run_id)
+            raise DatabaseError("应答丢失")
+        return run_id
 
 
 class Service:
     """The service, which can be killed and started again at the same address."""
 
-    def __init__(self, library: Library, dagster: DagsterApi, **settings: Any) -> None:
+    def __init__(self, library: Library, batches: Batches, **settings: Any) -> None:
         self._library = library
-        self._dagster = dagster
+        self._batches = batches
         self._settings = ServeSettings(_env_file=None, **settings)
         self._port = 0
         self.start()
@@ -110,7 +68,7 @@ class Service:
     def start(self) -> None:
         """Begin to answer."""
         services = self._library.services
-        router = review_router(ReviewDesk(services, self._dagster), Pictures(services))
+        router = review_router(ReviewDesk(services, self._batches), Pictures(services))
         app = create_app(self._settings, [Mount("review", router, prefix="/review")])
         config = uvicorn.Config(app, log_level="error", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
@@ -127,14 +85,15 @@ class Service:
 
 
 @contextmanager
-def served(library: Library, dagster: DagsterApi | None = None, **settings: Any) -> Iterator[tuple[Service, Any]]:
-    """Yield the service of a library, and its Dagster."""
-    dagster = dagster or InProcess(library)
-    service = Service(library, dagster, **settings)
+def served(library: Library, batches: Batches | None = None, **settings: Any) -> Iterator[tuple[Service, HeldBatches]]:
+    """Yield the service of a library, and its batches: those given, or such that are applied when a test says so."""
+    held = batches or HeldBatches(library)
+    service = Service(library, held, **settings)
     try:
-        yield service, dagster
+        yield service, held
     finally:
         service.kill()
+        held.close()
 
 
 def films(count: int) -> list[Case]:

@@ -33,9 +33,6 @@ from douban_pipeline.douban.writes.intro_changes import current_intros
 from douban_pipeline.douban.writes.refusals import cms_lock_refusal
 from douban_pipeline.douban.writes.revert import WITH_ITS_LINK, ChangeSelection, revert
 
-AT_ONCE_TAG = "pipeline/apply"
-"""Tag of a run that records decisions and applies them itself: who waits at a sheet waits for one process, not two."""
-
 _REVERTED = "执行之后已被撤销"
 _REPLACED_AFTER = "执行的同时有了更新的决定"
 _ONLY_LOCKED = f"{LOCKED_ONLY}{OUT_OF_SCOPE}"

@@ -14,8 +14,6 @@ from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, 
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.decision_lane.checks import refused_at_recording
-from douban_pipeline.douban.chain.session import open_session
-from douban_pipeline.douban.decisions.application import AT_ONCE_TAG, apply_decisions
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.review.records.record import Recording, record
 from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
@@ -24,7 +22,6 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.wording import ACTIONS
 
 NOTHING_RECORDED = "未记录任何决定"
@@ -83,10 +80,6 @@ class DecisionsConfig(LaunchpadConfig):
     decisions: list[DecisionRow] = Field(description=page_text("One row per decision; a video may have several."))
 
 
-APPLYING_TIME = timedelta(seconds=20)
-"""How long a run that also applies its decisions starts to apply further ones."""
-
-
 def store_decisions(
     context: dg.OpExecutionContext, config: DecisionsConfig, services: dg.ResourceParam[Services]
 ) -> None:
@@ -102,24 +95,11 @@ def store_decisions(
         dry_run=config.dry_run,
         progress=log_progress(context, services, len(decisions)),
     )
-    if AT_ONCE_TAG in context.run.tags and not config.dry_run:
-        apply_at_once(context, services, recording)
     if not config.dry_run:
         rewrite_sheet(services, context.log)
     report_recording(
         context, recording, config.dry_run, **replaced(services, recording), **dry_run_notice(services.settings)
     )
-
-
-def apply_at_once(context: dg.OpExecutionContext, services: Services, recording: Recording) -> None:
-    """Apply the decisions that a run recorded; `apply_decisions` applies those that are left or wait for a source."""
-    shards = sorted({shard_of(each.vod_id) for each in recording.of(DecisionStatus.RECORDED)})
-    if not shards or services.settings.dry_run:
-        return
-    session = open_session(services, context.run_id, shards, context.log)
-    deadline = session.started + APPLYING_TIME
-    handled = apply_decisions(services, session.queue, session.change_log, shards, deadline=deadline, lane=True)
-    context.log.info(f"{handled} decisions looked at")
 
 
 def recorded_table(recording: Recording) -> str:

@@ -43,6 +43,10 @@ _APPLIED_BY: Mapping[DecisionAction, str] = {DecisionAction.sync_now: "sync", De
 """Actions of the changes that apply a decision, where they are not the decision's own."""
 
 
+SERVED_RUN = "review-"
+"""How the name of the run begins that stands with what the served sheet recorded: no run of Dagster's has it."""
+
+
 class Aspect(enum.IntEnum):
     """What an action is about. Decisions about one video are applied in this order, one of each at most."""
 

@@ -54,6 +54,7 @@ class ReviewTables:
     candidate: Table
     decision: Table
     claim: Table
+    outbox: Table
     brake: Table
 
 
@@ -170,6 +171,15 @@ def review_tables(maker: TableMaker) -> ReviewTables:
         index("claim_holder", "holder"),
         index("claim_until", "until"),
     )
+    # Batches of the served sheet that Dagster was not told of yet.
+    outbox = table(
+        "batch_outbox",
+        Column("batch_id", String(64), primary_key=True),
+        # Under this name the batch is in the log and in the table of decisions.
+        Column("run_id", String(64), nullable=False),
+        Column("reviewer", String(64), nullable=False),
+        moment("created_at", nullable=False),
+    )
     brake = table(
         "brake",
         Column("stratum", String(32), primary_key=True),
@@ -183,4 +193,4 @@ def review_tables(maker: TableMaker) -> ReviewTables:
         words("lifted_by", 64),
         words("lift_note", 500),
     )
-    return ReviewTables(verdict, candidate, decision, claim, brake)
+    return ReviewTables(verdict, candidate, decision, claim, outbox, brake)

@@ -57,6 +57,7 @@ class OwnTables:
     alert: Table
     health: Table
     claim: Table
+    outbox: Table
     poster: Table
     subject: Table
     counter: Table
@@ -234,6 +235,7 @@ def own_tables(prefix: str) -> OwnTables:
         alert,
         health,
         review.claim,
+        review.outbox,
         poster,
         subject,
         counter,

@@ -14,6 +14,7 @@ from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.decisions.withdrawal import take_back
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
@@ -25,11 +26,9 @@ from douban_pipeline.douban.undo.revert_request import (
     listed,
     looked_for,
     selection_of,
-    waiting_decisions,
-    withdraw,
 )
 from douban_pipeline.douban.writes.changes import WRONG_LINK
-from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, TooManyError, revert
+from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, TooManyError
 
 MOST_EVENTS = 300
 """Events of all videos of a launch together that are shown: a page of some hundred kilobytes."""
@@ -88,12 +87,11 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
     change_log = services.change_log(context.run_id)
-    # What a killed run left half way is settled first, or this would take it for somebody else's doing.
-    change_log.reconcile()
     operator, reason = request.operator.strip(), request.reason.strip()
     reason = f"{WRONG_LINK}{reason}" if config.wrong_links else reason
     try:
-        results = revert(
+        taken = take_back(
+            services,
             change_log,
             selection,
             operator=operator,
@@ -109,11 +107,9 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
             "请加上条件（如 since/until、vod_ids）分批撤销；确认就是要这么多，则调大 max_changes"
         )
         raise RevertError([problem]) from error
+    results, decisions = taken.changes, taken.decisions
     with reading(services.engine) as connection:
-        decisions = waiting_decisions(services.tables, connection, selection)
         steps = steps_table(services, connection, selection.vod_ids, results)
-    if not config.dry_run:
-        decisions = withdraw(services, decisions, operator=operator, reason=reason, run_id=context.run_id)
     whole = sum(not item.skipped for item in results)
     context.log.info(f"{whole} of {len(results)} changes {'would be ' if config.dry_run else ''}reverted in full")
     context.add_output_metadata(

@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
-from douban_pipeline.douban.decisions.application import AT_ONCE_TAG
 from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.review.jobs import (
     DecisionRow,
@@ -284,34 +283,17 @@ def test_a_link_into_the_launchpad_opens_what_can_be_launched():
     assert dg.validate_run_config(record_decisions, yaml.safe_load(config))
 
 
-# --- for who waits at a sheet -----------------------------------------------------------------------------------------
+# --- what is left to others -------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_is_told_to_applies_what_it_recorded(scenario):
-    [first, *_] = scenario.candidates(4)
-    rows = [
-        {"vod_id": 4, "action": "choose", "douban_id": first["douban_id"], "accept_conflicts": True},
-        {"vod_id": 5, "action": "ignore", "days": 30},
-    ]
-    scenario.services.reports.write(SHEET_NAME, "what was shown before")
-    config = {"reviewer": "小王", "note": "", "dry_run": False, "decisions": rows}
-    tags = {AT_ONCE_TAG: "at_once"}
-    checked = {"store_decisions": {"config": {**config, "dry_run": True}}}
-    assert scenario.launch("record_decisions", checked, tags=tags).success
-    assert scenario.decisions() == []
-    run = scenario.launch("record_decisions", {"store_decisions": {"config": config}}, tags=tags)
-    assert run.success
-    assert {row["vod_id"]: row["state"] for row in scenario.decisions()} == {4: "applied", 5: "applied"}
-    assert scenario.library.row(4)["vod_douban_id"] == first["douban_id"]
-    assert {change["run_id"] for change in scenario.library.log() if change["vod_id"] == 4} == {run.run_id}
-    # What is decided is not offered by the file any more.
-    assert "what was shown before" not in (scenario.services.reports.path / SHEET_NAME).read_text("utf-8")
-
-
-def test_a_run_that_is_not_told_to_leaves_it_to_the_lane(scenario):
+def test_a_launch_leaves_applying_to_the_lane_and_the_sheet_offers_its_videos_no_more(scenario):
     assert launch(scenario, {"vod_id": 5, "action": "ignore", "days": 30}).success
     assert [row["state"] for row in scenario.decisions()] == ["pending"]
-    assert not (scenario.services.reports.path / SHEET_NAME).exists(), "nobody asked for a sheet yet"
+    sheet = scenario.services.reports.path / SHEET_NAME
+    assert not sheet.exists(), "nobody asked for a sheet yet"
+    scenario.services.reports.write(SHEET_NAME, "what was shown before")
+    assert launch(scenario, {"vod_id": 4, "action": "ignore", "days": 30}).success
+    assert "what was shown before" not in sheet.read_text("utf-8")
 
 
 # --- the table and the log --------------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""The served sheet behind its page: claims, what is refused, launches that happen once, and posters."""
+"""The served sheet behind its page: claims, what is refused, and posters."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,11 +13,10 @@ import pytest
 
 from douban_pipeline.cms.values import picture_address
 from douban_pipeline.douban.review.served.claims import LEASE, Claims
-from douban_pipeline.douban.review.served.dagster_api import TAG, DagsterApi, DagsterUnavailable, RunState
-from douban_pipeline.douban.review.served.desk import ReviewDesk, SentChoice
+from douban_pipeline.douban.review.served.desk import ReviewDesk
 from douban_pipeline.douban.review.served.pictures import MOST_BYTES, NoPicture, Pictures
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline_tests.browser.served import served
+from douban_pipeline_tests.browser.served import HeldBatches, served
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved
 
 ONE, OTHER = "a" * 32, "b" * 32
@@ -63,7 +61,7 @@ def test_a_page_that_is_loaded_again_goes_on_with_its_claims(shared_library):
 
 def test_cards_that_are_on_their_way_stay_a_pages_when_it_asks_what_changed(shared_library):
     library = shelved(shared_library, [Case(vod_id) for vod_id in range(1, 7)])
-    desk = ReviewDesk(library.services, DagsterApi("http://127.0.0.1:9/graphql"))
+    desk = ReviewDesk(library.services, HeldBatches(library))
     first = {card["vod"] for card in desk.cards(ONE, "小王", [1, 2], 2)["cards"]}
     on_their_way = [card["vod"] for card in desk.cards(ONE, "小王", [3, 4], 2)["cards"]]
     assert on_their_way == [3, 4]
@@ -94,9 +92,9 @@ def test_of_many_that_claim_at_once_each_video_goes_to_one(shared_library):
 
 @pytest.fixture
 def asking(shared_library) -> Iterator[httpx.Client]:
-    """The service with two videos that wait, and a Dagster that does not answer."""
+    """The service with two videos that wait; what is recorded is not applied."""
     library = shelved(shared_library, [Case(4), Case(5, {"vod_name": "乙"})])
-    with served(library, DagsterApi("http://127.0.0.1:9/graphql")) as (service, _):
+    with served(library) as (service, _):
         origin = service.url.removesuffix("/review/")
         with httpx.Client(base_url=service.url, headers={"Origin": origin}, trust_env=False) as client:
             yield client
@@ -111,7 +109,8 @@ UNKNOWN = {"run": "0" * 36, "vod": 4, "actions": ["rematch"]}
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("decisions", GOOD, 503),
+        ("decisions", GOOD, 200),
+        ("decisions", {**GOOD, "reviewer": "pipeline"}, 422),
         ("decisions", {**GOOD, "reviewer": " "}, 422),
         ("decisions", {**GOOD, "request": "x"}, 422),
         ("decisions", {**GOOD, "decisions": []}, 422),
@@ -150,7 +149,7 @@ def test_the_queue_has_a_line_a_video_and_a_card_for_who_claims_it(asking: httpx
 
 def test_a_page_opens_with_the_first_cards_and_their_lines(shared_library):
     library = shelved(shared_library, [Case(vod_id, {"vod_hits": 1000 - vod_id}) for vod_id in range(1, 101)])
-    desk = ReviewDesk(library.services, DagsterApi("http://127.0.0.1:9/graphql"))
+    desk = ReviewDesk(library.services, HeldBatches(library))
     whole = desk.queue(ONE)
     found = desk.open(ONE, "小王", 12)
     assert (found["waiting"], found["version"]) == (100, whole["version"])
@@ -167,53 +166,6 @@ def test_a_page_opens_with_the_first_cards_and_their_lines(shared_library):
     assert decided not in {line["vod"] for line in other["items"]}
     library.clock.advance(minutes=6)
     assert desk.open(OTHER, "小李", 12)["version"] != whole["version"]
-
-
-def test_dagster_is_asked_once_for_all_choices_of_a_run(shared_library):
-    asked: list[str] = []
-
-    class Counted(DagsterApi):
-        def state(self, run_id: str) -> RunState:
-            asked.append(run_id)
-            return RunState(ended=run_id != OTHER, failed=False)
-
-    library = shelved(shared_library, [Case(vod_id) for vod_id in range(1, 11)])
-    recorded = {**decision_of(library, 1, DecisionAction.rematch, 0, "pending"), "run_id": ONE}
-    library.insert(library.tables.decision, [recorded])
-    desk = ReviewDesk(library.services, Counted("http://127.0.0.1:9/graphql"))
-    sent = [SentChoice(ONE, vod_id, ("rematch",)) for vod_id in range(1, 6)]
-    sent += [SentChoice(OTHER, vod_id, ("rematch",)) for vod_id in range(6, 11)]
-    found = desk.live(ONE, "", set(), sent)["states"]
-    assert sorted(asked) == [ONE, OTHER]
-    assert {each["vod"]: each["state"] for each in found} == {
-        1: "recorded",
-        2: "already",
-        3: "already",
-        4: "already",
-        5: "already",
-    }
-
-
-@pytest.mark.parametrize("override", [False, True])
-def test_an_undo_overrides_the_sites_lock_where_the_choice_did(shared_library, override):
-    launched: list[dict[str, Any]] = []
-
-    class Launching(DagsterApi):
-        def launch(self, job: str, config: Any, request: str, tags: Any = None) -> str:
-            launched.append(config["ops"]["revert_writes"]["config"])
-            return OTHER
-
-    library = shelved(shared_library, [Case(1, {"vod_lock": 1})])
-    choice = decision_of(library, 1, DecisionAction.set_id, 7, "applied")
-    lock = decision_of(library, 1, DecisionAction.lock_id, 7, "applied")
-    library.insert(
-        library.tables.decision,
-        [{**choice, "run_id": ONE, "override_cms_lock": override}, {**lock, "run_id": ONE, "override_cms_lock": False}],
-    )
-    desk = ReviewDesk(library.services, Launching("http://127.0.0.1:9/graphql"))
-    assert desk.undo("r", "小李", SentChoice(ONE, 1, ("set_id", "lock_id"))) == OTHER
-    [config] = launched
-    assert (len(config["decision_ids"]), config["override_cms_lock"]) == (2, override)
 
 
 @contextmanager
@@ -249,151 +201,6 @@ def answering(answer: Any) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def test_a_launch_that_is_asked_for_again_finds_its_run():
-    runs: dict[str, str] = {}
-    launched: list[dict[str, Any]] = []
-
-    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        asked = json.loads(body)
-        values = asked["variables"]
-        if "launchRun" in asked["query"]:
-            params = values["params"]
-            [tag] = params["executionMetadata"]["tags"]
-            launched.append(params)
-            runs[tag["value"]] = f"run-{len(launched)}"
-            data = {"launchRun": {"__typename": "LaunchRunSuccess", "run": {"runId": runs[tag["value"]]}}}
-        elif "runsOrError" in asked["query"]:
-            [tag] = values["filter"]["tags"]
-            assert tag["key"] == TAG
-            found = [{"runId": runs[tag["value"]]}] if tag["value"] in runs else []
-            data = {"runsOrError": {"__typename": "Runs", "results": found}}
-        else:
-            place = {"name": "__repository__", "location": {"name": "ours"}, "jobs": [{"name": "record_decisions"}]}
-            data = {"repositoriesOrError": {"nodes": [place]}}
-        return 200, {}, json.dumps({"data": data}).encode()
-
-    with answering(dagster) as url:
-        api = DagsterApi(f"{url}/graphql")
-        assert api.launch("record_decisions", {"ops": {}}, ONE) == "run-1"
-        assert api.launch("record_decisions", {"ops": {}}, ONE) == "run-1"
-        assert api.launch("record_decisions", {"ops": {}}, OTHER) == "run-2"
-        assert launched[0]["selector"]["repositoryLocationName"] == "ours"
-        with pytest.raises(DagsterUnavailable, match="没有任务"):
-            api.launch("no_such_job", {}, "c" * 32)
-    with pytest.raises(DagsterUnavailable, match="没有应答"):
-        api.launch("record_decisions", {}, "d" * 32)
-
-
-def test_an_error_of_dagster_says_nothing_of_runs_and_jobs():
-    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        query = json.loads(body)["query"]
-        [field] = [name for name in ("runOrError", "runsOrError", "repositoriesOrError", "launchRun") if name in query]
-        asked.append(field)
-        failed = {"__typename": "PythonError", "message": "OperationalError: database is locked"}
-        return 200, {}, json.dumps({"data": {field: failed}}).encode()
-
-    asked: list[str] = []
-    with answering(dagster) as url:
-        api = DagsterApi(f"{url}/graphql")
-        for call in (api.state, api.failure, lambda run: api.launch("record_decisions", {}, run)):
-            with pytest.raises(DagsterUnavailable, match="出错：OperationalError: database is locked"):
-                call(ONE)
-    assert asked == ["runOrError", "runOrError", "runsOrError"], "nothing is launched that may be under way"
-
-
-LOST = "This run has been marked as failed from outside the execution context."
-
-
-@pytest.mark.parametrize(
-    ("events", "reason"),
-    [
-        (
-            [
-                {"__typename": "EngineEvent", "message": "Started process for run (pid: 7).", "error": None},
-                {
-                    "__typename": "RunFailureEvent",
-                    "message": "Run timed out due to taking longer than 120 seconds to start.",
-                },
-            ],
-            "没有记录，请重新选择：运行排到了，却没能在限定的时间内启动：主机太忙，或代码服务没有应答",
-        ),
-        (
-            [
-                {
-                    "__typename": "EngineEvent",
-                    "message": "Caught an unrecoverable error while dequeuing the run.",
-                    "error": {"message": "DagsterUserCodeUnreachableError: Could not reach user code server."},
-                },
-                {"__typename": "RunFailureEvent", "message": LOST},
-            ],
-            "没有记录，请重新选择：代码服务没有应答：正在重启或发布，或已停止",
-        ),
-        (
-            [
-                {
-                    "__typename": "ExecutionStepFailureEvent",
-                    "error": {"message": "dagster.Failure: 未记录任何决定"},
-                    "failureMetadata": {"description": "未记录任何决定：\n- reviewer: 请填写"},
-                },
-                {"__typename": "RunFailureEvent", "message": 'Execution of run for "record_decisions" failed.'},
-            ],
-            "未记录任何决定：\n- reviewer: 请填写",
-        ),
-        ([{"__typename": "RunCanceledEvent"}], "没有记录，请重新选择：记录决定的运行没有成功"),
-    ],
-)
-def test_a_reviewer_is_told_in_chinese_that_a_lost_choice_was_not_recorded(shared_library, events, reason):
-    def dagster(method: str, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        query = json.loads(body)["query"]
-        run = {"__typename": "Run", "status": "FAILURE", "eventConnection": {"events": events}}
-        assert "runOrError" in query
-        return 200, {}, json.dumps({"data": {"runOrError": run}}).encode()
-
-    library = shelved(shared_library, [Case(1)])
-    with answering(dagster) as url:
-        desk = ReviewDesk(library.services, DagsterApi(f"{url}/graphql"))
-        [told] = desk.live(ONE, "小王", [1], [SentChoice(ONE, 1, ("set_id",))])["states"]
-    assert (told["state"], told["reason"]) == ("refused", reason)
-
-
-def test_threads_that_ask_for_one_launch_make_one_run():
-    runs: list[str] = []
-    entered, failing = threading.Event(), threading.Event()
-
-    class Slow(DagsterApi):
-        def _tagged(self, request: str) -> str:
-            return runs[0] if runs else ""
-
-        def _launch(self, job: str, config: Any, tags: Any) -> str:
-            if not entered.is_set():
-                entered.set()
-                failing.wait(60)
-                raise DagsterUnavailable("lost")
-            assert not within, "two threads launch the same request"
-            within.append(tags)
-            runs.append("run")
-            within.pop()
-            return "run"
-
-    within: list[Any] = []
-    api, found = Slow("http://127.0.0.1:9/graphql"), []
-
-    def launch() -> None:
-        with suppress(DagsterUnavailable):
-            found.append(api.launch("record_decisions", {}, ONE))
-
-    threads = [threading.Thread(target=launch) for _ in range(4)]
-    threads[0].start()
-    assert entered.wait(60)
-    for thread in threads[1:]:
-        thread.start()
-    failing.set()
-    for thread in threads:
-        thread.join(60)
-    assert (runs, found) == (["run"], ["run"] * 3)
-    assert not api._turns
 
 
 def test_a_picture_is_shown_where_none_can_be_kept(shared_library, tmp_path):

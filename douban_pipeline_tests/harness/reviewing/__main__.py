@@ -174,7 +174,6 @@ def opening(world: ReviewWorld, browser: Browser, say: Say) -> Openings:
         page.remove_listener("response", count_bytes)  # what comes later has no page to be read from
         if number < OPENINGS - 1:
             page.context.close()
-    # Nobody records them: this is about the page alone.
     sign(page)
     page.wait_for_load_state("networkidle")
     sitting = review(page, truth_of(world), KEYS_AMONG_MANY, pace=0.3)
@@ -219,7 +218,7 @@ def _sitting_figures(name: str, sitting: Sitting) -> Iterator[Figure]:
 def _applied_figures(sitting: Sitting, found: Sequence[dict[str, Any]]) -> Iterator[Figure]:
     for what, name, target in (
         ("recorded", "created_at", None),
-        ("applied", "settled_at", Target(most=60)),
+        ("applied", "settled_at", Target(most=2)),
     ):
         taken = [
             row[name].timestamp() - sitting.chosen[row["vod_id"]] for row in found if row["vod_id"] in sitting.chosen

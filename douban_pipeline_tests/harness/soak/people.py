@@ -15,6 +15,7 @@ import httpx
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.decisions.withdrawal import take_back
 from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
@@ -23,10 +24,8 @@ from douban_pipeline.douban.undo.revert_request import (
     RevertError,
     RevertRequest,
     selection_of,
-    waiting_decisions,
-    withdraw,
 )
-from douban_pipeline.douban.writes.revert import TooManyError, revert
+from douban_pipeline.douban.writes.revert import TooManyError
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.source import Source
@@ -107,22 +106,23 @@ class People:
             return self._launch_revert(operator, filters)
         request = RevertRequest(operator, "巡检撤销", max_changes=_MOST, **filters)
         change_log = self.services.change_log(self.run_id)
-        change_log.reconcile()
         try:
             selection = selection_of(self.services, request)
-            results = revert(
-                change_log, selection, operator=operator, reason=request.reason, dry_run=False, most=request.max_changes
+            taken = take_back(
+                self.services,
+                change_log,
+                selection,
+                operator=operator,
+                reason=request.reason,
+                dry_run=False,
+                most=request.max_changes,
             )
         except (RevertError, TooManyError) as error:
             self.journal.tell(operator, "revert_changes", note=f"refused: {error}")
             return 0
-        with reading(self.services.engine) as connection:
-            waiting = waiting_decisions(self.services.tables, connection, selection)
-        withdraw(self.services, waiting, operator=operator, reason=request.reason, run_id=self.run_id)
-        self.journal.tell(
-            operator, f"revert_changes {filters}", note=f"{len(results)} changes, batch {change_log.batch_id}"
-        )
-        return len(results)
+        said = f"{len(taken.changes)} changes, batch {change_log.batch_id}"
+        self.journal.tell(operator, f"revert_changes {filters}", note=said)
+        return len(taken.changes)
 
     def revert_run(self, run_id: str) -> int:
         """Revert all that a run wrote, by the job; return whether it was launched. It says nothing of the links."""

@@ -21,7 +21,7 @@ from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.tables import SHARDS
 
 LANE_TIME = timedelta(seconds=25)
-"""How long a run of the lane begins anything new: what is recorded in the meantime waits for the next one."""
+"""After how long a run of the lane looks again at what waits, so that what asks no source goes first."""
 
 _MOST_SYNCS = 100
 
@@ -30,6 +30,18 @@ def open_lane(context: dg.AssetExecutionContext, services: Services) -> Session:
     """Begin a step that does nothing but what people ordered, over all shards; raises as `open_session` does."""
     session = open_session(services, context.run.run_id, range(SHARDS), context.log)
     return replace(session, ordered_only=True)
+
+
+def apply_waiting(session: Session) -> int:
+    """Apply what people decided until nothing ready waits or the run's time is used; return how many were looked at."""
+    services, handled, found = session.services, 0, 1
+    while found and services.clock.now() < session.deadline:
+        deadline = min(session.deadline, services.clock.now() + LANE_TIME)
+        found = apply_decisions(
+            services, session.queue, session.change_log, session.shards, deadline=deadline, lane=True
+        )
+        handled += found
+    return handled
 
 
 @dg.asset(
@@ -49,19 +61,19 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     Launched by `decisions_sensor` within seconds of a decision, in a lane of its own: its tag `pipeline: decisions`
     has places that no other run takes (`dagster.yaml`), its priority is above all others, its pool is its own. A run
-    of it begins nothing new after 25 seconds, so that nobody waits behind many. Two runs never apply one decision: it
-    is leased. Runs of the chain that meet decisions apply them first, too. With `DOUBAN_PIPELINE_DRY_RUN=true` nothing
-    is written and decisions wait.
+    of it looks again every 25 seconds at what was decided meanwhile, until nothing waits or the time of a run is used.
+    What is chosen on the served sheet the service applies itself, and reports here. Nobody applies one decision twice:
+    it is leased. Runs of the chain that meet decisions apply them first, too. With `DOUBAN_PIPELINE_DRY_RUN=true`
+    nothing is written and decisions wait.
     """
     session = open_lane(context, services)
     if services.settings.dry_run:
         waiting = pending_count(services, session.shards)
         context.log.warning("dry run: decisions wait (DOUBAN_PIPELINE_DRY_RUN)")
         return dg.MaterializeResult(data_version=TABLES, metadata=session.metadata(decision_metadata([], waiting)))
-    deadline = min(session.deadline, session.started + LANE_TIME)
-    handled = apply_decisions(services, session.queue, session.change_log, session.shards, deadline=deadline, lane=True)
+    handled = apply_waiting(session)
     tasks = session.lease(TaskStage.SYNC, limit=_MOST_SYNCS)
-    attempts = Attempts(services, session.queue, deadline)
+    attempts = Attempts(services, session.queue, min(session.deadline, services.clock.now() + LANE_TIME))
     results = list(FieldWriter(services, session.queue, session.change_log, attempts).sync(tasks))
     kinds = Counter(result.result for result in results)
     decided = decisions_of_run(services, session.queue, tasks)

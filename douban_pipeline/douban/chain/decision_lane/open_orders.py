@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, not_, or_, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.decisions.leases import decision_leases
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import SERVED_RUN
 from douban_pipeline.douban.store.states import DecisionState, TaskStage
 from douban_pipeline.douban.store.task_queue import task_leases
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY
 
 MOST_COUNTED = 100
 """How far open orders are counted; beyond that it is enough to know that there are more."""
+
+SERVICE_TIME = timedelta(seconds=15)
+"""How long decisions of the served sheet are left to the service, which applies them itself within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,19 @@ class OpenOrders:
 
 
 def open_orders(services: Services) -> OpenOrders:
-    """Return the requested work that can be done now, without what waits for a source or belongs to a live run."""
+    """Return the requested work that can be done now.
+
+    Left out is what waits for a source, belongs to a live run, or was recorded by the service a moment ago.
+    """
     now = services.clock.now()
     decision, task = services.tables.decision, services.tables.task
+    left_alone = or_(
+        decision.c.created_at <= now - SERVICE_TIME, not_(decision.c.run_id.startswith(SERVED_RUN, autoescape=True))
+    )
     pending = and_(
-        decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+        decision.c.state == DecisionState.PENDING,
+        or_(decision.c.run_after.is_(None), decision.c.run_after <= now),
+        left_alone,
     )
     free = select(decision.c.decision_id).where(pending, decision_leases(services.tables).free(now)).limit(MOST_COUNTED)
     held = select(decision.c.lease_owner).where(pending, decision.c.lease_until > now)

@@ -32,7 +32,7 @@ from douban_pipeline.douban.reports.lists.videos import (
 )
 from douban_pipeline.douban.reports.video_site import posters_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import NAMING
+from douban_pipeline.douban.store.decisions import NAMING, SERVED_RUN
 from douban_pipeline.douban.store.states import DecisionState, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY, RECHECK_PRIORITY
 from douban_pipeline.douban.wording import (
@@ -197,7 +197,8 @@ def _seconds(row: Mapping[Any, Any]) -> float | None:
 
 
 def _runs(row: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
-    return (("run", row["run_id"]),) if row["run_id"] else ()
+    # What the served sheet recorded has no run in Dagster.
+    return (("run", row["run_id"]),) if row["run_id"] and not row["run_id"].startswith(SERVED_RUN) else ()
 
 
 def decisions_list(services: Services) -> NamedList:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -63,12 +63,12 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who decided and why, the Dagster run, and the batch of the launch."""
+    """Who decided and why, the Dagster run or the service's name for it, and the batch."""
 
     reviewer: str
     note: str
     run_id: str
-    batch_id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
+    batch_id: str
 
 
 def record(
@@ -79,21 +79,25 @@ def record(
     note: str,
     run_id: str,
     dry_run: bool,
+    batch_id: str = "",
+    check_seconds: float | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Recording:
     """Record ``decisions`` for the next runs: valid ones, and refused ones with their reason.
 
     Recording the same decision twice is harmless, so a launch that was killed may be launched again. A newer decision
     replaces older ones that it contradicts. Subjects that people name are fetched and compared within
-    `Settings.run_seconds`; subjects that could not be fetched are recorded unchecked.
+    ``check_seconds``; subjects that could not be fetched are recorded unchecked, and checked before they are applied.
 
     Args:
         services: Database, source and settings.
         decisions: The decisions as entered.
         reviewer: Who decided; logged with every write that follows.
         note: The reason, for the log.
-        run_id: The Dagster run that records them.
+        run_id: The Dagster run that records them, or the service's name for them.
         dry_run: Check everything, record nothing.
+        batch_id: Name of the batch; drawn if empty.
+        check_seconds: How long subjects are asked for; `Settings.run_seconds` by default.
         progress: Called with the number of decisions that are settled so far.
 
     Raises:
@@ -103,13 +107,14 @@ def record(
     decisions = [
         replace(each, where=each.where or f"decisions 第 {number} 条") for number, each in enumerate(decisions, start=1)
     ]
-    signature = Signature(reviewer.strip(), note.strip(), run_id)
+    signature = Signature(reviewer.strip(), note.strip(), run_id, batch_id or uuid.uuid4().hex[:16])
     examination = examine(services, decisions)
     forbidden = bulk_unlock_refusal(decisions, signature.reviewer, services.settings.bulk_unlockers)
     for draft in examination.drafts if forbidden else ():
         if draft.open and draft.decision.action in UNLOCKING:
             draft.add_problem(forbidden)
-    recorder = _Recorder(services, signature, examination, dry_run)
+    seconds = services.settings.run_seconds if check_seconds is None else check_seconds
+    recorder = _Recorder(services, signature, examination, dry_run, services.clock.now() + timedelta(seconds=seconds))
     problems = list(_launch_problems(signature, decisions))
     if problems:
         raise DecisionError([*problems, *recorder.sentences()])
@@ -136,12 +141,14 @@ def _launch_problems(signature: Signature, decisions: Sequence[Decision]) -> Ite
 class _Recorder:
     """Settles the decisions of one launch."""
 
-    def __init__(self, services: Services, signature: Signature, examination: Examination, dry_run: bool) -> None:
+    def __init__(
+        self, services: Services, signature: Signature, examination: Examination, dry_run: bool, until: datetime
+    ) -> None:
         self.services = services
         self.signature = signature
         self.examination = examination
         self.dry_run = dry_run
-        self.until = services.clock.now() + timedelta(seconds=services.settings.run_seconds)
+        self.until = until
         self.first: dict[str, DecisionDraft] = {}
 
     def sentences(self) -> list[str]:

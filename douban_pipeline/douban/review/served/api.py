@@ -10,15 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.douban.review.records.record import DecisionError
 from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER
 from douban_pipeline.douban.review.records.snapshot import LARGEST_ID
-from douban_pipeline.douban.review.served.dagster_api import DagsterUnavailable
-from douban_pipeline.douban.review.served.desk import NotYet, ReviewDesk, SentChoice
+from douban_pipeline.douban.review.served.desk import NotUndone, NotYet, ReviewDesk, SentChoice
 from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
 from douban_pipeline.douban.store.states import DecisionAction
 
 MOST_AT_ONCE = 60
-"""Most cards that a page claims at once, and half of the most decisions that are launched together."""
+"""Most cards that a page claims at once, and half of the most decisions that are sent together."""
 
 _NAME = r"^[A-Za-z0-9-]{8,64}$"
 _Video = Annotated[int, Field(ge=1, le=LARGEST_ID)]
@@ -50,9 +50,9 @@ class WantedCards(_CardsBody):
 
 
 class Sent(_CardsBody):
-    """A choice that was sent: the run that records it, its video and its actions."""
+    """A choice that was sent: the name of its batch's run, its video and its actions."""
 
-    run: str = Field(pattern=r"^[0-9a-f-]{36}$")
+    run: str = Field(pattern=_NAME)
     vod: _Video
     actions: list[DecisionAction] = Field(max_length=2)
 
@@ -115,11 +115,13 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     def refusal(error: Exception) -> HTTPException:
         if isinstance(error, NotYet):
             return HTTPException(409, str(error))
-        if isinstance(error, DagsterUnavailable):
-            return HTTPException(503, str(error))
+        if isinstance(error, NotUndone):
+            return HTTPException(422, str(error))
+        if isinstance(error, DecisionError):
+            return HTTPException(422, "；".join(error.problems))
         return HTTPException(503, f"数据库此刻无法读取（{type(error).__name__}）")
 
-    known = (NotYet, DagsterUnavailable, DatabaseError, SQLAlchemyError)
+    known = (NotYet, NotUndone, DecisionError, DatabaseError, SQLAlchemyError)
 
     @router.get("")
     def without_slash(request: Request) -> Response:
@@ -177,10 +179,10 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     @router.post("/undo")
     def undo(undone: Undone, request: Request) -> Response:
         try:
-            run = desk.undo(undone.request, _reviewer(request, undone.reviewer), undone.sent.choice)
+            desk.undo(undone.request, _reviewer(request, undone.reviewer), undone.sent.choice)
         except known as error:
             raise refusal(error) from error
-        return JSONResponse({"run": run})
+        return JSONResponse({})
 
     @router.post("/release")
     def release(closed: Closed) -> Response:

@@ -1,8 +1,4 @@
-"""The operations of the served sheet: the queue, claims of cards, launches, and their outcomes.
-
-Decisions are recorded by the job ``record_decisions`` and reverted by ``revert_changes``, both launched through Dagster
-as if by hand; only claims are written here.
-"""
+"""The operations of the served sheet: the queue, claims of cards, choices, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,16 +11,15 @@ from typing import Any
 from sqlalchemy import RowMapping, select
 
 from douban_pipeline.core.database import chunks, reading
-from douban_pipeline.core.run_failures import likely_reason
-from douban_pipeline.douban.decisions.application import AT_ONCE_TAG
+from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.claims import Claims
-from douban_pipeline.douban.review.served.dagster_api import DagsterApi, RunState
 from douban_pipeline.douban.review.worklist.completion import completed
 from douban_pipeline.douban.review.worklist.page import served_page
 from douban_pipeline.douban.review.worklist.queue import ReviewQueue, decided_videos, entries_of, places_of
 from douban_pipeline.douban.review.worklist.queue_index import QueueOrder, lines_of, order_of
 from douban_pipeline.douban.review.worklist.sheet import cards_of, frame_of
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.decisions import SERVED_RUN
 from douban_pipeline.douban.store.states import DecisionState
 
 LEAST_AGE = timedelta(seconds=15)
@@ -37,7 +32,6 @@ _WINDOW = 60
 """Number of videos whose lines a page gets at first."""
 
 _REST = 20
-RECORD, REVERT = "record_decisions", "revert_changes"
 
 _STATES: Mapping[str, str] = {
     DecisionState.PENDING: "recorded",
@@ -65,7 +59,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class SentChoice:
-    """A choice that a page sent: the run that records it, its video and its actions."""
+    """A choice that a page sent: the name of its batch's run, its video and its actions."""
 
     run_id: str
     vod_id: int
@@ -81,17 +75,21 @@ class NotYet(Exception):  # noqa: N818 (it says what happened)
     """The request cannot be done yet, or not any more; the message is a sentence in Chinese."""
 
 
+class NotUndone(Exception):  # noqa: N818 (it says what happened)
+    """A choice cannot be taken back; the message is a sentence in Chinese."""
+
+
 class ReviewDesk:
     """The served sheet. Safe to share between threads.
 
     Args:
         services: Database, archive, settings and time.
-        dagster: Where jobs are launched.
+        batches: Where choices are recorded and applied.
     """
 
-    def __init__(self, services: Services, dagster: DagsterApi) -> None:
+    def __init__(self, services: Services, batches: Batches) -> None:
         self._services = services
-        self._dagster = dagster
+        self._batches = batches
         self._claims = Claims(services)
         self._reading = threading.Lock()
         self._index: _Known | None = None
@@ -117,6 +115,7 @@ class ReviewDesk:
             most: How many cards.
             former: The page's name before it was reloaded: its claims are transferred.
         """
+        self._batches.wake()  # a service that was killed may have left something
         if former:
             self._claims.hand_over(former, holder)
         known = self._known(STALE_AGE)
@@ -180,66 +179,53 @@ class ReviewDesk:
         }
 
     def decide(self, request: str, reviewer: str, note: str, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Launch the job that records decisions and applies them, once per ``request``; return the run's id.
+        """Record decisions, once per ``request``; return the name of their run. They are applied within seconds.
 
         Raises:
-            DagsterUnavailable: Dagster did not accept it.
+            DecisionError: The reviewer or the note is invalid.
         """
-        config = {"reviewer": reviewer, "note": note, "dry_run": False, "decisions": [dict(row) for row in rows]}
-        tags = {AT_ONCE_TAG: "at_once"}
-        return self._dagster.launch(RECORD, {"ops": {"store_decisions": {"config": config}}}, request, tags)
+        return self._batches.record(request, reviewer, note, rows)
 
-    def undo(self, request: str, reviewer: str, choice: SentChoice) -> str:
-        """Launch the job that reverts the effects of a choice, once per ``request``; return the run's id.
+    def undo(self, request: str, reviewer: str, choice: SentChoice) -> None:
+        """Take a choice back, with all that it wrote.
 
         Raises:
-            NotYet: The choice is not recorded, or has no effect to revert.
-            DagsterUnavailable: Dagster did not accept it.
+            NotYet: The choice is not recorded, or has no effect to take back.
+            NotUndone: What it wrote cannot be reverted, as a later change or the site's lock stands against it.
         """
+        found = self._decisions([choice]).values()
         live = (DecisionState.PENDING, DecisionState.QUEUED, DecisionState.APPLIED)
-        found = [row for row in self._decisions([choice]).values() if row["state"] in live]
-        if not found:
+        rows = [row for row in found if row["state"] in live]
+        if not rows:
+            if any(row["state"] == DecisionState.REVERTED for row in found):
+                return  # asked for again, because the answer was lost
             raise NotYet("这个选择还没有记录下来，或已被拒绝、撤销，没有可撤销的内容")
-        config = {
-            "operator": reviewer,
-            "reason": "在审核单上撤销",
-            "dry_run": False,
-            "decision_ids": [row["decision_id"] for row in found],
+        taken = self._batches.undo(
+            request,
+            reviewer,
+            [row["decision_id"] for row in rows],
             # Who meant a choice although the site locked the row means its undoing so too.
-            "override_cms_lock": any(row["override_cms_lock"] for row in found),
-        }
-        return self._dagster.launch(REVERT, {"ops": {"revert_writes": {"config": config}}}, request)
+            override_cms_lock=any(row["override_cms_lock"] for row in rows),
+        )
+        skipped = [change.reason for change in taken.changes if change.skipped]
+        if skipped:
+            raise NotUndone("；".join(dict.fromkeys(skipped)))
 
     def release(self, holder: str, given_up: Collection[int]) -> None:
         """Release the claims of a page on videos that were not decided there."""
         self._claims.release(holder, given_up)
 
     def _states(self, sent: Sequence[SentChoice]) -> list[dict[str, Any]]:
-        """Return the outcomes of choices, one entry for each of their actions whose outcome is known."""
+        """Return the outcomes of choices, one entry for each of their actions."""
         rows = self._decisions(sent)
-        missing = {choice.run_id for choice in sent for action in choice.actions if (*choice.key, action) not in rows}
-        ended = {run_id: run for run_id in sorted(missing) if (run := self._dagster.state(run_id)).ended}
-        why = {run_id: self._unrecorded(run_id, run) for run_id, run in ended.items()}
         found = []
         for choice in sent:
-            own = {key[2]: row for key, row in rows.items() if key[:2] == choice.key}
-            told = {action: (_STATES[row["state"]], row["state_reason"]) for action, row in own.items()}
-            if choice.run_id in why:
-                told |= {action: why[choice.run_id] for action in choice.actions if action not in own}
             about = {"run": choice.run_id, "vod": choice.vod_id}
-            found += [
-                {**about, "action": action, "state": state, "reason": reason}
-                for action, (state, reason) in told.items()
-            ]
+            for action in choice.actions:
+                row = rows.get((*choice.key, action))
+                state, reason = (_STATES[row["state"]], row["state_reason"]) if row else _unrecorded(choice)
+                found.append({**about, "action": action, "state": state, "reason": reason})
         return found
-
-    def _unrecorded(self, run_id: str, run: RunState) -> tuple[str, str]:
-        """Return the state and the reason of actions that an ended run did not record."""
-        if run.failed:
-            failure = self._dagster.failure(run_id)
-            why = likely_reason(failure.error).reason if failure.error else "记录决定的运行没有成功"
-            return "refused", failure.said or f"没有记录，请重新选择：{why}"
-        return "already", "已经如此，或已有相同的决定，无需记录"
 
     def _decisions(self, sent: Sequence[SentChoice]) -> dict[tuple[str, int, str], RowMapping]:
         """Return the recorded decisions of choices, by run, video and action."""
@@ -275,3 +261,10 @@ class ReviewDesk:
             order = order_of(self._services)
             self._index = _Known(now, self._services.clock.now() - now, order)
             return self._index
+
+
+def _unrecorded(choice: SentChoice) -> tuple[str, str]:
+    """Return the state and the reason of an action of which nothing was recorded although its batch was."""
+    if choice.run_id.startswith(SERVED_RUN):
+        return "already", "已经如此，或已有相同的决定，无需记录"
+    return "refused", "没有找到它的记录，请重新选择"

@@ -59,22 +59,42 @@ def test_a_run_of_the_chain_applies_decisions_before_it_searches(busy):
     assert busy.upstream.requests.count("search") > searched, "video 7 was"
 
 
-def test_what_asks_no_source_goes_first_and_a_run_ends_for_the_sake_of_those_that_come(busy):
+def test_what_asks_no_source_goes_first_also_if_it_comes_while_a_run_is_at_others(busy):
     decide(busy.library, 4, "set_id", WHALE["id"], checked_at=None, accept_conflicts=True)
     decide(busy.library, 5, "set_id", RIVER["id"], checked_at=None, accept_conflicts=True)
     decide(busy.library, 68, "ignore")
-    real = busy.services.douban
+    real, asked = busy.services.douban, []
 
     class Slow:
         def subject(self, douban_id, **given):
-            assert decisions(busy.library, "state")[2] == "applied", "the last recorded needed nobody"
+            assert set(decisions(busy.library, "state")[2:]) == {"applied"}, "those that need nobody"
+            if not asked:
+                decide(busy.library, 6, "ignore")
+            asked.append(douban_id)
             busy.clock.advance(seconds=LANE_TIME.total_seconds())
             return real.subject(douban_id, **given)
 
     vars(busy.services)["douban"] = Slow()
     found = lane(busy)
-    assert (found["decisions_applied"], found["decisions_waiting"]) == (2, 1)
-    assert decisions(busy.library, "state", "lease_until") == [("applied", None), ("pending", None), ("applied", None)]
+    assert asked[:2] == [WHALE["id"], RIVER["id"]]
+    assert (found["decisions_applied"], found["decisions_waiting"]) == (4, 0)
+    assert set(decisions(busy.library, "state", "lease_until")) == {("applied", None)}
+
+
+def test_a_run_of_the_lane_ends_when_its_time_is_used(busy):
+    decide(busy.library, 4, "set_id", WHALE["id"], checked_at=None, accept_conflicts=True)
+    decide(busy.library, 5, "set_id", RIVER["id"], checked_at=None, accept_conflicts=True)
+    real = busy.services.douban
+
+    class Slow:
+        def subject(self, douban_id, **given):
+            busy.clock.advance(seconds=busy.services.settings.run_seconds)
+            return real.subject(douban_id, **given)
+
+    vars(busy.services)["douban"] = Slow()
+    found = lane(busy)
+    assert (found["decisions_applied"], found["decisions_waiting"]) == (1, 1)
+    vars(busy.services)["douban"] = real
     assert lane(busy)["decisions_applied"] == 1
 
 

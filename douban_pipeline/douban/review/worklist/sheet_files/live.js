@@ -1,11 +1,12 @@
 "use strict";
 /* The sheet as the service offers it: cards that are claimed, choices that are sent, and what became of them.
 
-   A choice is kept in the browser until the service has taken it, and sent again under the same name until then: Dagster
-   launches a name once. */
+   A choice is kept in the browser until the service has recorded it, and sent again under the same name until then: the
+   service records a name once. */
 
-const GRACE = 3000;
-const AGED = 1200;
+/* How long a choice waits for others to be sent with, and for second thoughts; milliseconds. */
+const GRACE = 500;
+const AGED = 200;
 const AT_ONCE = 40;
 const WANTED = 24;
 const FIRST = 12;
@@ -168,6 +169,7 @@ class Live {
       const words = wordsOf(item, this.app.choices.of(item), this.app.sheet.ids);
       const decisions = this.app.choices.decisions(item);
       this.outbox.set(key, { key, vod: item.vod, title: item.title, words, row, decisions, at: Date.now() });
+      setTimeout(() => this.send(false), GRACE);
     }
     this.keep();
   }
@@ -234,19 +236,18 @@ class Live {
     this.send(false);
     renewUnseen();
     const waits = this.sent.some((each) => !SETTLED.includes(each.state));
-    if (this.ticks % (waits ? 2 : 8) === 0) this.look();
+    if (this.ticks % (waits ? 1 : 8) === 0) this.look();
     this.fill();
   }
 
-  /** Sends what was chosen a moment ago, together; one launch at a time. */
+  /** Sends what was chosen a moment ago, together; one batch at a time. */
   async send(now) {
     if (this.busy.send || (!this.batch && !this.outbox.size) || (Date.now() < this.wait && !now)) return;
     const { reviewer, note } = this.app.choices.who;
     if (!this.batch) {
       const aged = [...this.outbox.values()].filter((entry) => now || Date.now() - entry.at >= AGED);
-      const running = this.sent.some((each) => each.state === "sent" && Date.now() - each.at < 20000);
       const due = aged.some((entry) => now || Date.now() - entry.at >= GRACE) || aged.length >= AT_ONCE / 2;
-      if (!due || (running && aged.length < AT_ONCE && !now)) return;
+      if (!due) return;
       if (!reviewer.trim()) return this.report("请先填写审核员：已选的保存在此浏览器中，填写后自动提交");
       this.batch = { request: drawn(), reviewer: reviewer.trim(), note: note.trim(), entries: aged.slice(0, AT_ONCE) };
       for (const entry of this.batch.entries) this.outbox.delete(entry.key);
