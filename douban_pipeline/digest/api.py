@@ -7,12 +7,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from markupsafe import Markup
 
+from douban_pipeline.core.ui.templates import page_to_come
 from douban_pipeline.digest.pages.files import FOLDER, analysis_page, daily_page
 from douban_pipeline.digest.pages.html import SEARCH_SCRIPT
 
 NOT_YET = "页面尚未生成，请稍后刷新"
+_ABOUT = "这里将列出每天的日报和其中的分析。时间表 digest_slots 每到一个时段运行一次；第一个时段运行之后就有。"
+_STEPS = (
+    Markup("在 Dagster 启动作业 <code>run_digest_slot</code>，选好日期和时段，完成后重新载入本页。"),
+    Markup("仍然没有：在服务器上运行 <code>douban-pipeline check --system digest</code>，它会说明缺什么。"),
+)
 
 
 def digest_router(reports: Path) -> APIRouter:
@@ -29,12 +36,14 @@ def digest_router(reports: Path) -> APIRouter:
     def page(name: str) -> Response:
         path = root / name
         if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
-            return PlainTextResponse(NOT_YET, 404)
+            raise HTTPException(404, NOT_YET)
         return FileResponse(path)
 
     @router.get("/")
     @router.get("/index.html")
     def index() -> Response:
+        if not (root / "index.html").is_file():
+            return HTMLResponse(page_to_come("还没有日报", _ABOUT, _STEPS))
         return page("index.html")
 
     @router.get(f"/{SEARCH_SCRIPT}")

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from markupsafe import Markup
 
 from douban_pipeline.core.ui.launchpad_links import job_path
-from douban_pipeline.core.ui.templates import render
+from douban_pipeline.core.ui.templates import page_to_come
 from douban_pipeline.douban.links import LOCATION
 
 FRONT_PAGE = "index.html"
-RETRY_SECONDS = 30
-"""Seconds after which a browser reloads a home page that is not written yet."""
 _TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 _HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
@@ -81,21 +80,21 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
 
 def _not_written(reports: Path, ui_url: str) -> Response:
     """Return the page that says what writes the home page, and how to write it now."""
-    page = render(
-        "douban_pipeline.douban.reports.lists",
-        "not_written.html.j2",
-        title="首页尚未生成",
-        badge="",
-        about="Dagster 的传感器 overview_sensor 每两分钟写一次首页；写好后这里会自动显示。",
-        lang="zh-Hans",
-        chapters=[{"key": "now", "title": "现在就要看"}],
-        seconds=RETRY_SECONDS,
-        asset=f"{ui_url}/assets/overview",
-        job=f"{ui_url}{job_path('nightly_reports', LOCATION)}",
-        automation=f"{ui_url}/automation",
-        folder=reports,
-    )
-    return HTMLResponse(page, 503, {"Retry-After": str(RETRY_SECONDS)})
+    asset, automation = f"{ui_url}/assets/overview", f"{ui_url}/automation"
+    job = f"{ui_url}{job_path('nightly_reports', LOCATION)}"
+    steps = [
+        Markup('在 Dagster 打开资产 <a href="{}">overview</a>，点 Materialize，几秒钟后重新载入本页。').format(asset),
+        Markup('或者启动作业 <a href="{}">nightly_reports</a>：首页和全部报告一起写，它每晚也自动运行。').format(job),
+        Markup('要让首页自己更新：<a href="{}">传感器 overview_sensor</a> 要开着，Dagster 的守护进程要在运行。').format(
+            automation
+        ),
+        Markup(
+            "仍然没有：在服务器上运行 <code>douban-pipeline check</code>，它会说明缺什么。写页面的和这个服务要用同一个 "
+            "<code>DOUBAN_PIPELINE_HOME</code>，这里读的是 <code>{}</code>。"
+        ).format(reports),
+    ]
+    about = "这里将是首页：是否一切正常、需要处理什么，以及每个列表和报告。传感器 overview_sensor 每两分钟写一次。"
+    return HTMLResponse(page_to_come("首页尚未生成", about, steps))
 
 
 def _page(path: Path) -> Response:

@@ -10,11 +10,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline.core.clock import Clock, SystemClock
@@ -79,6 +82,7 @@ def create_app(
     app.post("/logout")(door.log_out)
     for mount in mounts:
         app.include_router(mount.router, prefix=mount.prefix)
+    app.add_exception_handler(HTTPException, _problem)
     return app
 
 
@@ -141,7 +145,7 @@ class _Door:
             return _plain("请求来自别的网站，已拒绝", 403)
         if not self._keeper.asks or path in _OPEN or bearer or await self._login(request):
             return None
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        if request.method == "GET" and _wants_page(request):
             target = f"{path}?{request.url.query}" if request.url.query else path
             return RedirectResponse(f"/login?next={quote(target, safe='')}", 303)
         return _plain("需要登录", 401, {"WWW-Authenticate": "Bearer"})
@@ -227,6 +231,31 @@ class _Door:
             days=self._days,
         )
         return HTMLResponse(page, status, headers)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    """Answer a refused request: with a page where a person's browser asks for one, as FastAPI does otherwise."""
+    assert isinstance(error, HTTPException)
+    if request.method != "GET" or not _wants_page(request):
+        return await http_exception_handler(request, error)
+    missing = error.status_code == 404
+    unexplained = error.detail == HTTPStatus(error.status_code).phrase
+    said = "地址可能有误，或它指向的内容已经不在。" if missing and unexplained else str(error.detail)
+    page = render(
+        __package__,
+        "problem.html.j2",
+        title="没有这个页面" if missing else "此刻无法显示",
+        badge="",
+        about=request.url.path,
+        lang="zh-Hans",
+        chapters=[{"key": "problem", "title": "怎么办"}],
+        said=said,
+    )
+    return HTMLResponse(page, error.status_code, error.headers)
+
+
+def _wants_page(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
 
 
 def _too_often(refused: TooManyGuessesError) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -60,6 +61,20 @@ def render(package: str, template: str, **values: Any) -> str:
         jinja2.UndefinedError: The template uses a name that is not among ``values``.
     """
     return _environment(package).get_template(template).render(values)
+
+
+def page_to_come(title: str, about: str, steps: Sequence[Markup]) -> str:
+    """Return the page that stands in a page's place until that is written for the first time.
+
+    Args:
+        title: What is not written yet.
+        about: What will be there, and what writes it.
+        steps: What a person may do now, in order.
+    """
+    chapters = [{"key": "now", "title": "现在就要看"}]
+    return render(
+        _HERE, "not_written.html.j2", title=title, badge="", about=about, lang="zh-Hans", chapters=chapters, steps=steps
+    )
 
 
 def script_json(value: object) -> Markup:

@@ -147,6 +147,12 @@ def test_the_queue_has_a_line_a_video_and_a_card_for_who_claims_it(asking: httpx
     assert "img-src 'self'" in page.headers["content-security-policy"]
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "4294967296", "9" * 30])
+def test_a_number_that_no_video_has_is_no_picture(asking: httpx.Client, number: str):
+    for kind in ("video", "subject", "frame"):
+        assert asking.get(f"picture/{kind}/{number}").status_code == 404
+
+
 def test_a_page_opens_with_the_first_cards_and_their_lines(shared_library):
     library = shelved(shared_library, [Case(vod_id, {"vod_hits": 1000 - vod_id}) for vod_id in range(1, 101)])
     desk = ReviewDesk(library.services, HeldBatches(library))

@@ -195,6 +195,8 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     @router.get("/picture/{kind}/{number}")
     def picture(kind: str, number: int) -> Response:
         try:
+            if not 0 < number <= LARGEST_ID:
+                raise NoPicture("没有这个编号")
             found = pictures.of(kind, number)
         except NoPicture as error:
             return Response(str(error), 404, {"Cache-Control": "private, max-age=600"}, "text/plain; charset=utf-8")
