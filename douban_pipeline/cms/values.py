@@ -97,6 +97,12 @@ def readable(text: str | None) -> str:
     return "" if line == "null" else line
 
 
+def year_shown(text: str | None) -> str:
+    """Return the text of a year's column as a person reads it; empty where the CMS stores 0 for none."""
+    year = readable(text)
+    return "" if year.strip("0") == "" else year
+
+
 def _decoded(text: str | None) -> str:
     """Undo HTML and JSON escapes, at any depth; line breaks are kept."""
     plain = text or ""

@@ -24,6 +24,7 @@ from douban_pipeline.cms.values import (
     split_list,
     storable,
     unescape,
+    year_shown,
 )
 
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|#039);")
@@ -84,6 +85,14 @@ def test_unescape_undoes_escape(text: str) -> None:
 )
 def test_dirt_of_live_rows_is_read_through(stored: str | None, text: str) -> None:
     assert readable(stored) == text
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [("2021", "2021"), ("0", ""), ("0000", ""), ("", ""), (None, ""), ("2020-2021", "2020-2021"), ("2000", "2000")],
+)
+def test_no_year_is_shown_as_none(stored: str | None, text: str) -> None:
+    assert year_shown(stored) == text
 
 
 @settings(deadline=None)

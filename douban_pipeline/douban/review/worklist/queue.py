@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, RowMapping, func, or_, se
 
 from douban_pipeline.cms.maccms import SCREENSHOTS, live_condition
 from douban_pipeline.cms.numbers import moment_of
-from douban_pipeline.cms.values import readable
+from douban_pipeline.cms.values import readable, year_shown
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.evidence.added_facts import Added
 from douban_pipeline.douban.review.records.snapshot import ReviewCandidate, newest_candidates
@@ -331,7 +331,7 @@ def _entry(
     return QueueEntry(
         vod_id=place.vod_id,
         title=readable(row["vod_name"]),
-        year=readable(row["vod_year"]),
+        year=year_shown(row["vod_year"]),
         category=category.name if category else "",
         hits=row["vod_hits"],
         updated=moment_of(row["vod_time"]),

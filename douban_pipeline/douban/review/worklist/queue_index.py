@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from douban_pipeline.cms.numbers import moment_of
-from douban_pipeline.cms.values import readable
+from douban_pipeline.cms.values import readable, year_shown
 from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.review.records.snapshot import holders_of
 from douban_pipeline.douban.review.worklist.queue import QueuePlace, grouped, places_of
@@ -100,7 +100,7 @@ def _line(
         "vod": place.vod_id,
         "verdict": place.verdict_id,
         "title": plain(readable(row["vod_name"])),
-        "year": plain(readable(row["vod_year"])),
+        "year": plain(year_shown(row["vod_year"])),
         "category": plain(category.name if category else ""),
         "hits": row["vod_hits"],
         "updated": day_of(moment_of(row["vod_time"]), services.zone),

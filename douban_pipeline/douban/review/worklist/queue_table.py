@@ -73,7 +73,7 @@ def _shown(entry: QueueEntry, holders: Mapping[int, SubjectHolders], location: s
     held = _held(entry, best, holders) if best else ""
     return {
         "影片": entry.vod_id,
-        "片名": _titled(entry.title, entry.year if entry.year != "0" else ""),
+        "片名": _titled(entry.title, entry.year),
         "现有 ID": subject_link(entry.douban_id),
         "首选": _named(best, entry) if best else "",
         "豆瓣评分": _unbroken(shown_rating(best.facts)) if best else "",

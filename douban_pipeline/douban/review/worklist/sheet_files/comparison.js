@@ -219,7 +219,7 @@ function cardHead(sheet, card) {
   if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));
   if (card.cmsLocked) flags.push(el("span", "flag bad", "CMS 已锁定"));
   if (card.score !== null) flags.push(el("span", "flag", `首选 ${card.score.toFixed(1)} 分，确认线 ${points(sheet.confirm)}`));
-  if (card.lead !== null) flags.push(el("span", "flag", `领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
+  if (card.lead !== null) flags.push(el("span", "flag", `各项实得分领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
   const head = el(
     "header",
     "",
