@@ -64,6 +64,19 @@ def test_two_reviewers_never_see_the_same_card(page: Page, browser: Browser, lib
         other.context.close()
 
 
+def test_who_holds_all_that_waits_is_said(page: Page, browser: Browser, library: Library):
+    stock = stocked(library, films(3))
+    with served(stock) as (service, _):
+        other = browser.new_context(locale="zh-CN").new_page()
+        open_page(other, service, "小李")
+        page.goto(service.url)
+        expect(page.locator("#empty")).to_contain_text("3 部正由")
+        expect(page.locator("#empty")).to_contain_text("小李")
+        other.goto("about:blank")  # it gives them back as it goes
+        expect(page.locator("article.current")).to_be_visible(timeout=20_000)
+        other.context.close()
+
+
 def test_nothing_is_lost_when_the_service_is_killed(page: Page, library: Library):
     stock = stocked(library, films(12))
     with served(stock) as (service, batches):

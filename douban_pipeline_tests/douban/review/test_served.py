@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from douban_pipeline.cms.values import picture_address
-from douban_pipeline.douban.review.served.claims import LEASE, Claims
+from douban_pipeline.douban.review.served.claims import HIDDEN_LEASE, LEASE, Claims
 from douban_pipeline.douban.review.served.desk import ReviewDesk
 from douban_pipeline.douban.review.served.pictures import MOST_BYTES, NoPicture, Pictures
 from douban_pipeline.douban.store.states import DecisionAction
@@ -31,10 +31,10 @@ def test_a_video_is_claimed_by_one_until_it_is_given_up_or_forgotten(shared_libr
     assert claims.take(ONE, "小王", [1, 2, 3], 3) == [1, 2, 3], "one's own stay"
     assert claims.of_others(ONE) == {4: "小李", 5: "小李"}
     # Held for longer: what is named. The others run out by themselves: their cards may be on their way.
-    library.clock.advance(seconds=60)
+    library.clock.advance(seconds=20)
     claims.renew(ONE, "小王", {1, 2})
     assert claims.take(OTHER, "小李", [1, 2, 3], 3) == []
-    library.clock.advance(seconds=LEASE.total_seconds() - 59)
+    library.clock.advance(seconds=LEASE.total_seconds() - 19)
     assert claims.take(OTHER, "小李", [1, 2, 3], 3) == [3]
     claims.renew(ONE, "小王", {1, 2, 3})
     assert claims.of_others(OTHER) == {1: "小王", 2: "小王"}, "what somebody else took is theirs"
@@ -47,6 +47,18 @@ def test_a_video_is_claimed_by_one_until_it_is_given_up_or_forgotten(shared_libr
     # Given up: what is named, by who holds it.
     claims.release(OTHER, {1, 2})
     assert claims.of_others("") == {2: "小王"}
+
+
+def test_a_page_that_nobody_sees_keeps_its_claims_longer(shared_library):
+    library = shelved(shared_library, [])
+    claims = Claims(library.services)
+    claims.take(ONE, "小王", [1], 1)
+    claims.renew(ONE, "小王", {1}, hidden=True)
+    library.clock.advance(seconds=HIDDEN_LEASE.total_seconds() - 1)
+    assert claims.of_others(OTHER) == {1: "小王"}
+    claims.renew(ONE, "小王", {1})
+    library.clock.advance(seconds=LEASE.total_seconds() + 1)
+    assert claims.of_others(OTHER) == {}
 
 
 def test_a_page_that_is_loaded_again_goes_on_with_its_claims(shared_library):
@@ -142,6 +154,8 @@ def test_the_queue_has_a_line_a_video_and_a_card_for_who_claims_it(asking: httpx
     other = asking.post("cards", json={"page": OTHER, "wanted": [4, 5], "most": 5}).json()
     assert [each["vod"] for each in other["cards"]] == [5]
     assert other["gone"] == [4]
+    asking.post("cards", json={"page": "c" * 32, "reviewer": "小李", "wanted": [4, 5], "most": 5})
+    assert asking.get("queue", params={"page": "d" * 32}).json()["others"] == [["", 2]]
     page = asking.get("")
     assert "connect-src 'self'" in page.headers["content-security-policy"]
     assert "img-src 'self'" in page.headers["content-security-policy"]
@@ -165,7 +179,7 @@ def test_a_page_opens_with_the_first_cards_and_their_lines(shared_library):
     # Whoever comes next is offered what the first one does not look at, also from a list that is somewhat old.
     decided = found["items"][12]["vod"]
     library.insert(library.tables.decision, [decision_of(library, decided, DecisionAction.rematch, 0, "pending")])
-    library.clock.advance(seconds=30)
+    library.clock.advance(seconds=20)
     other = desk.open(OTHER, "小李", 12)
     assert other["version"] == whole["version"]
     assert [card["vod"] for card in other["cards"]] == [line["vod"] for line in whole["items"][13:25]]

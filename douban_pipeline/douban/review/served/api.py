@@ -69,6 +69,7 @@ class ShownCards(_CardsBody):
     reviewer: _Reviewer = ""
     held: list[_Video] = Field(max_length=2000)
     sent: list[Sent] = Field(max_length=200)
+    hidden: bool = False
 
 
 class ChosenRow(_CardsBody):
@@ -163,7 +164,8 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
     def live(shown: ShownCards, request: Request) -> Response:
         reviewer = _user(request) or shown.reviewer
         try:
-            return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), [each.choice for each in shown.sent]))
+            sent = [each.choice for each in shown.sent]
+            return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), sent, hidden=shown.hidden))
         except known as error:
             raise refusal(error) from error
 

@@ -16,8 +16,11 @@ from douban_pipeline.core.leases import Leases
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 
-LEASE = timedelta(seconds=90)
-"""How long a page keeps its claims without renewing them; browsers wake hidden pages once a minute."""
+LEASE = timedelta(seconds=30)
+"""How long a page in sight keeps its claims without renewing them, which it does every few seconds."""
+
+HIDDEN_LEASE = timedelta(seconds=90)
+"""The same for a page that is hidden: browsers wake those once a minute."""
 
 
 class Claims:
@@ -47,24 +50,31 @@ class Claims:
 
         return run_transaction(self._engine, work)
 
-    def renew(self, holder: str, reviewer: str, vod_ids: Collection[int]) -> None:
+    def renew(self, holder: str, reviewer: str, vod_ids: Collection[int], *, hidden: bool = False) -> None:
         """Renew the claims on ``vod_ids``, or restore those that expired, except those that somebody else holds.
 
         Other claims of ``holder`` are left to expire: their cards may be on the way to the page.
         """
+        lease = HIDDEN_LEASE if hidden else LEASE
         run_transaction(
             self._engine,
-            lambda connection: self._lease(connection, holder, reviewer, [*vod_ids], self._clock.now()),
+            lambda connection: self._lease(connection, holder, reviewer, [*vod_ids], self._clock.now(), lease),
         )
 
     def _lease(
-        self, connection: Connection, holder: str, reviewer: str, vod_ids: Sequence[int], now: datetime
+        self,
+        connection: Connection,
+        holder: str,
+        reviewer: str,
+        vod_ids: Sequence[int],
+        now: datetime,
+        lease: timedelta = LEASE,
     ) -> list[int]:
         """Lease the free ones of ``vod_ids``, of which most have no row yet; return them."""
         new = [{"vod_id": vod_id, "holder": "", "until": now} for vod_id in sorted(vod_ids)]
         insert_missing(connection, self._tables.claim, new, key="vod_id")
         given = {"reviewer": reviewer}
-        rows = self._leases.take(connection, holder, vod_ids, now=now, until=now + LEASE, values=given)
+        rows = self._leases.take(connection, holder, vod_ids, now=now, until=now + lease, values=given)
         return [row.vod_id for row in rows]
 
     def hand_over(self, former: str, holder: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -126,7 +127,7 @@ class ReviewDesk:
         found = self.cards(holder, reviewer, wanted, most)
         gone = set(found["gone"])
         shown = [place for place in free if place.vod_id not in gone]
-        return {**found, "items": lines_of(self._services, order, shown), **self._counts(known)}
+        return {**found, "items": lines_of(self._services, order, shown), **self._counts(known, holder)}
 
     def queue(self, holder: str) -> dict[str, Any]:
         """Return a line for each waiting video that is not decided and that nobody else has claimed."""
@@ -134,11 +135,17 @@ class ReviewDesk:
         lines = known.lines or lines_of(self._services, known.order, known.order.places)
         known.lines = lines
         hidden = self._hidden(holder)
-        return {"items": [line for line in lines if line["vod"] not in hidden], **self._counts(known)}
+        return {"items": [line for line in lines if line["vod"] not in hidden], **self._counts(known, holder)}
 
-    def _counts(self, known: _Known) -> dict[str, Any]:
+    def _counts(self, known: _Known, holder: str) -> dict[str, Any]:
         waiting = len(known.order.places)
-        return {"waiting": waiting, "decided": known.order.decided, "version": known.version}
+        others = self._held_by_others(holder)
+        return {"waiting": waiting, "decided": known.order.decided, "version": known.version, "others": others}
+
+    def _held_by_others(self, holder: str) -> list[list[Any]]:
+        """Return who else holds how many cards, those with the most first; an empty name is not known."""
+        counts = Counter(self._claims.of_others(holder).values())
+        return [[name, count] for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
 
     def cards(self, holder: str, reviewer: str, wanted: Sequence[int], most: int) -> dict[str, Any]:
         """Claim the first ``most`` of ``wanted`` that are free, and return their cards.
@@ -157,7 +164,15 @@ class ReviewDesk:
         gone = [vod for vod in wanted if vod in hidden or (vod in held and vod not in shown)]
         return {"cards": cards_of(services, entries), "gone": gone}
 
-    def live(self, holder: str, reviewer: str, held: Collection[int], sent: Sequence[SentChoice]) -> dict[str, Any]:
+    def live(
+        self,
+        holder: str,
+        reviewer: str,
+        held: Collection[int],
+        sent: Sequence[SentChoice],
+        *,
+        hidden: bool = False,
+    ) -> dict[str, Any]:
         """Renew the claims of a page, and return what changed since its cards were shown.
 
         Args:
@@ -165,9 +180,10 @@ class ReviewDesk:
             reviewer: Who looks at it.
             held: The videos whose cards it has.
             sent: Choices that it sent and that are not settled.
+            hidden: Whether nobody sees it, so that it asks seldom.
         """
         known = self._known(LEAST_AGE)
-        self._claims.renew(holder, reviewer, held)
+        self._claims.renew(holder, reviewer, held, hidden=hidden)
         with reading(self._services.engine) as connection:
             decided = decided_videos(self._services.tables, connection)
         others = self._claims.of_others(holder)
@@ -175,6 +191,7 @@ class ReviewDesk:
         return {
             "gone": sorted((decided | set(others)) - own),
             "version": known.version,
+            "others": self._held_by_others(holder),
             "states": self._states(sent),
         }
 

@@ -298,13 +298,15 @@ class Live {
       // A choice that may still be refused comes back to this page.
       const here = app.items.filter((item) => item.candidates && !["applied", "already"].includes(this.stateOf(item)?.state));
       const sent = open.map(({ run, vod, actions }) => ({ run, vod, actions }));
-      const found = await this.ask("live", { ...this.asking, held: here.map((item) => item.vod), sent });
+      const hidden = document.visibilityState === "hidden";
+      const found = await this.ask("live", { ...this.asking, held: here.map((item) => item.vod), sent, hidden });
       this.settle(open, found.states);
       await this.undoOne();
       app.lose(found.gone);
+      const free = app.others(found.others);
       await this.reread();
       if (this.trouble && !this.batch && !this.outbox.size) this.report("");
-      if (found.version !== this.version) await this.refresh();
+      if (found.version !== this.version || (free && !app.listed.length)) await this.refresh();
     } catch (error) {
       if (!this.batch) this.report(`${error.status ? error.message : "服务没有应答"}。稍后自动重试`);
     }

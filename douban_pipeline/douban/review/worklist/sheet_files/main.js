@@ -88,8 +88,8 @@ app.progressed = (keys) => {
 };
 
 /** Takes the queue as the service has it now; cards that are here stay as they are. */
-app.replace = ({ items, waiting, decided }) => {
-  Object.assign(sheet, { waiting, decided });
+app.replace = ({ items, waiting, decided, others }) => {
+  Object.assign(sheet, { waiting, decided, others });
   const before = new Map(app.items.map((item) => [item.vod, item]));
   const fresh = items.map((item) => {
     const old = before.get(item.vod);
@@ -182,9 +182,29 @@ function list() {
   }
   const empty = !app.listed.length;
   byId("empty").hidden = !empty;
-  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : "没有待审核的影片。";
+  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : heldByOthers() || "没有待审核的影片。";
   app.live?.fill();
 }
+
+/** Says who else looks at cards, "" where nobody does. */
+function heldByOthers() {
+  const others = sheet.others || [];
+  const total = heldCards(others);
+  if (!total) return "";
+  const names = others.map(([name, count]) => `${name || "未署名的人"}${others.length > 1 ? `（${number(count)}）` : ""}`);
+  return `${number(total)} 部正由 ${names.join("、")} 审核。`;
+}
+
+const heldCards = (others) => (others || []).reduce((sum, [, count]) => sum + count, 0);
+
+/** Notes who else looks at cards now, and returns whether they gave some back. */
+app.others = (others) => {
+  const before = heldCards(sheet.others);
+  const changed = JSON.stringify(others) !== JSON.stringify(sheet.others);
+  sheet.others = others;
+  if (changed && !app.listed.length) list();
+  return heldCards(others) < before;
+};
 
 function tell() {
   const chosen = app.items.filter((item) => (app.live ? app.isDone(item) : choices.row(item)));
