@@ -30,7 +30,11 @@ from douban_pipeline.serve.middleware import BodyLimit, Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 
 COOKIE = "douban_pipeline"
-_OPEN = ("/healthz", "/login", "/logout")
+_OPEN = ("/healthz", "/login", "/logout", "/favicon.ico")
+_ICON = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='#2f7d4f'/>"
+    "<path d='M6 4.5v7l6-3.5z' fill='#fff'/></svg>"
+)
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _MOST_FORM = 4096
 HEADERS = {
@@ -77,6 +81,7 @@ def create_app(
     app.add_middleware(_Doorway, door=door)
     app.add_middleware(Forwarding, proxies=settings.proxy_networks, user_header=settings.user_header)
     app.get("/healthz")(door.health)
+    app.get("/favicon.ico")(_icon)
     app.get("/login")(door.show_login)
     app.post("/login")(door.log_in)
     app.post("/logout")(door.log_out)
@@ -231,6 +236,11 @@ class _Door:
             days=self._days,
         )
         return HTMLResponse(page, status, headers)
+
+
+def _icon() -> Response:
+    """Return the icon of all pages, which browsers ask for by themselves."""
+    return Response(_ICON, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=86400"})
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -175,6 +176,12 @@ def test_who_looks_for_what_is_nowhere_gets_a_page_and_a_program_a_line(known: h
     assert "<b>nowhere" not in page.text
     assert known.get("/nowhere").json() == {"detail": "Not Found"}
     assert known.request("HEAD", "/nowhere", headers=HTML).content == b""
+
+
+def test_browsers_find_an_icon_before_anybody_has_logged_in(guarded: str) -> None:
+    answer = httpx.get(f"{guarded}/favicon.ico", trust_env=False)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+    ElementTree.fromstring(answer.text)
 
 
 def test_the_digest_says_what_will_be_there_before_its_first_slot(tmp_path: Path) -> None:

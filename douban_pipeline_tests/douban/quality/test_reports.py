@@ -18,7 +18,7 @@ from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
 
 HOSTILE = "<img src=x onerror=alert(1)></style><script> | `*_[a](javascript:alert(2)) & \"' {{ 7*7 }}\n# 标题"
-VOID = {"meta", "link", "br", "path", "rect", "circle"}
+VOID = {"meta", "br", "path", "rect", "circle"}
 RUN = Run("corpus.jsonl", 1234, {"gold.jsonl": 3}, 2, datetime(2026, 3, 1, 8, 30, tzinfo=UTC))
 RESULTS = [
     result(gold(1), strata=("season", "thin")),
