@@ -4,6 +4,8 @@ from douban_pipeline.core.system import System, SystemPart
 
 SYSTEM = System(
     name="comments",
+    title="评论",
+    page="/assets/comment_review_queue",
     settings=SystemPart("douban_pipeline.comments.settings:CommentsSettings"),
     operations=SystemPart("douban_pipeline.comments.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.comments.mounts:mounts"),

@@ -21,6 +21,7 @@ class Mount:
         public: Prefixes of paths without login, because the system authenticates requests itself.
         problem: Returns its problem, for ``/healthz``; None or an empty text for none.
         close: Stops its background work when the service stops; None for nothing.
+        installed: Whether ``/healthz`` speaks of it: its system is in ``DOUBAN_PIPELINE_SYSTEMS``.
         last: Whether its routes accept names of other parts, so that they are tried after those.
     """
 
@@ -30,4 +31,5 @@ class Mount:
     public: Sequence[str] = ()
     problem: Callable[[], str | None] | None = None
     close: Callable[[], None] | None = None
+    installed: bool = True
     last: bool = False

@@ -56,6 +56,10 @@ class Operations:
         """Yield checks whose results ``setup`` and ``upgrade`` print at their end."""
         return iter(())
 
+    def sleeps(self, _settings: Any) -> bool:
+        """Return whether opening its services would start a server of its own, which a page must not do."""
+        return False
+
     def leased_by(self, _connection: Connection, _services: Any) -> Iterable[str]:
         """Return the current holders of leases; a restore is refused while there are any."""
         return ()

@@ -56,6 +56,8 @@ class System:
         operations: What the operators' commands need of it beyond its tables.
         mounts: Function that returns its parts of the HTTP service; none by default.
         commands: Its commands in a terminal, only options and help: under a name, or beside the operators' own.
+        title: What people call it, in Chinese.
+        page: Where people look first: a file beside the home page, or a path of Dagster's UI.
         libraries: The modules that pip's extra of its name installs and that it cannot do without; none by default.
     """
 
@@ -64,6 +66,8 @@ class System:
     operations: SystemPart[Operations] = SystemPart("douban_pipeline.core.operations:OPERATIONS")
     mounts: SystemPart[Callable[[GuessGuard], Iterator[Mount]]] | None = None
     commands: SystemPart[Typer] | None = None
+    title: str = ""
+    page: str = "/asset-groups"
     libraries: Sequence[str] = ()
 
     @property

@@ -4,6 +4,8 @@ from douban_pipeline.core.system import System, SystemPart
 
 SYSTEM = System(
     name="douban",
+    title="豆瓣",
+    page="index.html",
     settings=SystemPart("douban_pipeline.douban.settings:Settings"),
     operations=SystemPart("douban_pipeline.douban.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.douban.mounts:mounts"),

@@ -4,6 +4,8 @@ from douban_pipeline.core.system import System, SystemPart
 
 SYSTEM = System(
     name="feeds",
+    title="关注的来源",
+    page="feeds.html",
     settings=SystemPart("douban_pipeline.feeds.settings:FeedsSettings"),
     operations=SystemPart("douban_pipeline.feeds.operations:OPERATIONS"),
     commands=SystemPart("douban_pipeline.feeds.commands:commands"),

@@ -177,8 +177,9 @@ class _Door:
 
     def health(self) -> JSONResponse:
         """Report whether the service and its systems work; unauthenticated, so it gives no details."""
-        ill = [mount.name for mount in self._mounts if mount.problem is not None and mount.problem()]
-        systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in self._mounts}
+        installed = [mount for mount in self._mounts if mount.installed]
+        ill = [mount.name for mount in installed if mount.problem is not None and mount.problem()]
+        systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in installed}
         return JSONResponse({"status": "ill" if ill else "ok", "systems": systems}, 503 if ill else 200)
 
     async def show_login(self, request: Request) -> Response:

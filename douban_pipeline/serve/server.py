@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -15,7 +16,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.core.system import every_system
+from douban_pipeline.core.system import every_system, installed_names
 from douban_pipeline.douban.settings import load_settings as load_library_settings
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.serve.app import create_app
@@ -50,7 +51,13 @@ def application() -> FastAPI:
 
 def _mounts(guard: GuessGuard) -> list[Mount]:
     """Return what the systems have to serve; those that take any name come last."""
-    found = [mount for system in every_system() if system.mounts is not None for mount in system.mounts()(guard)]
+    names = installed_names()
+    found = [
+        replace(mount, installed=system.name in names)
+        for system in every_system()
+        if system.mounts is not None
+        for mount in system.mounts()(guard)
+    ]
     return sorted(found, key=lambda mount: mount.last)
 
 

@@ -12,7 +12,7 @@ from douban_pipeline.core.operations import Operations
 from douban_pipeline.tmdb.diagnosis import check_graph, check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.services import TmdbServices
-from douban_pipeline.tmdb.settings import PREFIX
+from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store.tables import neo4j_etl_outbox
 
 _LOOKED_AT = ("postgres", "schema")
@@ -45,6 +45,10 @@ class TmdbOperations(Operations):
                 prefix=PREFIX
             )
             yield CheckResult("graph", "ok", message)
+
+    def sleeps(self, settings: TmdbSettings) -> bool:
+        """Return whether its PostgreSQL is the one in HOME, which runs only while it is used."""
+        return not settings.database_url.get_secret_value()
 
     def leased_by(self, connection: Connection, services: TmdbServices) -> list[str]:
         """Return who holds leases now."""

@@ -4,6 +4,8 @@ from douban_pipeline.core.system import System, SystemPart
 
 SYSTEM = System(
     name="tmdb",
+    title="TMDB",
+    page="/assets/tmdb_graph",
     settings=SystemPart("douban_pipeline.tmdb.settings:TmdbSettings"),
     operations=SystemPart("douban_pipeline.tmdb.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.tmdb.mounts:mounts"),

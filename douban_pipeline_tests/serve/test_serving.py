@@ -331,6 +331,14 @@ def test_a_system_that_is_ill_shows_in_the_health(home: Path) -> None:
     assert "details" not in answer.text
 
 
+def test_the_health_speaks_of_installed_systems_alone() -> None:
+    ill = Mount("absent", APIRouter(), problem=lambda: "no tables", installed=False)
+    app = create_app(ServeSettings(_env_file=None), [Mount("digest", APIRouter()), ill], FakeClock())
+    with listening(app) as base:
+        answer = httpx.get(f"{base}/healthz", trust_env=False)
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "systems": {"digest": "ok"}})
+
+
 LISTED = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' 'sha256-QUJD+/8='\">"
 )

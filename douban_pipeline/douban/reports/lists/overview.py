@@ -13,6 +13,7 @@ from douban_pipeline.douban.reports.health import pictures, samples
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame
 from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
+from douban_pipeline.douban.reports.lists.system_states import WORDS, SystemState, system_states
 from douban_pipeline.douban.services import Services
 
 RENEWED_SECONDS = 120
@@ -20,12 +21,8 @@ RENEWED_SECONDS = 120
 _NAMED = 3
 """Most problems that the first line names."""
 
-_REPORTS = {
-    "review_queue.html": ("审核单", "逐部比较待审核的影片并决定"),
-    "feeds.html": ("关注的来源", "每个来源的节奏与状况"),
-    "digest/index.html": ("每日摘要", "按天浏览与搜索"),
-}
-"""Pages beside this one, also of other systems; those that are not written yet are left out."""
+_REPORTS = {"review_queue.html": ("审核单", "逐部比较待审核的影片并决定")}
+"""Pages beside this one; those that are not written yet are left out."""
 
 _IN_DAGSTER = (
     ("全部资产", "/asset-groups", "谁依赖谁，上次何时更新"),
@@ -37,7 +34,9 @@ _IN_DAGSTER = (
 )
 
 
-def _tables(services: Services, found: Statistics, wrong: Sequence[Trouble]) -> Iterator[Table]:
+def _tables(
+    services: Services, found: Statistics, wrong: Sequence[Trouble], systems: Sequence[SystemState]
+) -> Iterator[Table]:
     if wrong:
         yield Table(
             "troubles",
@@ -51,6 +50,24 @@ def _tables(services: Services, found: Statistics, wrong: Sequence[Trouble]) -> 
             [
                 {"what": each.title, "detail": each.detail, "since": each.since, "page": Link("查看", each.address)}
                 for each in wrong
+            ],
+        )
+    if systems:
+        yield Table(
+            "systems",
+            "其他系统",
+            (
+                ListColumn("system", "系统", ColumnKind.LINK),
+                ListColumn("state", "状态", width="narrow"),
+                ListColumn("said", "说明", width="wide"),
+            ),
+            [
+                {
+                    "system": Link(each.title, _there(services, each.page)),
+                    "state": WORDS[each.state],
+                    "said": each.said or "没有发现问题",
+                }
+                for each in systems
             ],
         )
     yield Table(
@@ -125,13 +142,22 @@ def _cards(found: Statistics) -> list[Card]:
     ]
 
 
-def _lead(wrong: Sequence[Trouble], found: Statistics) -> tuple[str, str]:
-    """Return the state in one line; videos in review are mentioned, but do not count as a problem."""
+def _there(services: Services, page: str) -> str:
+    """Return where a system's page is: itself, or its assets in Dagster while it is not written yet."""
+    return page if page.startswith("/") or (services.reports.path / page).is_file() else "/asset-groups"
+
+
+def _lead(wrong: Sequence[Trouble], systems: Sequence[SystemState], found: Statistics) -> tuple[str, str]:
+    """Return the state of all systems in one line; videos in review are mentioned, but do not count as a problem."""
     waiting = f"；{found.in_review:,} 部影片等人审核" if found.in_review else ""
-    if not wrong:
-        return f"一切正常{waiting}", "good"
-    more = f"等 {len(wrong)} 件" if len(wrong) > _NAMED else ""
-    return f"需要处理：{'；'.join(each.title for each in wrong[:_NAMED])}{more}{waiting}", "bad"
+    failed = [f"{each.title}有故障" for each in systems if each.state == "fail"]
+    doubtful = [each.title for each in systems if each.state == "warn"]
+    mind = f"；请留意{'、'.join(doubtful)}" if doubtful else ""
+    titles = [*failed, *(each.title for each in wrong)]
+    if titles:
+        more = f"等 {len(titles)} 件" if len(titles) > _NAMED else ""
+        return f"需要处理：{'；'.join(titles[:_NAMED])}{more}{mind}{waiting}", "bad"
+    return (f"没有故障{mind}{waiting}", "") if doubtful else (f"一切正常{waiting}", "good")
 
 
 def _plots(services: Services) -> list[str]:
@@ -153,14 +179,15 @@ def write_overview(services: Services) -> Statistics:
     """
     found = statistics(services)
     wrong = troubles(services, found)
-    figures = Figures({}, _cards(found), list(_tables(services, found, wrong)), _plots(services))
+    systems = system_states(services.settings.systems)
+    figures = Figures({}, _cards(found), list(_tables(services, found, wrong, systems)), _plots(services))
     page = table_page(
         "首页",
         f"这里的数字每 {RENEWED_SECONDS // 60} 分钟更新一次，列表和报告每晚更新。",
         figures,
         page_frame(services),
         services.clock.now(),
-        lead=_lead(wrong, found),
+        lead=_lead(wrong, systems, found),
         renewed_seconds=RENEWED_SECONDS,
     )
     services.reports.write(OVERVIEW[1], page)

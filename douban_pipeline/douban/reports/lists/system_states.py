@@ -1,0 +1,84 @@
+"""How the installed systems beside the core are, for the home page: what their own checks find, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from douban_pipeline.core.check_results import CheckResult, State
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.core.system import System, system_named
+
+LOOK_SECONDS = 10.0
+"""How long the page waits for the checks of all systems together."""
+
+WORDS: dict[State, str] = {"ok": "正常", "warn": "留意", "fail": "故障"}
+_WORSE = ("ok", "warn", "fail")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """The state of a system.
+
+    Attributes:
+        title: What people call it.
+        page: Where they look first: a file beside the home page, or a path of Dagster's UI.
+        state: Its worst result.
+        said: What is wrong and what to do, a line each; empty if nothing is.
+    """
+
+    title: str
+    page: str
+    state: State
+    said: str
+
+
+def system_states(names: Sequence[str], *, seconds: float | None = None) -> list[SystemState]:
+    """Return the state of each of the named systems but the core's, whose page this is.
+
+    They are looked at side by side; one that does not answer within ``seconds`` (`LOOK_SECONDS`) is said not to.
+    """
+    seconds = LOOK_SECONDS if seconds is None else seconds
+    systems = [system for system in map(system_named, names) if not system.is_base]
+    if not systems:
+        return []
+    threads = ThreadPoolExecutor(len(systems), thread_name_prefix="system-state")
+    looks = [threads.submit(_results, system) for system in systems]
+    done, _ = wait(looks, timeout=seconds)
+    threads.shutdown(wait=False, cancel_futures=True)
+    command = "douban-pipeline check --system all"
+    late = [CheckResult("checks", "warn", f"检查在 {seconds:g} 秒内没有结束", f"请运行 {command}")]
+    return [
+        _state(system, look.result() if look in done else late) for system, look in zip(systems, looks, strict=True)
+    ]
+
+
+def _results(system: System) -> list[CheckResult]:
+    operations = system.operations()
+    try:
+        if operations.sleeps(system.settings().load()):
+            return []
+        with system.opened() as services:
+            if services.tree.current(services.engine) is None:
+                remedy = f"第一次运行时建立，或运行 douban-pipeline setup{system.option}"
+                return [CheckResult("tables", "warn", "它的表还没有建立", remedy)]
+            return list(operations.checks(services.ready()))
+    except SettingsError as error:
+        return [CheckResult("settings", "fail", problem) for problem in error.problems]
+    except DatabaseError as error:
+        return [CheckResult("database", "fail", error.problem, error.remedy)]
+    except SQLAlchemyError as error:
+        return [CheckResult("database", "fail", str(getattr(error, "orig", None) or error).strip())]
+    except ModuleNotFoundError as error:
+        remedy = f"pip install 'douban_pipeline[{system.name}]'"
+        return [CheckResult("libraries", "fail", f"没有安装 {error.name}", remedy)]
+
+
+def _state(system: System, results: Sequence[CheckResult]) -> SystemState:
+    wrong = sorted((each for each in results if each.state != "ok"), key=lambda each: -_WORSE.index(each.state))
+    lines = [f"{each.message}{f'：{each.remedy}' if each.remedy else ''}" for each in wrong]
+    return SystemState(system.title, system.page, wrong[0].state if wrong else "ok", "\n".join(lines))
