@@ -45,7 +45,12 @@ _AT_ONCE = 50
 
 
 def waiting_videos(
-    services: Services, shards: Collection[int], *, ready: bool = False, most: int | None = None
+    services: Services,
+    shards: Collection[int],
+    *,
+    ready: bool = False,
+    most: int | None = None,
+    videos: Collection[int] | None = None,
 ) -> list[int]:
     """Return the videos of ``shards`` with pending decisions: first those that ask no source, the oldest first.
 
@@ -54,6 +59,7 @@ def waiting_videos(
         shards: Which shards.
         ready: Leave out what waits for a source, and what another run holds.
         most: Look at no more than this many decisions.
+        videos: Only these; by default all.
     """
     decision, now = services.tables.decision, services.clock.now()
     query = (
@@ -62,6 +68,8 @@ def waiting_videos(
         .order_by(decision.c.decision_id)
         .limit(most)
     )
+    if videos is not None:
+        query = query.where(decision.c.vod_id.in_(videos))
     if ready:
         due = or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
         query = query.where(due, decision_leases(services.tables).free(now))
@@ -97,6 +105,7 @@ def apply_decisions(
     *,
     deadline: datetime,
     lane: bool = False,
+    videos: Collection[int] | None = None,
 ) -> int:
     """Apply the pending decisions about videos of ``shards`` through the change log; return how many were looked at.
 
@@ -111,12 +120,13 @@ def apply_decisions(
         shards: The run's shards.
         deadline: After this no source is asked any more.
         lane: Whether it is the run whose only work this is: it looks at what is ready alone, and ends at the deadline.
+        videos: Only the decisions about these videos of ``shards``; by default all.
     """
     leases = DecisionLeases(services, queue.owner)
     applier = _DecisionApplier(services, queue, change_log, SubjectChecks(services, deadline), leases)
     handled = 0
     try:
-        waiting = waiting_videos(services, shards, ready=lane, most=_MOST_IN_LANE if lane else None)
+        waiting = waiting_videos(services, shards, ready=lane, most=_MOST_IN_LANE if lane else None, videos=videos)
         for vod_ids in chunks(waiting, _AT_ONCE):
             for of_video in leases.lease(vod_ids):
                 if lane and services.clock.now() >= deadline:

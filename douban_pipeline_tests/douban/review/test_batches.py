@@ -27,8 +27,9 @@ from douban_pipeline.douban.review.served.dagster_api import DATA_VERSION, Dagst
 from douban_pipeline.douban.review.served.desk import NotUndone, NotYet, ReviewDesk, SentChoice
 from douban_pipeline.douban.store.decisions import SERVED_RUN
 from douban_pipeline_tests.browser.served import HeldBatches
+from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import Library
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject
 
 ONE, OTHER = "a" * 32, "b" * 32
 RIVAL = subject(90_000_203, "长河落日记事", 2021, directors=["别人"], actors=["子", "丑", "寅"])
@@ -52,9 +53,9 @@ def state(scenario: Any, desk: ReviewDesk, run_id: str, vod_id: int, *actions: s
 
 @pytest.fixture
 def scenario(stage):
-    """Video 4 waits for a person, video 5 was never judged."""
+    """Video 4 waits for a person, videos 5 and 68 were never judged."""
     poor = {"vod_director": "", "vod_actor": "", "vod_class": ""}
-    found = stage([row_of(RIVER, 4, **poor), row_of(WHALE, 5)], [RIVER, RIVAL, *FILMS[1:]])
+    found = stage([row_of(RIVER, 4, **poor), row_of(WHALE, 5), row_of(TRAM, 68)], [RIVER, RIVAL, *FILMS[1:]])
     assert found.play(4).success
     found.clock.advance(minutes=1)
     return found
@@ -112,6 +113,26 @@ def test_threads_that_send_one_batch_record_it_once(scenario, desk, monkeypatch)
     assert len(within) == 1
     assert len(scenario.decisions()) == 1
     assert not held_of(desk)._turns
+
+
+def test_a_batch_that_is_being_recorded_is_not_crossed_off(scenario, desk, monkeypatch):
+    recording = batches_module.record
+
+    def interrupted(*args: Any, **given: Any) -> Any:
+        held_of(desk).carry_out()  # another reviewer's batch woke the thread meanwhile
+        return recording(*args, **given)
+
+    monkeypatch.setattr(batches_module, "record", interrupted)
+    desk.decide(ONE, "小王", "", [chosen(scenario)])
+    held_of(desk).carry_out()
+    assert [row["state"] for row in scenario.decisions()] == ["applied"]
+
+
+def test_what_others_decided_is_not_logged_under_the_name_of_a_batch(scenario, desk):
+    decide(scenario.library, 68, "ignore")  # of the same shard
+    desk.decide(ONE, "小王", "", [chosen(scenario)])
+    held_of(desk).carry_out()
+    assert {row["vod_id"]: row["state"] for row in scenario.decisions()} == {4: "applied", 68: "pending"}
 
 
 def test_what_is_no_batch_is_refused_and_leaves_nothing(scenario, desk):

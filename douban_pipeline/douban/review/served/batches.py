@@ -29,6 +29,7 @@ from douban_pipeline.douban.review.served.dagster_api import BatchReport, Dagste
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import SERVED_RUN, Decision
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
+from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.wording import ACTIONS
 from douban_pipeline.douban.writes.revert import ChangeSelection
 
@@ -84,7 +85,6 @@ class Batches:
             known = {(row["vod_id"], row["action"]) for row in self._decisions(batch_id)}
             left = [each for each in decisions if (each.vod_id, each.action) not in known]
             if left:
-                self._note(batch_id, run_id, reviewer)
                 record(
                     services,
                     left,
@@ -95,6 +95,9 @@ class Batches:
                     batch_id=batch_id,
                     check_seconds=CHECK_SECONDS,
                 )
+            # After it, or the thread would take it for one of which nothing was recorded. If the service is killed in
+            # between, the decisions lane applies the batch, and its own run is what Dagster shows.
+            self._note(batch_id, run_id, reviewer)
         self.wake()
         return run_id
 
@@ -107,7 +110,6 @@ class Batches:
         services, batch_id = self._services, batch_of(request)
         services.ready()
         with self._turn(batch_id):
-            self._note(batch_id, SERVED_RUN + batch_id, reviewer)
             taken = take_back(
                 services,
                 services.change_log(SERVED_RUN + batch_id),
@@ -117,6 +119,7 @@ class Batches:
                 dry_run=False,
                 override_cms_lock=override_cms_lock,
             )
+            self._note(batch_id, SERVED_RUN + batch_id, reviewer)
         self.wake()
         return taken
 
@@ -185,20 +188,27 @@ class Batches:
     def _apply(self, batch: RowMapping) -> bool:
         """Apply what is ready of a batch; return whether nothing ready is left of it."""
         services = self._services
-        shards = self._ready(batch["batch_id"])
-        if not shards:
+        videos = self._ready(batch["batch_id"])
+        if not videos:
             return True
-        session = open_session(services, batch["run_id"], shards, _LOG)
-        deadline = session.started + APPLYING_TIME
-        handled = apply_decisions(services, session.queue, session.change_log, shards, deadline=deadline, lane=True)
+        session = open_session(services, batch["run_id"], sorted({shard_of(vod_id) for vod_id in videos}), _LOG)
+        handled = apply_decisions(
+            services,
+            session.queue,
+            session.change_log,
+            session.shards,
+            deadline=session.started + APPLYING_TIME,
+            lane=True,
+            videos=videos,
+        )
         # What another run holds at the moment is that run's.
         return not handled or not self._ready(batch["batch_id"])
 
     def _ready(self, batch_id: str) -> list[int]:
-        """Return the shards in which decisions of a batch wait for nothing but to be applied."""
+        """Return the videos of a batch whose decisions wait for nothing but to be applied."""
         decision, now = self._services.tables.decision, self._services.clock.now()
         query = (
-            select(decision.c.shard)
+            select(decision.c.vod_id)
             .where(
                 decision.c.batch_id == batch_id,
                 decision.c.state == DecisionState.PENDING,
@@ -212,7 +222,7 @@ class Batches:
     # --- what Dagster is told
 
     def _note(self, batch_id: str, run_id: str, reviewer: str) -> None:
-        """Note a batch before it is recorded: Dagster is told of it however this ends."""
+        """Note that a batch is to be applied, and that Dagster is to be told of it."""
         row = {
             "batch_id": batch_id,
             "run_id": run_id,
@@ -223,7 +233,7 @@ class Batches:
         run_transaction(self._services.engine, lambda c: insert_missing(c, outbox, [row], key="batch_id"))
 
     def _tell(self, batch: RowMapping) -> None:
-        """Tell Dagster of a batch and cross it off; one of which nothing was recorded or reverted is crossed off."""
+        """Tell Dagster of a batch and cross it off; one that recorded and reverted nothing is only crossed off."""
         services = self._services
         decisions, reverted = self._decisions(batch["batch_id"]), self._reverted(batch["run_id"])
         too_old = services.clock.now() - batch["created_at"] > KEPT
