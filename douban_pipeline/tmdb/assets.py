@@ -208,7 +208,7 @@ def tmdb_translations(
     name=GRAPH,
     deps=[tmdb_entities],
     group_name=GROUP,
-    kinds={"python", "neo4j"},
+    kinds={"python", "bolt"},  # Neo4j, or ArcadeDB in HOME: what both speak
     pool=GRAPH_POOL,
 )
 @page_docstring
