@@ -11,7 +11,9 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -52,14 +54,27 @@ def locale_language(variables: Mapping[str, str]) -> Language:
     return "zh" if named.lower().startswith("zh") else "en"
 
 
+_READER: ContextVar[Language | None] = ContextVar("reader", default=None)
+
+
+@contextmanager
+def read_in(wanted: Language) -> Iterator[None]:
+    """Have the command line's texts in a language meanwhile, in this thread: who reads them is at no terminal."""
+    token = _READER.set(wanted)
+    try:
+        yield
+    finally:
+        _READER.reset(token)
+
+
 def terminal_text(message: str, context: str = "") -> str:
-    """Return an English text in the language of the command line.
+    """Return an English text in the language of the command line, or of `read_in`.
 
     Args:
         message: The text, with values in braces that ``format`` replaces in what is returned.
         context: Where it is used, if the same words have another translation elsewhere.
     """
-    return translated(message, terminal_language(), context)
+    return translated(message, _READER.get() or terminal_language(), context)
 
 
 def page_text(message: str, context: str = "") -> str:

@@ -10,6 +10,7 @@ from douban_pipeline.core.language import (
     chosen_language,
     page_docstring,
     page_text,
+    read_in,
     terminal_text,
     translatable,
     translated,
@@ -46,3 +47,10 @@ def test_a_docstring_is_shown_in_the_language_of_the_pages(
     monkeypatch.setattr(module, "language", lambda: language)
     assert page_docstring(function) is function
     assert function.__doc__ == shown
+
+
+def test_a_reader_at_no_terminal_has_a_language_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "terminal_language", lambda: "en")
+    with read_in("zh"):
+        assert terminal_text("nothing waits") == "没有等待的"
+    assert terminal_text("nothing waits") == "nothing waits"

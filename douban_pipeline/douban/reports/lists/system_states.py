@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult, State
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.language import read_in
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, system_named
 
@@ -58,6 +59,11 @@ def system_states(names: Sequence[str], *, seconds: float | None = None) -> list
 
 
 def _results(system: System) -> list[CheckResult]:
+    with read_in("zh"):
+        return _looked_at(system)
+
+
+def _looked_at(system: System) -> list[CheckResult]:
     operations = system.operations()
     try:
         if operations.sleeps(system.settings().load()):

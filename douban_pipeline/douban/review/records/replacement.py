@@ -39,6 +39,21 @@ _SHOWN: Mapping[str, tuple[str, Callable[[SubjectRecord], Any]]] = {
 }
 """Columns in display order: their labels, and the subject's value for them."""
 
+_OTHERS: Mapping[str, str] = {
+    "vod_writer": "编剧",
+    "vod_tag": "标签",
+    "vod_pubdate": "上映日期",
+    "vod_pic": "海报",
+    "vod_content": "简介",
+    "vod_blurb": "短简介",
+    "vod_score": "站内评分",
+    "vod_score_all": "站内总分",
+    "vod_state": "资源类别",
+    "vod_author": "编辑",
+    "vod_reurl": "来源地址",
+}
+"""Further columns that a sync may write, named without their values."""
+
 _MOST_LETTERS = 60
 
 
@@ -122,7 +137,7 @@ def _replacement(
             values.append(ReplacedValue(name, local, before, after, _short(written.get(column))))
     others = [column for column in written if column not in _SHOWN]
     if others:
-        values.append(ReplacedValue("其他", "", "", "", "、".join(others)))
+        values.append(ReplacedValue("其他", "", "", "", "、".join(_OTHERS.get(column, column) for column in others)))
     return Replacement(row["vod_id"], readable(row["vod_name"]), row["vod_douban_id"], new_id, tuple(values))
 
 

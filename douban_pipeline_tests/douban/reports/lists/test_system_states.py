@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def test_each_installed_system_says_what_its_checks_find() -> None:
     assert digest.state == "fail", "nothing to digest"
     assert "DOUBAN_PIPELINE_WERSS_URL" in digest.said.split("\n")[0], "the worst comes first"
     assert "DOUBAN_PIPELINE_DIGEST_DEEPSEEK_API_KEY" in digest.said
+    assert not re.search("[a-z]{4,} [a-z]{2,}", digest.said), "the page is Chinese, whatever this process's locale"
     assert found["TMDB"].state == "ok", "its server in HOME is not started for a page"
     assert system_states(["douban"]) == []
 
