@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import alembic.util
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
 
@@ -87,7 +87,10 @@ test's statements work there. What is named by ``::`` runs in any case."""
 
 TESTS = Path(__file__).parent
 
-settings.register_profile("tests", parent=settings(), max_examples=60, deadline=None)
+# No test depends on how fast the machine is: drawing texts is slow in a process that makes its tables of letters.
+settings.register_profile(
+    "tests", parent=settings(), max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tests")  # a property is stated for all that can be drawn; more examples than these find the same
 
 

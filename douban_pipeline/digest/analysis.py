@@ -172,6 +172,7 @@ class Analyser:
         report = AnalysisReport(wanted=len(waiting))
         asker = Asker(self.services, self.deadline, Random(), fresh=replace)
         to_ask = list(reversed(waiting))
+        unsettled = {each.content_item_id for each in waiting}
         under_way: dict[Future[_Judged], tuple[WaitingArticle, datetime]] = {}
         workers = self.services.settings.worker_concurrency
         try:
@@ -185,14 +186,15 @@ class Analyser:
                     for future in done:
                         article, begun = under_way.pop(future)
                         self._take(future, article, prompts[article.content_item_id], begun, report, replace=replace)
+                        unsettled.discard(article.content_item_id)
                     self._keep([*to_ask, *(each for each, _ in under_way.values())])
         finally:
-            # Calls are under way only if an error or an interruption ended the work: nobody takes their answers.
-            left = [each.content_item_id for each in (*to_ask, *(each for each, _ in under_way.values()))]
-            if left and not replace:
+            # Also those at which an error or an interruption ended the work, wherever it came: nobody takes their
+            # answers. What is settled nobody holds any more.
+            if unsettled and not replace:
                 run_patiently(
                     self.services.engine,
-                    lambda connection: items.release(connection, left, self.owner, self.services.now()),
+                    lambda connection: items.release(connection, unsettled, self.owner, self.services.now()),
                     self.services.clock,
                 )
         report.left += len(to_ask)

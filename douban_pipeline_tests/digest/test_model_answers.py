@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
 from douban_pipeline.demo.stand_ins.completions import FAULTS
+from douban_pipeline.digest import threads
 from douban_pipeline.digest.model_calls import Asker, NoAnswer
 from douban_pipeline.digest.report_watch import ensure_reports
 from douban_pipeline.digest.store.tables import daily_report
@@ -231,3 +233,22 @@ def test_a_second_analysis_that_fails_leaves_a_marked_finding(at: Stage, monkeyp
 def test_every_fault_of_the_stand_in_is_looked_at() -> None:
     asked = {*BROKEN, "fenced", "out_of_range", "kept_alive", "throttled", "unpaid", "bad_key", "bad_request"}
     assert set(FAULTS) - asked == {"hanging", "retired", "invalid"}
+
+
+def test_an_interruption_between_two_calls_leaves_no_article_claimed(
+    at: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        at.publish(number, 70)
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *given: Any, **more: Any) -> Any:
+            if self._thread_name_prefix == "analyse" and self._threads:
+                raise KeyboardInterrupt  # taken from the list, and not under way yet
+            return super().submit(*given, **more)
+
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        at.run("07:00")
+    claims = {(row["analyzed_status"], row["claim_owner"]) for row in at.items().values()}
+    assert claims == {(AnalysedStatus.WAITING, "")}
