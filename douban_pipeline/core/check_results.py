@@ -9,9 +9,13 @@ from typing import Literal
 from rich.markup import escape
 
 from douban_pipeline.core.console import console
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.settings_base import SettingsError
 
 State = Literal["ok", "warn", "fail"]
 
+_ORDER: tuple[State, ...] = ("ok", "warn", "fail")
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -43,3 +47,16 @@ def print_results(results: Iterable[CheckResult]) -> None:
         remedy = f" → {result.remedy}" if result.remedy else ""
         line = " ".join(f"{result.message}{remedy}".split())
         console.print(f"{state} {result.name:<9} {escape(line)}", highlight=False, soft_wrap=True)
+
+
+def worst(states: Iterable[State]) -> State:
+    """Return the worst of states; ``ok`` of none."""
+    return max(states, key=_ORDER.index, default="ok")
+
+
+def opening_results(error: SettingsError | DatabaseError) -> list[CheckResult]:
+    """Return the results for an error with which a system's services could not be opened."""
+    remedy = terminal_text("correct the variable, in the environment or in .env")
+    if isinstance(error, SettingsError):
+        return [CheckResult("settings", "fail", problem, remedy) for problem in error.problems]
+    return [CheckResult("database", "fail", error.problem, error.remedy or remedy)]

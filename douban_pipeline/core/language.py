@@ -59,7 +59,7 @@ _READER: ContextVar[Language | None] = ContextVar("reader", default=None)
 
 @contextmanager
 def read_in(wanted: Language) -> Iterator[None]:
-    """Have the command line's texts in a language meanwhile, in this thread: who reads them is at no terminal."""
+    """Set the language of the command line's texts in a block, in this thread, for readers of a page."""
     token = _READER.set(wanted)
     try:
         yield

@@ -106,14 +106,14 @@ class System:
         return "" if self.is_base else f" --system {self.name}"
 
     @contextmanager
-    def opened(self) -> Iterator[Platform]:
-        """Yield its services for the current settings; no connection is made until one is used.
+    def opened(self, settings: SystemSettings | None = None) -> Iterator[Platform]:
+        """Yield its services for ``settings``, by default the current ones; no connection is made until one is used.
 
         Raises:
             SettingsError: One of its settings is wrong.
             DatabaseError: The URL of its tables cannot be used.
         """
-        services = self.services()(self.settings().load())
+        services = self.services()(settings or self.settings().load())
         try:
             yield services
         finally:

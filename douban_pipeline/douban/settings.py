@@ -89,7 +89,7 @@ class Settings(SourceSettings):
     )
     graphql_url: HttpAddress = Field(
         "http://127.0.0.1:3000/graphql",
-        description="Address of Dagster's GraphQL; beside it the webserver is told of decisions on the served sheet.",
+        description="Address of Dagster's GraphQL; decisions on the served sheet are reported to its webserver.",
     )
     site_url: HttpAddress = Field(
         "", description="Address of the video site, for links and local posters in review sheets."

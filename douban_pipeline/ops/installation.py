@@ -16,7 +16,7 @@ from rich.table import Column, Table
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from douban_pipeline.core.check_results import CheckResult, print_results
+from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.grants import MYSQL, table_grants
@@ -24,7 +24,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen
-from douban_pipeline.ops.installation_check import opening_results, place_result
+from douban_pipeline.ops.installation_check import place_result
 from douban_pipeline.serve.settings import load_settings as load_service
 
 _SECRETS = re.compile(

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.check_results import CheckResult, State, print_results
+from douban_pipeline.core.check_results import CheckResult, State, opening_results, print_results, worst
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew
 from douban_pipeline.core.console import plain
@@ -23,10 +23,6 @@ from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen, every_system
 
 _NAMED = 4
-
-
-def _mend() -> str:
-    return terminal_text("correct the variable, in the environment or in .env")
 
 
 def _look(services: Platform) -> str:
@@ -71,7 +67,7 @@ def worst_states(found: Iterable[tuple[str, CheckResult]]) -> dict[str, State]:
     """Return the worst state of each system, and of Dagster, by name."""
     states: dict[str, State] = {}
     for system, result in found:
-        states[system] = max(states.get(system, "ok"), result.state, key=("ok", "warn", "fail").index)
+        states[system] = worst((states.get(system, "ok"), result.state))
     return states
 
 
@@ -119,13 +115,6 @@ def _questions(system: System, *, sources: bool) -> Iterator[CheckResult]:
             yield from operations.outside_checks(services, ask=sources, usable=failed <= {"grants"})
     except (SettingsError, DatabaseError) as error:
         yield from opening_results(error)
-
-
-def opening_results(error: SettingsError | DatabaseError) -> list[CheckResult]:
-    """Return the results for an error with which a system's services could not be opened."""
-    if isinstance(error, SettingsError):
-        return [CheckResult("settings", "fail", problem, _mend()) for problem in error.problems]
-    return [CheckResult("database", "fail", error.problem, error.remedy or _mend())]
 
 
 def _database_results(system: System, services: Platform) -> Iterator[CheckResult]:

@@ -32,7 +32,7 @@ IN_SIGHT = """() => {
 
 
 class HeldBatches(Batches):
-    """Batches that are recorded and taken back as the service does it, and applied only when `carry_out` is called.
+    """Batches that are recorded and reverted as by the service, and applied only when `apply_and_report` is called.
 
     Attributes:
         lose: Whether the answer to the next batch is lost although it was recorded.

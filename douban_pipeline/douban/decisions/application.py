@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, RowMapping, Update, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, Update, func, select, update
 
 from douban_pipeline.cms.maccms import MATCH_COLUMNS
 from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 from douban_pipeline.douban.decisions.effects import Effect, close_in_hand, effect_of, order, target_of, task_of
-from douban_pipeline.douban.decisions.leases import DecisionLeases, decision_leases
+from douban_pipeline.douban.decisions.leases import DecisionLeases, decision_leases, due_decision
 from douban_pipeline.douban.decisions.refusals import decision_refusal, missing_link_refusal
 from douban_pipeline.douban.decisions.subject_checks import Deferral, SubjectChecks
 from douban_pipeline.douban.services import Services
@@ -71,8 +71,7 @@ def waiting_videos(
     if videos is not None:
         query = query.where(decision.c.vod_id.in_(videos))
     if ready:
-        due = or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
-        query = query.where(due, decision_leases(services.tables).free(now))
+        query = query.where(due_decision(services.tables, now), decision_leases(services.tables).free(now))
     asking: dict[int, bool] = {}
     with reading(services.engine) as connection:
         for vod_id, action, checked_at in connection.execute(query):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.leases import Leases
@@ -29,6 +29,14 @@ def decision_leases(tables: OwnTables) -> Leases:
     """Return the leases of decisions; a free one still names the run that applied or looked at it last."""
     decision = tables.decision
     return Leases(decision.c.decision_id, decision.c.lease_owner, decision.c.lease_until, keeps_owner=True)
+
+
+def due_decision(tables: OwnTables, now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a decision is pending and waits for no source any more."""
+    decision = tables.decision
+    return and_(
+        decision.c.state == DecisionState.PENDING, or_(decision.c.run_after.is_(None), decision.c.run_after <= now)
+    )
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Taking decisions back: what they wrote is reverted, and what still waits is withdrawn."""
+"""Reverting what decisions wrote, and withdrawing decisions that still wait."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
-    """What was taken back, or would be in a dry run.
+class RevertedSelection:
+    """What was reverted and withdrawn, or would be in a dry run.
 
     Attributes:
         changes: The selected changes, the newest first.
@@ -29,7 +29,7 @@ class TakenBack:
     decisions: Sequence[RowMapping]
 
 
-def take_back(
+def revert_and_withdraw(
     services: Services,
     change_log: ChangeLog,
     selection: ChangeSelection,
@@ -40,14 +40,14 @@ def take_back(
     override_cms_lock: bool = False,
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> TakenBack:
+) -> RevertedSelection:
     """Revert the changes of a selection, then withdraw the decisions of it that still wait.
 
     Args:
         services: Database and time.
         change_log: The log to write through; its run and batch name what is written.
         selection: Which changes and decisions.
-        operator: Who takes them back.
+        operator: Who reverts them.
         reason: Why, in a sentence.
         dry_run: Return what would happen, and write nothing.
         override_cms_lock: Also write to rows that the site locked.
@@ -73,7 +73,7 @@ def take_back(
         waiting = waiting_decisions(services.tables, connection, selection)
     if not dry_run:
         waiting = _withdraw(services, waiting, operator=operator, reason=reason, run_id=change_log.run_id)
-    return TakenBack(changes, waiting)
+    return RevertedSelection(changes, waiting)
 
 
 def waiting_decisions(tables: OwnTables, connection: Connection, selection: ChangeSelection) -> list[RowMapping]:

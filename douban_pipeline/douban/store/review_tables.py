@@ -171,12 +171,10 @@ def review_tables(maker: TableMaker) -> ReviewTables:
         index("claim_holder", "holder"),
         index("claim_until", "until"),
     )
-    # Batches of the served sheet that Dagster was not told of yet.
+    # Batches of the served sheet that are not applied or not reported to Dagster yet.
     outbox = table(
         "batch_outbox",
         Column("batch_id", String(64), primary_key=True),
-        # Under this name the batch is in the log and in the table of decisions.
-        Column("run_id", String(64), nullable=False),
         Column("reviewer", String(64), nullable=False),
         moment("created_at", nullable=False),
     )

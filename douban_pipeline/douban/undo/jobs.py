@@ -14,7 +14,7 @@ from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.douban import links
-from douban_pipeline.douban.decisions.withdrawal import take_back
+from douban_pipeline.douban.decisions.withdrawal import revert_and_withdraw
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
@@ -90,7 +90,7 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     operator, reason = request.operator.strip(), request.reason.strip()
     reason = f"{WRONG_LINK}{reason}" if config.wrong_links else reason
     try:
-        taken = take_back(
+        reverted = revert_and_withdraw(
             services,
             change_log,
             selection,
@@ -107,7 +107,7 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
             "请加上条件（如 since/until、vod_ids）分批撤销；确认就是要这么多，则调大 max_changes"
         )
         raise RevertError([problem]) from error
-    results, decisions = taken.changes, taken.decisions
+    results, decisions = reverted.changes, reverted.decisions
     with reading(services.engine) as connection:
         steps = steps_table(services, connection, selection.vod_ids, results)
     whole = sum(not item.skipped for item in results)

@@ -22,10 +22,9 @@ from douban_pipeline.dagster_kit.labels import TABLES_VERSION
 from douban_pipeline.douban.chain.decision_lane.open_orders import SERVICE_TIME, open_orders
 from douban_pipeline.douban.review.records.record import DecisionError
 from douban_pipeline.douban.review.served import batches as batches_module
-from douban_pipeline.douban.review.served.batches import KEPT, Batches, batch_of
+from douban_pipeline.douban.review.served.batches import KEPT, Batches, batch_of, run_of
 from douban_pipeline.douban.review.served.dagster_api import DATA_VERSION, DagsterApi
 from douban_pipeline.douban.review.served.desk import NotUndone, NotYet, ReviewDesk, SentChoice
-from douban_pipeline.douban.store.decisions import SERVED_RUN
 from douban_pipeline_tests.browser.served import HeldBatches
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -74,10 +73,10 @@ def held_of(desk: ReviewDesk) -> HeldBatches:
 def test_what_is_chosen_is_recorded_when_the_page_is_answered_and_applied_after(scenario, desk):
     rows = [chosen(scenario), {"vod_id": 5, "action": "ignore", "days": 30}]
     run_id = desk.decide(ONE, "小王", "海报一致", rows)
-    assert run_id == f"{SERVED_RUN}{batch_of(ONE)}"
+    assert run_id == run_of(batch_of(ONE))
     assert {row["vod_id"]: row["state"] for row in scenario.decisions()} == {4: "pending", 5: "pending"}
     assert state(scenario, desk, run_id, 4, "choose") == [("choose", "recorded")]
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert {row["vod_id"]: row["state"] for row in scenario.decisions()} == {4: "applied", 5: "applied"}
     assert scenario.library.row(4)["vod_douban_id"] == rows[0]["douban_id"]
     assert {change["run_id"] for change in scenario.library.log() if change["vod_id"] == 4} == {run_id}
@@ -88,7 +87,7 @@ def test_what_is_chosen_is_recorded_when_the_page_is_answered_and_applied_after(
 def test_a_batch_that_is_sent_again_is_recorded_once_also_after_it_was_applied(scenario, desk):
     rows = [{"vod_id": 4, "action": "rematch"}, {"vod_id": 5, "action": "lock_intro"}]
     assert desk.decide(ONE, "小王", "", rows[:1]) == desk.decide(ONE, "小王", "", rows)
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     desk.decide(ONE, "小王", "", rows)
     assert [(row["vod_id"], row["action"]) for row in scenario.decisions()] == [(4, "rematch"), (5, "lock_intro")]
     # Another name is another batch: the same is wanted a second time.
@@ -119,26 +118,26 @@ def test_a_batch_that_is_being_recorded_is_not_crossed_off(scenario, desk, monke
     recording = batches_module.record
 
     def interrupted(*args: Any, **given: Any) -> Any:
-        held_of(desk).carry_out()  # another reviewer's batch woke the thread meanwhile
+        held_of(desk).apply_and_report()  # another reviewer's batch woke the thread meanwhile
         return recording(*args, **given)
 
     monkeypatch.setattr(batches_module, "record", interrupted)
     desk.decide(ONE, "小王", "", [chosen(scenario)])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert [row["state"] for row in scenario.decisions()] == ["applied"]
 
 
 def test_what_others_decided_is_not_logged_under_the_name_of_a_batch(scenario, desk):
     decide(scenario.library, 68, "ignore")  # of the same shard
     desk.decide(ONE, "小王", "", [chosen(scenario)])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert {row["vod_id"]: row["state"] for row in scenario.decisions()} == {4: "applied", 68: "pending"}
 
 
 def test_what_is_no_batch_is_refused_and_leaves_nothing(scenario, desk):
     with pytest.raises(DecisionError, match="代表自动写入"):
         desk.decide(ONE, "pipeline", "", [{"vod_id": 4, "action": "rematch"}])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert scenario.decisions() == []
 
 
@@ -157,7 +156,7 @@ def test_a_choice_is_undone_to_the_byte_and_again_without_effect(scenario, desk)
     before = scenario.library.row(4)
     row = chosen(scenario, lock=True)
     run_id = desk.decide(ONE, "小王", "", [row])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert scenario.library.row(4) != before
     choice = SentChoice(run_id, 4, ("choose",))
     desk.undo(OTHER, "小李", choice)
@@ -165,7 +164,7 @@ def test_a_choice_is_undone_to_the_byte_and_again_without_effect(scenario, desk)
     assert scenario.library.state(4)["douban_id_locked"] is False
     assert state(scenario, desk, run_id, 4, "choose") == [("choose", "reverted")]
     desk.undo(OTHER, "小李", choice)  # the answer was lost
-    [undoing] = [change for change in scenario.library.log() if change["run_id"] == SERVED_RUN + batch_of(OTHER)]
+    [undoing] = [change for change in scenario.library.log() if change["run_id"] == run_of(batch_of(OTHER))]
     assert (undoing["operator"], undoing["reason"]) == ("小李", "在审核单上撤销")
 
 
@@ -174,7 +173,7 @@ def test_a_choice_that_still_waits_is_withdrawn(scenario, desk):
     desk.undo(OTHER, "小王", SentChoice(run_id, 4, ("choose",)))
     [row] = scenario.decisions()
     assert (row["state"], row["state_reason"]) == ("refused", "尚未执行即由 小王 撤回：在审核单上撤销")
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert scenario.library.row(4)["vod_douban_id"] == 0
     with pytest.raises(NotYet, match="没有可撤销的内容"):
         desk.undo("c" * 32, "小王", SentChoice(run_id, 4, ("choose",)))
@@ -185,7 +184,7 @@ def test_an_undo_overrides_the_sites_lock_where_the_choice_did(scenario, desk, o
     if override:
         scenario.library.execute("UPDATE mac_vod SET vod_lock = 1 WHERE vod_id = 4")
     run_id = desk.decide(ONE, "小王", "", [chosen(scenario, override_cms_lock=override)])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     assert scenario.library.row(4)["vod_douban_id"] != 0
     scenario.library.execute("UPDATE mac_vod SET vod_lock = 1 WHERE vod_id = 4")
     choice = SentChoice(run_id, 4, ("choose",))
@@ -215,15 +214,15 @@ def test_the_thread_applies_by_itself_and_goes_on_after_the_database_was_away(sc
     monkeypatch.setattr(batches_module, "_PAUSE", 0.001)
     batches = Batches(scenario.services, DagsterApi(AWAY))
     failures = [DatabaseError("away"), OperationalError("", {}, Exception("gone")), ValueError("what nobody foresaw")]
-    carry_out, tried = batches.carry_out, []
+    apply_and_report, tried = batches.apply_and_report, []
 
     def failing() -> float | None:
         tried.append(1)
         if failures:
             raise failures.pop()
-        return carry_out()
+        return apply_and_report()
 
-    monkeypatch.setattr(batches, "carry_out", failing)
+    monkeypatch.setattr(batches, "apply_and_report", failing)
     try:
         ReviewDesk(scenario.services, batches).decide(ONE, "小王", "", [chosen(scenario)])
         until(lambda: {row["state"] for row in scenario.decisions()} == {"applied"})
@@ -237,7 +236,7 @@ def test_in_a_dry_run_choices_are_recorded_and_wait(scenario):
     dry = scenario.under(dry_run=True)
     desk = ReviewDesk(dry.services, HeldBatches(dry.library))
     desk.decide(ONE, "小王", "", [chosen(scenario)])
-    assert held_of(desk).carry_out() is None
+    assert held_of(desk).apply_and_report() is None
     assert [row["state"] for row in scenario.decisions()] == ["pending"]
 
 
@@ -249,7 +248,7 @@ def test_the_lane_leaves_a_choice_to_the_service_for_a_moment(scenario, desk):
     assert open_orders(scenario.services).decisions == 1
     assert scenario.launch("apply_decisions").success
     assert [row["state"] for row in scenario.decisions()] == ["applied"]
-    assert held_of(desk).carry_out() == pytest.approx(60), "nothing is left but to tell Dagster, which is away"
+    assert held_of(desk).apply_and_report() == pytest.approx(60), "nothing is left but to tell Dagster, which is away"
 
 
 # --- what Dagster is told ---------------------------------------------------------------------------------------------
@@ -276,14 +275,14 @@ def webserver(instance: dg.DagsterInstance) -> Iterator[str]:
 def test_dagster_shows_each_batch_once_it_is_applied_and_after_it_was_away(scenario, desk, tmp_path):
     library = scenario.library
     desk.decide(ONE, "小王", "", [chosen(scenario), {"vod_id": 5, "action": "sync_now"}])
-    assert held_of(desk).carry_out() == pytest.approx(60)
+    assert held_of(desk).apply_and_report() == pytest.approx(60)
     run_id = desk.decide("c" * 32, "小李", "", [{"vod_id": 5, "action": "ignore", "days": 9}])
-    held_of(desk).carry_out()
+    held_of(desk).apply_and_report()
     desk.undo(OTHER, "小李", SentChoice(run_id, 5, ("ignore",)))
     assert len(outbox(library)) == 3
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance, webserver(instance) as url:
         held_of(desk)._dagster = DagsterApi(url)
-        assert held_of(desk).carry_out() is None
+        assert held_of(desk).apply_and_report() is None
         assert outbox(library) == []
         found = instance.fetch_materializations(dg.AssetKey("applied_decisions"), limit=9).records
         told = [record.asset_materialization for record in reversed(found)]
@@ -292,7 +291,7 @@ def test_dagster_shows_each_batch_once_it_is_applied_and_after_it_was_away(scena
     first, second, third = ({name: value.value for name, value in each.metadata.items()} for each in told)
     assert (first["batch"], first["run"], first["reviewer"]) == (
         batch_of(ONE),
-        SERVED_RUN + batch_of(ONE),
+        run_of(batch_of(ONE)),
         "小王",
     )
     assert (first["decisions_recorded"], first["decisions_applied"], first["decisions_refused"]) == (1, 1, 1)
@@ -309,7 +308,7 @@ def test_dagster_shows_each_batch_once_it_is_applied_and_after_it_was_away(scena
 
 def test_what_dagster_does_not_take_within_a_week_is_crossed_off(scenario, desk):
     desk.decide(ONE, "小王", "", [{"vod_id": 5, "action": "ignore", "days": 9}])
-    assert held_of(desk).carry_out() == pytest.approx(60)
+    assert held_of(desk).apply_and_report() == pytest.approx(60)
     scenario.clock.advance(seconds=(KEPT + timedelta(seconds=1)).total_seconds())
-    assert held_of(desk).carry_out() is None
+    assert held_of(desk).apply_and_report() is None
     assert outbox(scenario.library) == []

@@ -15,7 +15,7 @@ import httpx
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.decisions.withdrawal import take_back
+from douban_pipeline.douban.decisions.withdrawal import revert_and_withdraw
 from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
@@ -108,7 +108,7 @@ class People:
         change_log = self.services.change_log(self.run_id)
         try:
             selection = selection_of(self.services, request)
-            taken = take_back(
+            reverted = revert_and_withdraw(
                 self.services,
                 change_log,
                 selection,
@@ -120,9 +120,9 @@ class People:
         except (RevertError, TooManyError) as error:
             self.journal.tell(operator, "revert_changes", note=f"refused: {error}")
             return 0
-        said = f"{len(taken.changes)} changes, batch {change_log.batch_id}"
+        said = f"{len(reverted.changes)} changes, batch {change_log.batch_id}"
         self.journal.tell(operator, f"revert_changes {filters}", note=said)
-        return len(taken.changes)
+        return len(reverted.changes)
 
     def revert_run(self, run_id: str) -> int:
         """Revert all that a run wrote, by the job; return whether it was launched. It says nothing of the links."""

@@ -61,7 +61,7 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
 
     Launched by `decisions_sensor` within seconds of a decision, in a lane of its own: its tag `pipeline: decisions`
     has places that no other run takes (`dagster.yaml`), its priority is above all others, its pool is its own. A run
-    of it looks again every 25 seconds at what was decided meanwhile, until nothing waits or the time of a run is used.
+    of it looks every 25 seconds for decisions that were recorded since, until none waits or the time of a run is used.
     What is chosen on the served sheet the service applies itself, and reports here. Nobody applies one decision twice:
     it is leased. Runs of the chain that meet decisions apply them first, too. With `DOUBAN_PIPELINE_DRY_RUN=true`
     nothing is written and decisions wait.

@@ -9,10 +9,10 @@ from sqlalchemy import and_, not_, or_, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.owner import is_dead
-from douban_pipeline.douban.decisions.leases import decision_leases
+from douban_pipeline.douban.decisions.leases import decision_leases, due_decision
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import SERVED_RUN
-from douban_pipeline.douban.store.states import DecisionState, TaskStage
+from douban_pipeline.douban.store.states import TaskStage
 from douban_pipeline.douban.store.task_queue import task_leases
 from douban_pipeline.douban.store.tasks import OPEN, ORDERED_INTRO_PRIORITY, ORDERED_PRIORITY
 
@@ -42,11 +42,7 @@ def open_orders(services: Services) -> OpenOrders:
     left_alone = or_(
         decision.c.created_at <= now - SERVICE_TIME, not_(decision.c.run_id.startswith(SERVED_RUN, autoescape=True))
     )
-    pending = and_(
-        decision.c.state == DecisionState.PENDING,
-        or_(decision.c.run_after.is_(None), decision.c.run_after <= now),
-        left_alone,
-    )
+    pending = and_(due_decision(services.tables, now), left_alone)
     free = select(decision.c.decision_id).where(pending, decision_leases(services.tables).free(now)).limit(MOST_COUNTED)
     held = select(decision.c.lease_owner).where(pending, decision.c.lease_until > now)
     ordered = or_(

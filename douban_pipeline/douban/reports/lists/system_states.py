@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.check_results import CheckResult, State
+from douban_pipeline.core.check_results import CheckResult, State, opening_results, worst
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.language import read_in
 from douban_pipeline.core.settings_base import SettingsError
@@ -18,7 +18,6 @@ LOOK_SECONDS = 10.0
 """How long the page waits for the checks of all systems together."""
 
 WORDS: dict[State, str] = {"ok": "正常", "warn": "留意", "fail": "故障"}
-_WORSE = ("ok", "warn", "fail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +65,16 @@ def _results(system: System) -> list[CheckResult]:
 def _looked_at(system: System) -> list[CheckResult]:
     operations = system.operations()
     try:
-        if operations.sleeps(system.settings().load()):
+        settings = system.settings().load()
+        if operations.sleeps(settings):
             return []
-        with system.opened() as services:
+        with system.opened(settings) as services:
             if services.tree.current(services.engine) is None:
                 remedy = f"第一次运行时建立，或运行 douban-pipeline setup{system.option}"
                 return [CheckResult("tables", "warn", "它的表还没有建立", remedy)]
             return list(operations.checks(services.ready()))
-    except SettingsError as error:
-        return [CheckResult("settings", "fail", problem) for problem in error.problems]
-    except DatabaseError as error:
-        return [CheckResult("database", "fail", error.problem, error.remedy)]
+    except (SettingsError, DatabaseError) as error:
+        return opening_results(error)
     except SQLAlchemyError as error:
         return [CheckResult("database", "fail", str(getattr(error, "orig", None) or error).strip())]
     except ModuleNotFoundError as error:
@@ -85,6 +83,7 @@ def _looked_at(system: System) -> list[CheckResult]:
 
 
 def _state(system: System, results: Sequence[CheckResult]) -> SystemState:
-    wrong = sorted((each for each in results if each.state != "ok"), key=lambda each: -_WORSE.index(each.state))
+    state = worst(each.state for each in results)
+    wrong = sorted((each for each in results if each.state != "ok"), key=lambda each: each.state != state)
     lines = [f"{each.message}{f'：{each.remedy}' if each.remedy else ''}" for each in wrong]
-    return SystemState(system.title, system.page, wrong[0].state if wrong else "ok", "\n".join(lines))
+    return SystemState(system.title, system.page, state, "\n".join(lines))

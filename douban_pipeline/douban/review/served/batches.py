@@ -1,9 +1,9 @@
-"""Batches of choices of the served sheet: recorded when they are sent, applied in a thread, told to Dagster.
+"""Batches of choices of the served sheet: recorded when they are sent, applied and reported to Dagster in a thread.
 
 They are recorded and applied by the very functions that the jobs use, with the same refusals, leases and log. The name
 of a batch is made of the page's name for it, so that one that is sent again, because its answer was lost, is recorded
 once. A service that is killed loses none: what is recorded and not applied is applied by the decisions lane of Dagster,
-and what Dagster was not told of stands in a table until the service runs again.
+and what was not reported to Dagster is kept in a table until the service runs again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, or_, select
+from sqlalchemy import RowMapping, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError, insert_missing, reading, run_statement, run_transaction
 from douban_pipeline.douban.chain.session import open_session
 from douban_pipeline.douban.decisions.application import apply_decisions
-from douban_pipeline.douban.decisions.withdrawal import TakenBack, take_back
+from douban_pipeline.douban.decisions.leases import due_decision
+from douban_pipeline.douban.decisions.withdrawal import RevertedSelection, revert_and_withdraw
 from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.review.served.dagster_api import BatchReport, DagsterApi, DagsterUnavailable
 from douban_pipeline.douban.services import Services
@@ -40,10 +41,10 @@ APPLYING_TIME = timedelta(seconds=20)
 """How long a batch begins to apply further decisions before the next batch has its turn."""
 
 KEPT = timedelta(days=7)
-"""How long Dagster is told of a batch if it does not take it."""
+"""How long it is tried to report a batch to Dagster."""
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-_MOST_TOLD = 30
+_MOST_LISTED = 30
 _LOG = logging.getLogger(__name__)
 
 
@@ -52,12 +53,17 @@ def batch_of(request: str) -> str:
     return hashlib.sha256(request.encode()).hexdigest()[:16]
 
 
+def run_of(batch_id: str) -> str:
+    """Return the name under which a batch is in the log and in the table of decisions, in place of a run's id."""
+    return f"{SERVED_RUN}{batch_id}"
+
+
 class Batches:
     """The batches of one service. Safe to share between threads.
 
     Args:
         services: Database, sources, settings and time.
-        dagster: Who is told of them.
+        dagster: Where they are reported.
     """
 
     def __init__(self, services: Services, dagster: DagsterApi) -> None:
@@ -78,7 +84,7 @@ class Batches:
             DatabaseError: The database does not answer, or is not set up.
         """
         services, batch_id = self._services, batch_of(request)
-        run_id = SERVED_RUN + batch_id
+        run_id = run_of(batch_id)
         decisions = [Decision(**{**row, "action": DecisionAction(row["action"])}) for row in rows]
         services.ready()
         with self._turn(batch_id):
@@ -97,12 +103,14 @@ class Batches:
                 )
             # After it, or the thread would take it for one of which nothing was recorded. If the service is killed in
             # between, the decisions lane applies the batch, and its own run is what Dagster shows.
-            self._note(batch_id, run_id, reviewer)
+            self._note(batch_id, reviewer)
         self.wake()
         return run_id
 
-    def undo(self, request: str, reviewer: str, decision_ids: Sequence[int], *, override_cms_lock: bool) -> TakenBack:
-        """Take decisions back; return what was reverted, and withdrawn before it was applied.
+    def undo(
+        self, request: str, reviewer: str, decision_ids: Sequence[int], *, override_cms_lock: bool
+    ) -> RevertedSelection:
+        """Revert what decisions wrote, and withdraw those that still wait; return both.
 
         Raises:
             DatabaseError: The database does not answer, or is not set up.
@@ -110,18 +118,18 @@ class Batches:
         services, batch_id = self._services, batch_of(request)
         services.ready()
         with self._turn(batch_id):
-            taken = take_back(
+            reverted = revert_and_withdraw(
                 services,
-                services.change_log(SERVED_RUN + batch_id),
+                services.change_log(run_of(batch_id)),
                 ChangeSelection(decision_ids=tuple(decision_ids)),
                 operator=reviewer,
                 reason="在审核单上撤销",
                 dry_run=False,
                 override_cms_lock=override_cms_lock,
             )
-            self._note(batch_id, SERVED_RUN + batch_id, reviewer)
+            self._note(batch_id, reviewer)
         self.wake()
-        return taken
+        return reverted
 
     # --- the thread
 
@@ -150,7 +158,7 @@ class Batches:
             if self._stopped:
                 return
             try:
-                pause, tries = self.carry_out(), 0
+                pause, tries = self.apply_and_report(), 0
             except Exception as error:  # noqa: BLE001 (a thread that ends would be noticed by nobody)
                 # Whatever it is, the thread goes on: the decisions lane of Dagster applies what it cannot.
                 tries += 1
@@ -158,8 +166,8 @@ class Batches:
                 trace = None if isinstance(error, DatabaseError | SQLAlchemyError) else error
                 _LOG.warning("recorded decisions wait, again in %.0f s: %s", pause, error, exc_info=trace)
 
-    def carry_out(self) -> float | None:
-        """Apply what waits, and tell Dagster of it.
+    def apply_and_report(self) -> float | None:
+        """Apply what waits, and report it to Dagster.
 
         Returns:
             After how many seconds to look again; None if nothing is left to do.
@@ -173,15 +181,15 @@ class Batches:
         with reading(services.engine) as connection:
             batches = connection.execute(select(outbox).order_by(outbox.c.created_at)).mappings().all()
         if services.settings.dry_run:
-            return None  # recorded decisions wait, and Dagster is told of them when they are applied
+            return None  # recorded decisions wait, and are reported when they are applied
         unfinished = [batch for batch in batches if not self._apply(batch)]
         if unfinished:
             return 0.0
         for batch in batches:
             try:
-                self._tell(batch)
+                self._report(batch)
             except DagsterUnavailable as error:
-                _LOG.warning("Dagster was not told of the batch %s: %s", batch["batch_id"], error)
+                _LOG.warning("the batch %s was not reported to Dagster: %s", batch["batch_id"], error)
                 return _LONGEST_PAUSE
         return None
 
@@ -191,7 +199,9 @@ class Batches:
         videos = self._ready(batch["batch_id"])
         if not videos:
             return True
-        session = open_session(services, batch["run_id"], sorted({shard_of(vod_id) for vod_id in videos}), _LOG)
+        session = open_session(
+            services, run_of(batch["batch_id"]), sorted({shard_of(vod_id) for vod_id in videos}), _LOG
+        )
         handled = apply_decisions(
             services,
             session.queue,
@@ -206,41 +216,30 @@ class Batches:
 
     def _ready(self, batch_id: str) -> list[int]:
         """Return the videos of a batch whose decisions wait for nothing but to be applied."""
-        decision, now = self._services.tables.decision, self._services.clock.now()
-        query = (
-            select(decision.c.vod_id)
-            .where(
-                decision.c.batch_id == batch_id,
-                decision.c.state == DecisionState.PENDING,
-                or_(decision.c.run_after.is_(None), decision.c.run_after <= now),
-            )
-            .distinct()
+        tables = self._services.tables
+        query = select(tables.decision.c.vod_id).where(
+            tables.decision.c.batch_id == batch_id, due_decision(tables, self._services.clock.now())
         )
         with reading(self._services.engine) as connection:
-            return sorted(connection.execute(query).scalars())
+            return sorted(set(connection.execute(query).scalars()))
 
-    # --- what Dagster is told
+    # --- reports to Dagster
 
-    def _note(self, batch_id: str, run_id: str, reviewer: str) -> None:
-        """Note that a batch is to be applied, and that Dagster is to be told of it."""
-        row = {
-            "batch_id": batch_id,
-            "run_id": run_id,
-            "reviewer": reviewer[:64],
-            "created_at": self._services.clock.now(),
-        }
+    def _note(self, batch_id: str, reviewer: str) -> None:
+        """Note that a batch is to be applied and reported."""
+        row = {"batch_id": batch_id, "reviewer": reviewer[:64], "created_at": self._services.clock.now()}
         outbox = self._services.tables.outbox
         run_transaction(self._services.engine, lambda c: insert_missing(c, outbox, [row], key="batch_id"))
 
-    def _tell(self, batch: RowMapping) -> None:
-        """Tell Dagster of a batch and cross it off; one that recorded and reverted nothing is only crossed off."""
+    def _report(self, batch: RowMapping) -> None:
+        """Report a batch to Dagster if it recorded or reverted anything, and delete it from the outbox."""
         services = self._services
-        decisions, reverted = self._decisions(batch["batch_id"]), self._reverted(batch["run_id"])
+        decisions, reverted = self._decisions(batch["batch_id"]), self._reverted(run_of(batch["batch_id"]))
         too_old = services.clock.now() - batch["created_at"] > KEPT
         if too_old:
-            _LOG.warning("Dagster is not told of the batch %s any more: it is a week old", batch["batch_id"])
+            _LOG.warning("the batch %s is reported to Dagster no more: it is a week old", batch["batch_id"])
         elif decisions or reverted:
-            self._dagster.tell(_report(batch, decisions, reverted))
+            self._dagster.report(_report_of(batch, decisions, reverted))
         outbox = services.tables.outbox
         run_statement(services.engine, delete(outbox).where(outbox.c.batch_id == batch["batch_id"]))
 
@@ -275,13 +274,13 @@ class Batches:
                     self._turns[batch_id] = turn, threads - 1
 
 
-def _report(batch: RowMapping, decisions: Sequence[RowMapping], reverted: int) -> BatchReport:
-    """Return what Dagster is told of a batch."""
+def _report_of(batch: RowMapping, decisions: Sequence[RowMapping], reverted: int) -> BatchReport:
+    """Return the report of a batch."""
     states = Counter(row["state"] for row in decisions)
     refused = [row for row in decisions if row["state"] == DecisionState.REFUSED]
     sentences = [f"影片 {row['vod_id']}，{ACTIONS[row['action']]}：{row['state_reason']}" for row in refused]
-    if len(sentences) > _MOST_TOLD:
-        sentences = [*sentences[:_MOST_TOLD], f"…… 其余 {len(sentences) - _MOST_TOLD} 条见 tasks_and_log"]
+    if len(sentences) > _MOST_LISTED:
+        sentences = [*sentences[:_MOST_LISTED], f"…… 其余 {len(sentences) - _MOST_LISTED} 条见 tasks_and_log"]
     counts = {
         "decisions_recorded": len(decisions) - len(refused),
         "decisions_applied": states[DecisionState.APPLIED],
@@ -296,7 +295,7 @@ def _report(batch: RowMapping, decisions: Sequence[RowMapping], reverted: int) -
         f"{batch['reviewer']} 在审核单上{done}",
         {
             "batch": batch["batch_id"],
-            "run": batch["run_id"],
+            "run": run_of(batch["batch_id"]),
             "reviewer": batch["reviewer"],
             "decided_at": batch["created_at"].isoformat(),
             **{name: count for name, count in counts.items() if count},

@@ -1,4 +1,4 @@
-"""Client of Dagster's interface for assets that were materialized elsewhere: the service tells it of its batches.
+"""Client of Dagster's interface for assets that were materialized elsewhere: the service reports its batches.
 
 The interface is Dagster's own (External assets REST API): ``POST /report_asset_materialization/<asset>`` and
 ``/report_asset_observation/<asset>`` of the webserver.
@@ -28,7 +28,7 @@ class DagsterUnavailable(Exception):  # noqa: N818 (it says what happened)
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What Dagster is told of a batch: a sentence, and values by name (texts and numbers)."""
+    """What is reported of a batch: a sentence, and values by name (texts and numbers)."""
 
     description: str
     metadata: Mapping[str, str | int]
@@ -44,7 +44,7 @@ class DagsterApi:
     def __init__(self, graphql_url: str) -> None:
         self._url = graphql_url.rstrip("/").removesuffix("/graphql")
 
-    def tell(self, batch: BatchReport) -> None:
+    def report(self, batch: BatchReport) -> None:
         """Report a batch as a materialization of `applied_decisions` and an observation of `review_queue`.
 
         Raises:

@@ -77,7 +77,7 @@ class NotYet(Exception):  # noqa: N818 (it says what happened)
 
 
 class NotUndone(Exception):  # noqa: N818 (it says what happened)
-    """A choice cannot be taken back; the message is a sentence in Chinese."""
+    """A choice cannot be reverted; the message is a sentence in Chinese."""
 
 
 class ReviewDesk:
@@ -204,10 +204,10 @@ class ReviewDesk:
         return self._batches.record(request, reviewer, note, rows)
 
     def undo(self, request: str, reviewer: str, choice: SentChoice) -> None:
-        """Take a choice back, with all that it wrote.
+        """Revert a choice, with all that it wrote.
 
         Raises:
-            NotYet: The choice is not recorded, or has no effect to take back.
+            NotYet: The choice is not recorded, or has no effect to revert.
             NotUndone: What it wrote cannot be reverted, as a later change or the site's lock stands against it.
         """
         found = self._decisions([choice]).values()
@@ -217,14 +217,14 @@ class ReviewDesk:
             if any(row["state"] == DecisionState.REVERTED for row in found):
                 return  # asked for again, because the answer was lost
             raise NotYet("这个选择还没有记录下来，或已被拒绝、撤销，没有可撤销的内容")
-        taken = self._batches.undo(
+        reverted = self._batches.undo(
             request,
             reviewer,
             [row["decision_id"] for row in rows],
             # Who meant a choice although the site locked the row means its undoing so too.
             override_cms_lock=any(row["override_cms_lock"] for row in rows),
         )
-        skipped = [change.reason for change in taken.changes if change.skipped]
+        skipped = [change.reason for change in reverted.changes if change.skipped]
         if skipped:
             raise NotUndone("；".join(dict.fromkeys(skipped)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, State
 from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.reports.lists import system_states as module
 from douban_pipeline.douban.reports.lists.overview import write_overview
@@ -108,10 +108,10 @@ def test_a_system_that_does_not_answer_holds_up_nobody(monkeypatch: pytest.Monke
     ],
 )
 def test_all_is_well_only_where_every_system_is(
-    shared_library: Library, monkeypatch: pytest.MonkeyPatch, state: str, lead: str
+    shared_library: Library, monkeypatch: pytest.MonkeyPatch, state: State, lead: str
 ) -> None:
     library = shared_library.renewed([], systems=("douban", "feeds"))
-    result = CheckResult("sources", state, "一个来源坏了", "看看它")  # type: ignore[arg-type]
+    result = CheckResult("sources", state, "一个来源坏了", "看看它")
     monkeypatch.setattr("douban_pipeline.feeds.operations.FeedsOperations.checks", lambda *_: [result])
     monkeypatch.setattr(module, "LOOK_SECONDS", 120.0)
     write_overview(library.services)

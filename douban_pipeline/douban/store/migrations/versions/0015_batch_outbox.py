@@ -1,4 +1,4 @@
-"""Batches that reviewers decided in the service, until Dagster was told of them."""
+"""Batches that reviewers decided in the service, until they were reported to Dagster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def upgrade() -> None:
     create_table(
         f"{context.config.attributes['prefix']}douban_batch_outbox",
         sa.Column("batch_id", sa.String(64), primary_key=True),
-        sa.Column("run_id", sa.String(64), nullable=False),
         sa.Column("reviewer", sa.String(64), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
     )
