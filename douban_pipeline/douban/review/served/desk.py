@@ -120,32 +120,28 @@ class ReviewDesk:
         if former:
             self._claims.hand_over(former, holder)
         known = self._known(STALE_AGE)
-        hidden = self._hidden(holder)
+        others = self._claims.of_others(holder)
+        hidden = self._hidden(others)
         order = known.order
         free = [place for place in order.places if place.vod_id not in hidden][:_WINDOW]
         wanted = [place.vod_id for place in free]
         found = self.cards(holder, reviewer, wanted, most)
         gone = set(found["gone"])
         shown = [place for place in free if place.vod_id not in gone]
-        return {**found, "items": lines_of(self._services, order, shown), **self._counts(known, holder)}
+        return {**found, "items": lines_of(self._services, order, shown), **self._counts(known, others)}
 
     def queue(self, holder: str) -> dict[str, Any]:
         """Return a line for each waiting video that is not decided and that nobody else has claimed."""
         known = self._known(LEAST_AGE)
         lines = known.lines or lines_of(self._services, known.order, known.order.places)
         known.lines = lines
-        hidden = self._hidden(holder)
-        return {"items": [line for line in lines if line["vod"] not in hidden], **self._counts(known, holder)}
+        others = self._claims.of_others(holder)
+        hidden = self._hidden(others)
+        return {"items": [line for line in lines if line["vod"] not in hidden], **self._counts(known, others)}
 
-    def _counts(self, known: _Known, holder: str) -> dict[str, Any]:
-        waiting = len(known.order.places)
-        others = self._held_by_others(holder)
-        return {"waiting": waiting, "decided": known.order.decided, "version": known.version, "others": others}
-
-    def _held_by_others(self, holder: str) -> list[list[Any]]:
-        """Return who else holds how many cards, those with the most first; an empty name is not known."""
-        counts = Counter(self._claims.of_others(holder).values())
-        return [[name, count] for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+    def _counts(self, known: _Known, others: Mapping[int, str]) -> dict[str, Any]:
+        waiting, held = len(known.order.places), _cards_by_reviewer(others)
+        return {"waiting": waiting, "decided": known.order.decided, "version": known.version, "others": held}
 
     def cards(self, holder: str, reviewer: str, wanted: Sequence[int], most: int) -> dict[str, Any]:
         """Claim the first ``most`` of ``wanted`` that are free, and return their cards.
@@ -160,7 +156,7 @@ class ReviewDesk:
         queue = ReviewQueue(len(found), {}, tuple((found[vod],) for vod in held if vod in found))
         entries = completed(services, queue, most=0)[0].first
         shown = {entry.vod_id for entry in entries}
-        hidden = self._hidden(holder)
+        hidden = self._hidden(self._claims.of_others(holder))
         gone = [vod for vod in wanted if vod in hidden or (vod in held and vod not in shown)]
         return {"cards": cards_of(services, entries), "gone": gone}
 
@@ -184,14 +180,12 @@ class ReviewDesk:
         """
         known = self._known(LEAST_AGE)
         self._claims.renew(holder, reviewer, held, hidden=hidden)
-        with reading(self._services.engine) as connection:
-            decided = decided_videos(self._services.tables, connection)
         others = self._claims.of_others(holder)
         own = {choice.vod_id for choice in sent}
         return {
-            "gone": sorted((decided | set(others)) - own),
+            "gone": sorted(self._hidden(others) - own),
             "version": known.version,
-            "others": self._held_by_others(holder),
+            "others": _cards_by_reviewer(others),
             "states": self._states(sent),
         }
 
@@ -257,11 +251,10 @@ class ReviewDesk:
                         found[row["run_id"], row["vod_id"], row["action"]] = row
         return found
 
-    def _hidden(self, holder: str) -> set[int]:
+    def _hidden(self, others: Collection[int]) -> set[int]:
         """Return the videos that are decided or claimed by others."""
         with reading(self._services.engine) as connection:
-            decided = decided_videos(self._services.tables, connection)
-        return decided | set(self._claims.of_others(holder))
+            return decided_videos(self._services.tables, connection) | set(others)
 
     def _known(self, age: timedelta) -> _Known:
         """Return the queue's order; read again if it is older than ``age`` and than `_REST` times its reading time.
@@ -285,3 +278,9 @@ def _unrecorded(choice: SentChoice) -> tuple[str, str]:
     if choice.run_id.startswith(SERVED_RUN):
         return "already", "已经如此，或已有相同的决定，无需记录"
     return "refused", "没有找到它的记录，请重新选择"
+
+
+def _cards_by_reviewer(others: Mapping[int, str]) -> list[list[Any]]:
+    """Return how many cards each reviewer of ``others`` holds, the most first; an empty name is not known."""
+    counts = Counter(others.values())
+    return [[name, count] for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
