@@ -223,7 +223,7 @@ def example_rows(found: Replay) -> list[dict[str, object]]:
     kinds = sorted(found.examples, key=lambda kind: (_place(kind[0]), _place(kind[1])))
     return [
         {
-            "影片": f"{judged.stored.vod_id} {judged.stored.video.title}",
+            "影片": f"{judged.stored.vod_id} {judged.stored.case.video.title}",
             "变化": _move(judged),
             "之前条目": subject_link(judged.stored.douban_id),
             "之前说明": judged.stored.explanation,

@@ -2,13 +2,15 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
+from sqlalchemy import false, update
 
-from douban_pipeline.core.database import reading
+from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -17,12 +19,12 @@ from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.brakes import lift
 from douban_pipeline.douban.quality.labels import acts_of_people, chosen_by_people
-from douban_pipeline.douban.quality.library_replay import Replay
-from douban_pipeline.douban.quality.parallel import replay_all
-from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts, make_due
+from douban_pipeline.douban.quality.library_replay import Replay, replay_all
+from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
+from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.matching.profiles import PROFILES, Profile
 from douban_pipeline.matching.scoring import Weights
@@ -173,9 +175,21 @@ def rescore(context: dg.OpExecutionContext, config: RescoreConfig, services: dg.
         progress=lambda done: context.log.info(f"{done} of {videos} videos judged again"),
     )
     seconds = time.perf_counter() - began
-    queued = make_due(services, found.reconsidered) if config.queue_changed else 0
+    queued = _make_due(services, found.reconsidered) if config.queue_changed else 0
     context.log.info(f"{found.changed} of {found.replayed} verdicts would change; {sum(found.lost.values())} lost")
     context.add_output_metadata(_metadata(found, config, queued, seconds))
+
+
+def _make_due(services: Services, vod_ids: Sequence[int]) -> int:
+    """Make the videos of ``vod_ids`` that still wait for a link due; return how many."""
+    video, now = services.tables.video, services.clock.now()
+    waiting = (
+        video.c.douban_review_status.in_((ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND)),
+        video.c.douban_id_locked == false(),
+        video.c.douban_next_sync_at > now,
+    )
+    due = update(video).where(*waiting).values(douban_next_sync_at=now)
+    return sum(run_statement(services.engine, due.where(video.c.vod_id.in_(chunk))) for chunk in chunks(vod_ids))
 
 
 def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float) -> dict[str, object]:

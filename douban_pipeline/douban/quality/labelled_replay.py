@@ -6,12 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
-from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence, judge_with_evidence
+from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, link_is_wrong
 from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
@@ -145,8 +144,7 @@ def _judge(
     video, added = (row.video, None) if facts is None else add_evidence(row.video, facts)
     found = finder.find(video)
     records = {each.douban_id: douban.record(each.douban_id) for each in found.subjects}
-    judged = partial(judge_found, found=found, records=records, profile=profile)
-    verdict = judge_with_evidence(video, added, judged, profile)
+    verdict = judge_found(video, found, records, profile, added=added)
     shown = verdict.candidates[:_KEPT_CANDIDATES]
     best = verdict.best
     truth = corpus.get(row.expected) if row.expected is not None else None

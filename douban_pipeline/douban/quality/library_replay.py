@@ -1,23 +1,45 @@
-"""Judges the library again under other rules and counts the differences. Changes nothing."""
+"""Judges the library again under other rules and counts the differences. Changes nothing.
+
+Several processes judge pieces of it, each some videos at a time; their results are merged.
+"""
 
 from __future__ import annotations
 
+import gc
+import os
+import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields
-from functools import partial
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 
 from douban_pipeline.core.garbage_collection import without_garbage_collection
 from douban_pipeline.douban.chain.match.rechecks import respect_choice, respect_current_id
-from douban_pipeline.douban.evidence.added_facts import judge_with_evidence
-from douban_pipeline.douban.quality.stored_verdicts import LostVerdict, StoredVerdict
+from douban_pipeline.douban.quality.stored_verdicts import (
+    LostVerdict,
+    RescoreSelection,
+    StoredVerdict,
+    StoredVerdicts,
+)
+from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline.matching import judge
 from douban_pipeline.matching.profiles import Profile
 
 PROGRESS_EVERY = 10_000
+
+MOST_PROCESSES = 4
+"""Most processes: with more of them the database is the bottleneck."""
+
+WORTH_A_PROCESS = 5_000
+"""Number of videos per process: starting a process takes as long as judging a thousand videos."""
+
+_PIECES = 8
+"""Pieces of the library per process, so that all processes finish at about the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +162,9 @@ class Replay:
 
 def judge_again(stored: StoredVerdict, profile: Profile) -> RejudgedVerdict:
     """Return one stored verdict judged again under ``profile``, with all other inputs as they were then."""
-    judged = partial(
-        judge,
-        subjects=stored.subjects,
-        profile=profile,
-        complete=stored.complete,
-        source_healthy=stored.source_healthy,
-        crowded=stored.crowded,
-        reverted=stored.reverted,
-        linked=stored.linked,
-        chosen=stored.chosen,
-        braked=stored.braked,
-        posters=stored.posters,
-    )
-    verdict = judge_with_evidence(stored.video, stored.added, judged, profile)
+    verdict = stored.case.judge(profile)
     status, explanation = respect_current_id(verdict, stored.current_id)
-    status, explanation = respect_choice(status, explanation, stored.chosen, stored.current_id)
+    status, explanation = respect_choice(status, explanation, stored.case.circumstances.chosen, stored.current_id)
     douban_id = verdict.douban_id or (verdict.best.subject.douban_id if verdict.best else 0)
     return RejudgedVerdict(stored, str(status), douban_id, explanation, verdict.codes, verdict.strata)
 
@@ -236,3 +245,81 @@ def _keep(kept: list[RejudgedVerdict], most: int) -> None:
 
 def _spread(judged: RejudgedVerdict) -> int:
     return zlib.crc32(str(judged.stored.vod_id).encode())
+
+
+# --- in several processes ---------------------------------------------------------------------------------------------
+
+
+def replay_all(
+    services: Services,
+    selection: RescoreSelection,
+    profile: Profile,
+    *,
+    chosen: Mapping[int, int],
+    examples: int,
+    progress: Callable[[int], None] = lambda done: None,
+    processes: int | None = None,
+) -> Replay:
+    """Judge the selected verdicts again; the result is that of `replay` over all of them.
+
+    Args:
+        services: Database and settings.
+        selection: Which videos.
+        profile: The rules to try.
+        chosen: Subjects that people chose, by video.
+        examples: Number of examples kept for each kind of change.
+        progress: Called from time to time with the number of videos done.
+        processes: Number of processes; None to choose it by the number of processors and of videos.
+    """
+    stored = StoredVerdicts(services, selection)
+    if processes is None:
+        processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), stored.count() // WORTH_A_PROCESS)
+    if processes <= 1:
+        return replay(stored.batches(), profile, chosen=chosen, examples=examples, progress=progress)
+    pieces = stored.pieces(_PIECES * processes)
+    found = Replay()
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _open, (services.settings,))
+    try:
+        work = [pool.submit(_replay, piece, profile, _of(chosen, piece), examples) for piece in pieces]
+        _gather(found, work, examples, progress)
+    finally:
+        # After Ctrl-C no more pieces are started.
+        pool.shutdown(wait=True, cancel_futures=True)
+    return found
+
+
+def _gather(found: Replay, work: list[Future[Replay]], examples: int, progress: Callable[[int], None]) -> None:
+    """Merge the results in the order of the videos, so that the outcome is deterministic."""
+    for future in work:
+        found.add(future.result(), examples)
+        progress(found.videos)
+    found.sort()
+
+
+def _of(chosen: Mapping[int, int], piece: RescoreSelection) -> dict[int, int]:
+    last = piece.until if piece.until is not None else max(chosen, default=0)
+    return {vod_id: subject for vod_id, subject in chosen.items() if piece.after < vod_id <= last}
+
+
+_services: Services | None = None
+
+
+def _open(settings: Settings) -> None:
+    """Open the database in a new process, and make the process end with its parent."""
+    global _services
+    # For all its pieces, not for each: the collection after a piece takes as long as judging hundreds of videos.
+    gc.disable()
+    _services = open_services(settings)
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _replay(piece: RescoreSelection, profile: Profile, chosen: Mapping[int, int], examples: int) -> Replay:
+    assert _services is not None
+    return replay(StoredVerdicts(_services, piece).batches(), profile, chosen=chosen, examples=examples)

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice, pairwise
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce, update
+from sqlalchemy import Connection, RowMapping, String, case, false, func, or_, select, type_coerce
 
-from douban_pipeline.core.database import chunks, reading, run_statement
+from douban_pipeline.cms.values import readable
+from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import SourceError
+from douban_pipeline.douban.chain.match.judgement import Case, Circumstances
 from douban_pipeline.douban.evidence.added_facts import Added, posters_of
 from douban_pipeline.douban.match_inputs import subject_facts
-from douban_pipeline.douban.quality.neighbours import LinkedVideos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.douban.writes.changes import decode
-from douban_pipeline.matching import Code, Subject, Video
+from douban_pipeline.matching import Code, Subject
 
 BATCH = 150
 """Verdicts read at once. For lists longer than 199, MariaDB and MySQL estimate the number of rows from statistics that
@@ -42,21 +43,16 @@ _FROM_CMS = "cms"
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict with all its inputs.
+    """A stored verdict with all that it depended on.
 
     Attributes:
         status: The stored status.
         douban_id: The subject, confirmed or not; 0 without candidates.
         current_id: The id in the CMS then, 0 for none.
-        chosen: The subject that a person had chosen; None if nobody had, or if the choice did not affect the verdict.
-        braked: Strata whose brake was on then.
-        reverted: Subjects whose link to the video had been reverted by then.
-        linked: Titles of the other videos that were linked to a candidate by then, by subject.
-        added: Facts of the video that another source had added.
-        posters: Candidates that had the video's poster.
+        case: What was judged. Of people's choices it holds only one that affected the verdict; of brakes the strata
+            whose brake was on, of reverted and linked videos those of that moment.
     """
 
-    verdict_id: int
     vod_id: int
     status: str
     douban_id: int
@@ -65,18 +61,8 @@ class StoredVerdict:
     strata: tuple[str, ...]
     profile: str
     rule_version: str
-    complete: bool
-    source_healthy: bool
-    crowded: bool
     current_id: int
-    chosen: int | None
-    braked: frozenset[str]
-    reverted: frozenset[int]
-    linked: Mapping[int, Sequence[str]]
-    video: Video
-    subjects: tuple[Subject, ...]
-    added: Added | None = None
-    posters: tuple[int, ...] = ()
+    case: Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +90,68 @@ class RescoreSelection:
     most: int = 0
     after: int = -1
     until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedVideos:
+    """Videos that are linked to the candidates of a batch of verdicts: one subject seldom belongs to two videos.
+
+    Attributes:
+        owners: Videos by subject.
+        titles: Titles of the videos that another video's verdict needs.
+        since: When our write or a person made the link, by video; an id that came with the row has none.
+    """
+
+    owners: Mapping[int, Sequence[int]]
+    titles: Mapping[int, str]
+    since: Mapping[int, datetime]
+
+    @classmethod
+    def read(
+        cls,
+        services: Services,
+        connection: Connection,
+        verdicts: Iterable[Mapping[Any, Any]],
+        candidates: Mapping[int, Sequence[Mapping[Any, Any]]],
+    ) -> LinkedVideos:
+        """Return the current links; titles and times are read only for links of other videos."""
+        asked = {
+            (row["vod_id"], each["douban_id"])
+            for row in verdicts
+            for each in candidates.get(row["verdict_id"], ())
+            if each["fetched"]
+        }
+        video, log, vod = services.tables.video, services.tables.log, services.cms.vod
+        query = select(video.c.vod_douban_id, video.c.vod_id).where(
+            video.c.vod_douban_id.in_({subject for _, subject in asked})
+        )
+        owners: dict[int, list[int]] = {}
+        for subject, vod_id in connection.execute(query.order_by(video.c.vod_id)):
+            owners.setdefault(subject, []).append(vod_id)
+        others = {other: subject for vod_id, subject in asked for other in owners.get(subject, ()) if other != vod_id}
+        if not others:
+            return cls(owners, {}, {})
+        names = connection.execute(select(vod.c.vod_id, vod.c.vod_name).where(vod.c.vod_id.in_(others)))
+        writes = select(log.c.vod_id, log.c.applied_at, log.c.new_values).where(
+            log.c.vod_id.in_(others), log.c.state == ChangeState.APPLIED
+        )
+        since: dict[int, datetime] = {}
+        for vod_id, applied_at, values in connection.execute(writes.order_by(log.c.change_id)):
+            if decode(values).get("vod_douban_id") == others[vod_id]:
+                since[vod_id] = applied_at
+        return cls(owners, {vod_id: readable(name) for vod_id, name in names}, since)
+
+    def of(self, verdict: Mapping[Any, Any], candidates: Iterable[Mapping[Any, Any]]) -> dict[int, list[str]]:
+        """Return the titles of the other videos that were linked when ``verdict`` was reached, by subject."""
+        if not self.titles:
+            return {}
+        found: dict[int, list[str]] = {}
+        for each in candidates:
+            for other in self.owners.get(each["douban_id"], ()) if each["fetched"] else ():
+                linked_then = other not in self.since or self.since[other] <= verdict["created_at"]
+                if other != verdict["vod_id"] and other in self.titles and linked_then:
+                    found.setdefault(each["douban_id"], []).append(self.titles[other])
+        return found
 
 
 @dataclass(slots=True)
@@ -248,7 +296,6 @@ class StoredVerdicts:
             subjects.append(subject)
         codes, strata = tuple(row["reasons"] or ()), tuple(row["strata"] or ())
         return StoredVerdict(
-            verdict_id=row["verdict_id"],
             vod_id=row["vod_id"],
             status=row["verdict"],
             douban_id=row["douban_id"] or (candidates[0]["douban_id"] if candidates else 0),
@@ -257,20 +304,24 @@ class StoredVerdicts:
             strata=strata,
             profile=row["profile"],
             rule_version=row["rule_version"],
-            complete=row["complete"],
-            source_healthy=row["source_healthy"],
-            crowded=row["crowded"],
             current_id=_current_id(row),
-            chosen=_chosen(row, codes),
-            braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
-            reverted=frozenset(
-                subject for moment, subject in reverted.get(row["vod_id"], ()) if moment <= row["created_at"]
+            case=Case(
+                video_of(row["facts"]),
+                tuple(subjects),
+                complete=row["complete"],
+                source_healthy=row["source_healthy"],
+                crowded=row["crowded"],
+                posters=posters_of(row["facts"]),
+                circumstances=Circumstances(
+                    reverted=frozenset(
+                        subject for moment, subject in reverted.get(row["vod_id"], ()) if moment <= row["created_at"]
+                    ),
+                    linked=linked.of(row, candidates),
+                    chosen=_chosen(row, codes),
+                    braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
+                ),
+                added=Added.of_facts(row["facts"]),
             ),
-            linked=linked.of(row, candidates),
-            video=video_of(row["facts"]),
-            subjects=tuple(subjects),
-            added=Added.of_facts(row["facts"]),
-            posters=posters_of(row["facts"]),
         )
 
 
@@ -319,15 +370,3 @@ def _reverts(tables: OwnTables, connection: Connection) -> dict[int, list[tuple[
         if subject:
             found.setdefault(vod_id, []).append((moment, subject))
     return found
-
-
-def make_due(services: Services, vod_ids: Sequence[int]) -> int:
-    """Make the videos of ``vod_ids`` that still wait for a link due; return how many."""
-    video, now = services.tables.video, services.clock.now()
-    waiting = (
-        video.c.douban_review_status.in_((ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND)),
-        video.c.douban_id_locked == false(),
-        video.c.douban_next_sync_at > now,
-    )
-    due = update(video).where(*waiting).values(douban_next_sync_at=now)
-    return sum(run_statement(services.engine, due.where(video.c.vod_id.in_(chunk))) for chunk in chunks(vod_ids))

@@ -148,7 +148,7 @@ def test_a_video_with_a_latin_title_alone_is_reviewed_without_and_confirmed_with
     # Judged again, and synced, without TMDB's database: what was added is with the verdict.
     services = scenario.services
     [[stored]] = StoredVerdicts(services, RescoreSelection()).batches()
-    assert stored.added == added
+    assert stored.case.added == added
     assert judge_again(stored, profile_of(services.settings)).status == "CONFIRMED"
     named_otherwise = replace(services.douban.subject(WHALE["id"], max_age=None).record, aliases=())
     row, state = scenario.library.row(4), scenario.library.state(4)

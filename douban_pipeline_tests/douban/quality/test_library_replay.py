@@ -12,8 +12,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.core import http
 from douban_pipeline.douban.quality import figures, stored_verdicts
-from douban_pipeline.douban.quality.library_replay import Replay, replay
-from douban_pipeline.douban.quality.parallel import replay_all
+from douban_pipeline.douban.quality.library_replay import Replay, replay, replay_all
 from douban_pipeline.douban.quality.stored_verdicts import (
     NO_ANSWER,
     NO_FACTS,
@@ -134,7 +133,7 @@ def test_a_subject_nobody_asked_about_is_rebuilt_from_what_the_search_said(libra
     glimpsed = Subject(90_000_300, "长河落日记事", year=2021, fetched=False)
     shelf.judged(video_for(RIVER, 4), [RIVER], glimpsed=[glimpsed])
     [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
-    assert glimpsed in item.subjects
+    assert glimpsed in item.case.subjects
     assert again(library).changed == 0
 
 
@@ -260,7 +259,7 @@ def test_other_videos_of_a_candidate_are_those_that_were_linked_then(library, sh
     library.clock.advance(days=1)
     shelf.changed(6, old={"vod_douban_id": 0}, new={"vod_douban_id": 90_000_101})
     [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
-    assert item.linked == {90_000_101: ["早先的一部", "自带的一部"]}
+    assert item.case.circumstances.linked == {90_000_101: ["早先的一部", "自带的一部"]}
 
 
 def test_nothing_is_asked_and_nothing_is_changed(library, shelf, monkeypatch):

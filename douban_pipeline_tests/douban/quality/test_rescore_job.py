@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core import http
-from douban_pipeline.douban.quality import parallel
+from douban_pipeline.douban.quality import library_replay
 from douban_pipeline.douban.quality.jobs import (
     RescoreConfig,
     jobs_for,
@@ -94,10 +94,10 @@ def test_what_would_change_is_reported_and_nothing_is_changed(scenario, monkeypa
 def test_several_processes_report_what_one_does(scenario, monkeypatch):
     alone = rescore(scenario, confirm_score=103)
     opened: list[int] = []
-    pool = parallel.ProcessPoolExecutor
-    monkeypatch.setattr(parallel, "ProcessPoolExecutor", lambda *given: opened.append(given[0]) or pool(*given))
-    monkeypatch.setattr(parallel, "WORTH_A_PROCESS", 1)
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _pid: {0, 1})
+    pool = library_replay.ProcessPoolExecutor
+    monkeypatch.setattr(library_replay, "ProcessPoolExecutor", lambda *given: opened.append(given[0]) or pool(*given))
+    monkeypatch.setattr(library_replay, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(library_replay.os, "sched_getaffinity", lambda _pid: {0, 1})
     both = rescore(scenario, confirm_score=103)
     assert both.success
     assert opened == [2]

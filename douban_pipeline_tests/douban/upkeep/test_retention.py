@@ -220,7 +220,7 @@ def test_a_verdict_can_be_judged_again_after_years(attic: Attic) -> None:
     assert attic.prune().dropped == 1
     [[stored]] = StoredVerdicts(attic.library.services, RescoreSelection()).batches()
     assert isinstance(stored, StoredVerdict)
-    assert len(stored.subjects) == 2
+    assert len(stored.case.subjects) == 2
 
 
 # --- while others work ------------------------------------------------------------------------------------------------

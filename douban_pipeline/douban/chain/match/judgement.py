@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
+from douban_pipeline.douban.evidence.added_facts import Added, judge_with_evidence
 from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord, parse_subject
-from douban_pipeline.matching import Status, Verdict, Video, judge
+from douban_pipeline.matching import Status, Subject, Verdict, Video, judge
 from douban_pipeline.matching.profiles import Profile
 
 
@@ -36,37 +38,76 @@ NO_CIRCUMSTANCES = Circumstances()
 """Nothing is reverted, linked, chosen or braked."""
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that a verdict depends on, beside the rules: as it was found now, or as it was stored with a verdict.
+
+    Attributes:
+        video: The video, with the added facts.
+        subjects: Its candidates, those with Douban's answers first.
+        complete: See `FoundCandidates`, as for the next three.
+        circumstances: What else is known.
+        added: The facts that another source added to the video's own.
+    """
+
+    video: Video
+    subjects: Sequence[Subject]
+    complete: bool = True
+    source_healthy: bool = True
+    crowded: bool = False
+    posters: tuple[int, ...] = ()
+    circumstances: Circumstances = NO_CIRCUMSTANCES
+    added: Added | None = None
+
+    def judge(self, profile: Profile) -> Verdict:
+        """Return the verdict by the rules of ``profile``."""
+        judged = partial(
+            judge,
+            subjects=self.subjects,
+            profile=profile,
+            complete=self.complete,
+            source_healthy=self.source_healthy,
+            crowded=self.crowded,
+            reverted=self.circumstances.reverted,
+            linked=self.circumstances.linked,
+            chosen=self.circumstances.chosen,
+            braked=self.circumstances.braked,
+            posters=self.posters,
+        )
+        return judge_with_evidence(self.video, self.added, judged, profile)
+
+
 def judge_found(
     video: Video,
     found: FoundCandidates,
     records: Mapping[int, SubjectRecord],
     profile: Profile,
     circumstances: Circumstances = NO_CIRCUMSTANCES,
+    added: Added | None = None,
 ) -> Verdict:
     """Judge ``video`` against its candidates.
 
     Args:
-        video: The local video.
+        video: The local video, with the added facts.
         found: Its candidates.
         records: Douban's answers about those that were asked about, by id.
         profile: The profile in force.
         circumstances: What else is known.
+        added: The facts that another source added; None for none.
     """
     subjects = [subject_facts(records[each.douban_id], each.kind) for each in found.subjects]
     subjects += [glimpsed_facts(hit) for hit in found.hits]
-    return judge(
+    case = Case(
         video,
         subjects,
-        profile=profile,
         complete=found.complete,
         source_healthy=found.source_healthy,
         crowded=found.crowded,
-        reverted=circumstances.reverted,
-        linked=circumstances.linked,
-        chosen=circumstances.chosen,
-        braked=circumstances.braked,
         posters=found.posters,
+        circumstances=circumstances,
+        added=added,
     )
+    return case.judge(profile)
 
 
 MOST_COMPARED = 3

@@ -29,7 +29,6 @@ from douban_pipeline.douban.chain.match.rechecks import (
 from douban_pipeline.douban.chain.match.search_progress import SearchProgress
 from douban_pipeline.douban.chain.match.task_closure import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.match.verdict_rows import VerdictSummary, candidate_rows, summary_of, verdict_row
-from douban_pipeline.douban.evidence.added_facts import judge_with_evidence
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
@@ -161,8 +160,7 @@ class VerdictWriter:
         except SourceError as error:
             # As the parser of an earlier release read it: one such answer must not stop the others.
             return self._search_again(task, video, f"存档的应答无法解析（{error}），重新搜索")
-        judged = partial(judge_found, found=found, records=records, profile=self.profile, circumstances=circumstances)
-        verdict = judge_with_evidence(video, added, judged, self.profile)
+        verdict = judge_found(video, found, records, self.profile, circumstances, added)
         if current is not None:
             status, explanation = current.recheck(verdict)
             if not (found.complete and found.source_healthy) and status != ReviewStatus.CONFIRMED:

@@ -114,10 +114,10 @@ def test_a_subject_of_many_videos_does_not_hide_whose_another_is(stage, monkeypa
 
 
 def test_a_row_that_cannot_be_judged_stops_no_other_video(stage, monkeypatch):
-    def judge(video, **given):
+    def judge(video, *given):
         if video.vod_id == 4:
             raise KeyError("odd")
-        return real(video, **given)
+        return real(video, *given)
 
     real = verdicts.judge_found
     monkeypatch.setattr(verdicts, "judge_found", judge)

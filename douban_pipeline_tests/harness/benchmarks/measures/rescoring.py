@@ -12,8 +12,7 @@ from multiprocessing import get_context
 from rapidfuzz import fuzz, process
 
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.quality.library_replay import Replay
-from douban_pipeline.douban.quality.parallel import replay_all
+from douban_pipeline.douban.quality.library_replay import Replay, replay_all
 from douban_pipeline.douban.quality.stored_verdicts import LostVerdict, RescoreSelection, StoredVerdict, StoredVerdicts
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
@@ -99,7 +98,7 @@ def _bare_scoring(batches: Iterator[Sequence[StoredVerdict | LostVerdict]]) -> t
     pairs, seconds = 0, 0.0
     for batch in batches:
         titles = [
-            (_titles(each.video), [title for subject in each.subjects for title in _titles(subject)])
+            (_titles(each.case.video), [title for subject in each.case.subjects for title in _titles(subject)])
             for each in batch
             if isinstance(each, StoredVerdict)
         ]
