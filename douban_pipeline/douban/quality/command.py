@@ -20,18 +20,17 @@ from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import report_html
 from douban_pipeline.douban.quality.comparison import (
     PREDICTIONS,
-    Key,
     Prediction,
     RunComparison,
+    changes,
     compare_with,
     find_predictions,
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_replay import Result, changes, evaluate, facts_of_others
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, read_corpus, read_gold
+from douban_pipeline.douban.quality.labelled_replay import Result, evaluate, facts_of_others
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key, read_corpus, read_gold
 from douban_pipeline.douban.quality.local_sources import SearchKind
-from douban_pipeline.douban.quality.metrics import is_headline
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
 from douban_pipeline.douban.quality.terminal import print_changes, print_evidence, print_row, print_tables
@@ -92,7 +91,7 @@ class _Matcher:
         profile: Profile,
         *,
         hide_truth: bool = False,
-        facts: Mapping[tuple[str, int], TitleFacts] | None = None,
+        facts: Mapping[Key, TitleFacts] | None = None,
     ) -> list[Result]:
         """Return the results of ``rows``; see `evaluate`."""
         progress = Progress(
@@ -154,7 +153,7 @@ def run(options: EvaluationOptions, settings: Settings, console: Console, clock:
         search=search,
     )
     facts = facts_of_others(rows) if options.added_facts else {}
-    headline = [row for row in rows if is_headline(row)]
+    headline = [row for row in rows if row.headline]
     reports, changed = [], []
     for profile in profiles:
         results = matcher.judge(rows, profile)
@@ -265,29 +264,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _within_limits(reports: Sequence[EvaluationReport], options: EvaluationOptions, console: Console) -> bool:
-    broken = [f"{report.profile.name}: {text}" for report in reports for text in _broken(report, options)]
+    broken = [f"{report.profile.name}: {text}" for report in reports for text in options.limits_not_met(report)]
     for text in broken:
         console.print(f"[red]limit not met:[/red] {text}", highlight=False, soft_wrap=True)
     return not broken
-
-
-def _broken(report: EvaluationReport, options: EvaluationOptions) -> list[str]:
-    lines = []
-    if options.most_wrong is not None and len(report.wrong) > options.most_wrong:
-        lines.append(f"{len(report.wrong)} wrong links, and at most {options.most_wrong} are allowed")
-    if options.most_wrong_hidden is not None and len(report.wrong_hidden) > options.most_wrong_hidden:
-        lines.append(
-            f"{len(report.wrong_hidden)} links of rows whose true subject was taken out, and at most "
-            f"{options.most_wrong_hidden} are allowed"
-        )
-    if options.least_coverage is not None:
-        coverage = report.headline.linked.share if report.headline else None
-        if coverage is None:
-            lines.append("there is no row of a headline source, so coverage is unknown")
-        elif coverage < options.least_coverage:
-            # Three decimals, so that a share just below the limit is not printed as equal to it.
-            lines.append(
-                f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
-                f"{100 * options.least_coverage:g} % is required"
-            )
-    return lines

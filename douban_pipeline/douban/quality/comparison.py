@@ -1,21 +1,21 @@
-"""Comparison with an earlier evaluation: which rows improved, regressed or are unchanged."""
+"""Comparison of two evaluations of the same rows: which ones improved, regressed or are unchanged."""
 
 from __future__ import annotations
 
 import enum
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from douban_pipeline.douban.evidence.added_facts import TitleFacts
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, filled_lines, link_is_wrong
+from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, Key, filled_lines
 from douban_pipeline.douban.quality.metrics import SHOWN
+from douban_pipeline.matching import Status
 
 PREDICTIONS = "predictions.jsonl"
-
-Key = tuple[str, int, str]
-"""File, line and own id of a row; the id prevents comparing different rows when a file was rewritten."""
 
 
 class Grade(enum.IntEnum):
@@ -100,7 +100,7 @@ def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], n
     changes: list[GradeChange] = []
     unchanged = relinked = added = 0
     for result in results:
-        before = earlier.get(_key(result.gold))
+        before = earlier.get(result.gold.key)
         if before is None:
             added += 1
             continue
@@ -114,20 +114,41 @@ def compare_with(earlier: Mapping[Key, Prediction], results: Sequence[Result], n
     changes.sort(key=lambda change: (change.after - change.before, change.after))
     regressed = tuple(change for change in changes if change.after < change.before)
     improved = tuple(change for change in reversed(changes) if change.after > change.before)
-    gone = len(earlier.keys() - {_key(result.gold) for result in results})
+    gone = len(earlier.keys() - {result.gold.key for result in results})
     return RunComparison(name, regressed, improved, unchanged, relinked, added, gone)
+
+
+def changes(
+    without: Sequence[Result], results: Sequence[Result], facts: Mapping[Key, TitleFacts]
+) -> Counter[tuple[str, str]]:
+    """Count the rows that have added facts by their verdict without and with them; wrong links count as ``WRONG``.
+
+    Args:
+        without: The rows' results by their own facts.
+        results: The same rows' results with the added facts, in the same order.
+        facts: The added facts.
+    """
+    return Counter(
+        (_outcome(before), _outcome(after))
+        for before, after in zip(without, results, strict=True)
+        if before.gold.key in facts
+    )
+
+
+def _outcome(result: Result) -> str:
+    return "WRONG" if result.wrong else result.verdict
 
 
 def grade(gold: GoldRow, found: Prediction) -> Grade:
     """Return the grade of a row with a prediction."""
-    if found.verdict == "CONFIRMED":
-        return Grade.WRONG if link_is_wrong(gold, found.douban_id) else Grade.RIGHT
+    if found.verdict == Status.CONFIRMED:
+        return Grade.WRONG if gold.wrong_with(found.douban_id) else Grade.RIGHT
     if gold.trap is not None:
         # Only a link to the trap is judged.
         return Grade.RIGHT
     if gold.expected is None:
-        return Grade.TOP if found.verdict == "REVIEW" else Grade.RIGHT
-    if found.verdict != "REVIEW" or gold.expected not in found.candidates:
+        return Grade.TOP if found.verdict == Status.REVIEW else Grade.RIGHT
+    if found.verdict != Status.REVIEW or gold.expected not in found.candidates:
         return Grade.MISSED
     place = found.candidates.index(gold.expected)
     return Grade.TOP if place == 0 else Grade.SHOWN if place < SHOWN else Grade.DEEP
@@ -140,7 +161,7 @@ def prediction_of(result: Result) -> Prediction:
 
 def predictions_of(results: Sequence[Result]) -> dict[Key, Prediction]:
     """Return the predictions of an evaluation, as `read_predictions` would from its file."""
-    return {_key(result.gold): prediction_of(result) for result in results}
+    return {result.gold.key: prediction_of(result) for result in results}
 
 
 def find_predictions(place: Path, profile: str) -> Path:
@@ -178,7 +199,3 @@ def read_predictions(path: Path) -> dict[Key, Prediction]:
             message = f"{path}, line {line}: no prediction: {error!r}"
             raise FormatError(f"{message}; give a {PREDICTIONS} that this command wrote") from None
     return found
-
-
-def _key(gold: GoldRow) -> Key:
-    return gold.file, gold.row, gold.gid or ""

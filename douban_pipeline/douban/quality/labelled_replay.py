@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
 from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, link_is_wrong
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key
 from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Kind, Status, Video
 from douban_pipeline.matching.profiles import Profile
@@ -67,9 +67,20 @@ class Result:
         return self.verdict == Status.CONFIRMED
 
     @property
+    def reviewed(self) -> bool:
+        """Whether it went to a person."""
+        return self.verdict == Status.REVIEW
+
+    @property
     def wrong(self) -> bool:
         """Whether it was linked to a wrong subject."""
-        return self.confirmed and link_is_wrong(self.gold, self.douban_id)
+        return self.confirmed and self.gold.wrong_with(self.douban_id)
+
+    @property
+    def place_of_truth(self) -> int | None:
+        """The place of the true subject among the candidates, from 1; None if it was not found."""
+        places = (place for place, (found, _) in enumerate(self.candidates, 1) if found == self.gold.expected)
+        return next(places, None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the row of ``predictions.jsonl``."""
@@ -96,7 +107,7 @@ def evaluate(
     hide_truth: bool = False,
     search_kind: SearchKind = SearchKind.SUGGESTIONS,
     known: KnownSubjects | None = None,
-    facts: Mapping[tuple[str, int], TitleFacts] | None = None,
+    facts: Mapping[Key, TitleFacts] | None = None,
     on_progress: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Judge every row against the corpus and return the results in their order.
@@ -108,7 +119,7 @@ def evaluate(
         hide_truth: Whether every row's true subject is removed from the index, so that any link is wrong.
         search_kind: Kind of search for candidates.
         known: Subjects that are found without a request; None for none.
-        facts: Facts that are added to rows, by file and line, as TMDB's are to videos; None for none.
+        facts: Facts that are added to rows, by their keys, as TMDB's are to videos; None for none.
         on_progress: Called after every row.
     """
     search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
@@ -127,7 +138,7 @@ def evaluate(
             search.hidden, row = row.expected, replace(row, expected=None)
         if indexes:
             finder.known = KnownButOne(indexes, hidden=search.hidden)
-        results.append(_judge(row, corpus, finder, douban, profile, (facts or {}).get((row.file, row.row))))
+        results.append(_judge(row, corpus, finder, douban, profile, (facts or {}).get(row.key)))
         if on_progress is not None:
             on_progress()
     return results
@@ -171,10 +182,6 @@ def _titled(title: str, year: int | None) -> str:
     return f"{title} ({year})" if year else title
 
 
-Key = tuple[str, int]
-"""A row's file and line."""
-
-
 def facts_of_others(rows: Iterable[GoldRow]) -> dict[Key, TitleFacts]:
     """Return facts by row, for those of whose work another source has a row too: the first such row in the files."""
     of_work: dict[int, list[GoldRow]] = defaultdict(list)
@@ -182,7 +189,7 @@ def facts_of_others(rows: Iterable[GoldRow]) -> dict[Key, TitleFacts]:
         if row.expected is not None:
             of_work[row.expected].append(row)
     return {
-        (row.file, row.row): _facts(other.video)
+        row.key: _facts(other.video)
         for same in of_work.values()
         for row in same
         if (other := next((each for each in same if each.source != row.source), None)) is not None
@@ -198,24 +205,3 @@ def _facts(video: Video) -> TitleFacts:
         directors=() if serial else video.directors,
         actors=video.actors,
     )
-
-
-def changes(
-    without: Sequence[Result], results: Sequence[Result], facts: Mapping[Key, TitleFacts]
-) -> Counter[tuple[str, str]]:
-    """Count the rows that have added facts by their verdict without and with them; wrong links count as ``WRONG``.
-
-    Args:
-        without: The rows' results by their own facts.
-        results: The same rows' results with the added facts, in the same order.
-        facts: The added facts.
-    """
-    return Counter(
-        (_outcome(before), _outcome(after))
-        for before, after in zip(without, results, strict=True)
-        if (before.gold.file, before.gold.row) in facts
-    )
-
-
-def _outcome(result: Result) -> str:
-    return "WRONG" if result.wrong else result.verdict

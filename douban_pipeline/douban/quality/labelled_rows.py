@@ -5,6 +5,7 @@ They may be compressed with gzip, xz or bzip2.
 
 from __future__ import annotations
 
+import enum
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,24 @@ _DETAIL = re.compile(r"[:(]")
 
 class FormatError(OperatingError):
     """A file cannot be read; the message names the file, the line and what is wrong with it."""
+
+
+Key = tuple[str, int, str]
+"""File, line and own id of a row; the id prevents comparing different rows when a file was rewritten."""
+
+
+class Expectation(enum.StrEnum):
+    """Kind of a row's label.
+
+    Attributes:
+        GOLD: The true subject is known.
+        NONE: The subject is not in the corpus, so every link is wrong.
+        TRAP: There is one subject that it must not be linked to; other links are not judged.
+    """
+
+    GOLD = "gold"
+    NONE = "none"
+    TRAP = "trap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +76,28 @@ class GoldRow:
     video: Video
     rich: bool
 
+    @property
+    def key(self) -> Key:
+        """What identifies the row among others and in earlier predictions."""
+        return self.file, self.row, self.gid or ""
 
-def link_is_wrong(gold: GoldRow, douban_id: int | None) -> bool:
-    """Return whether linking the row to that subject is known to be wrong."""
-    if gold.trap is not None:
-        return douban_id == gold.trap
-    return gold.expected != douban_id
+    @property
+    def expectation(self) -> Expectation:
+        """The kind of its label."""
+        if self.trap is not None:
+            return Expectation.TRAP
+        return Expectation.NONE if self.expected is None else Expectation.GOLD
+
+    @property
+    def headline(self) -> bool:
+        """Whether it has a true subject and comes from a headline source."""
+        return self.expectation is Expectation.GOLD and self.source in HEADLINE_SOURCES
+
+    def wrong_with(self, douban_id: int | None) -> bool:
+        """Return whether linking it to that subject is known to be wrong."""
+        if self.trap is not None:
+            return douban_id == self.trap
+        return self.expected != douban_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,19 @@
-"""Metrics of the matcher on labelled rows: rates with confidence intervals, by group.
+"""Metrics of the matcher on labelled rows: rates with confidence intervals by group, and over score thresholds.
 
-Rows are of three kinds: *gold* (the true subject is known), *none* (the subject is not in the corpus, so every link is
-wrong) and *trap* (there is one subject it must not be linked to; other links are not judged).
+The kinds of rows are those of `Expectation`.
 """
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas
-from pandas import DataFrame
 
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, GoldRow, link_is_wrong
+from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation
+from douban_pipeline.douban.quality.rates import grouped
+from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
 
 SHOWN = 5
@@ -26,32 +22,6 @@ SHOWN = 5
 HEADLINE, FAIR = "Headline sources", "Headline, fair"
 MISSING, HIDDEN, TRAPS = "Subject missing", "Truth taken out", "Traps"
 """Groups of the overview."""
-
-
-class Expectation(enum.StrEnum):
-    """Kind of a row's label."""
-
-    GOLD = "gold"
-    NONE = "none"
-    TRAP = "trap"
-
-
-def expectation(gold: GoldRow) -> Expectation:
-    """Return the kind of a row's label."""
-    if gold.trap is not None:
-        return Expectation.TRAP
-    return Expectation.NONE if gold.expected is None else Expectation.GOLD
-
-
-def is_headline(gold: GoldRow) -> bool:
-    """Return whether a row has a true subject and comes from a headline source."""
-    return expectation(gold) is Expectation.GOLD and gold.source in HEADLINE_SOURCES
-
-
-def place_of_truth(result: Result) -> int | None:
-    """Return the place of the true subject among the candidates, from 1; None if it was not found."""
-    places = (place for place, (found, _) in enumerate(result.candidates, 1) if found == result.gold.expected)
-    return next(places, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,69 +65,25 @@ class Measures:
 
 def measure(results: Sequence[Result]) -> Measures:
     """Return the measures of a group."""
-    return _measured(_table(results))
-
-
-def _table(results: Iterable[Result]) -> DataFrame:
-    """Return results as a table: columns that define groups, and columns that are counted."""
-    columns: dict[str, list[Any]] = {
-        "expected": [],
-        "source": [],
-        "headline": [],
-        "rich": [],
-        "dated": [],
-        "fair": [],
-        "label": [],
-        "tags": [],
-        "strata": [],
-        "linked": [],
-        "reviewed": [],
-        "wrong": [],
-        "judged": [],
-        "place": [],
-        "requests": [],
-    }
-    for result in results:
-        gold = result.gold
-        for name, value in (
-            ("expected", str(expectation(gold))),
-            ("source", gold.source),
-            ("headline", is_headline(gold)),
-            ("rich", gold.rich),
-            ("dated", gold.video.year is not None),
-            ("fair", is_headline(gold) and result.dated),
-            ("label", gold.label),
-            ("tags", list(gold.tags) or ["(no tag)"]),
-            ("strata", list(map(str, result.strata))),
-            ("linked", result.verdict == "CONFIRMED"),
-            ("reviewed", result.verdict == "REVIEW"),
-            ("wrong", result.wrong),
-            # For a trap, only a link to it can be judged.
-            ("judged", gold.trap is None or result.wrong),
-            ("place", place_of_truth(result) if gold.expected is not None else None),
-            ("requests", result.requests),
-        ):
-            columns[name].append(value)
-    flags = ("headline", "rich", "dated", "fair", "linked", "reviewed", "wrong", "judged")
-    return pandas.DataFrame(columns).astype({**dict.fromkeys(flags, bool), "place": float, "requests": int})
-
-
-def _measured(rows: DataFrame) -> Measures:
-    count = len(rows)
-    with_truth = rows["expected"] == Expectation.GOLD
-    places = rows.loc[rows["reviewed"] & with_truth, "place"]
-    wrong, shown = int(rows["wrong"].sum()), int((places <= SHOWN).sum())
+    count = len(results)
+    linked = [result for result in results if result.confirmed]
+    with_truth = _of(results, Expectation.GOLD)
+    wrong = sum(result.wrong for result in linked)
+    reviews = [result.place_of_truth for result in with_truth if result.reviewed]
+    places = [place for place in reviews if place is not None]
+    shown = sum(place <= SHOWN for place in places)
     return Measures(
         rows=count,
-        linked=Rate(int(rows["linked"].sum()), count),
+        linked=Rate(len(linked), count),
         wrong=Rate(wrong, count),
-        wrong_of_linked=Rate(wrong, int((rows["linked"] & rows["judged"]).sum())),
-        reviewed=Rate(int(rows["reviewed"].sum()), count),
-        review_top=Rate(int((places == 1).sum()), len(places)),
-        review_shown=Rate(shown, len(places)),
-        review_shown_of_found=Rate(shown, int(places.count())),
-        found=Rate(int(rows.loc[with_truth, "place"].count()), int(with_truth.sum())),
-        requests=_requests(rows["requests"].sort_values().to_list()),
+        # For a trap, only a link to it can be judged.
+        wrong_of_linked=Rate(wrong, sum(result.gold.trap is None or result.wrong for result in linked)),
+        reviewed=Rate(sum(result.reviewed for result in results), count),
+        review_top=Rate(places.count(1), len(reviews)),
+        review_shown=Rate(shown, len(reviews)),
+        review_shown_of_found=Rate(shown, len(places)),
+        found=Rate(sum(result.place_of_truth is not None for result in with_truth), len(with_truth)),
+        requests=_requests(sorted(result.requests for result in results)),
     )
 
 
@@ -210,9 +136,8 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
         results: Results of the rows.
         hidden: Results of rows whose true subject was removed from the index.
     """
-    rows, without = _table(results), _table(hidden)
-    headline, missing, traps = rows[rows["headline"]], _of(rows, Expectation.NONE), _of(rows, Expectation.TRAP)
-    gold = _of(rows, Expectation.GOLD)
+    gold, missing, traps = (_of(results, each) for each in Expectation)
+    headline = [result for result in gold if result.gold.headline]
     return Section(
         "glance",
         "At a glance",
@@ -221,17 +146,14 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
         "the index to see what happens, every link is wrong; of a trap only the link to its trap is judged.",
         _groups(
             (HEADLINE, headline, True),
-            (FAIR, headline[headline["fair"]]),
-            ("Headline, rich", headline[headline["rich"]]),
-            ("Headline, thin", headline[~headline["rich"]]),
-            ("Headline, with a year", headline[headline["dated"]]),
-            ("Title cleaning only", gold[~gold["headline"]]),
+            (FAIR, [result for result in headline if result.dated]),
+            *_by_richness("Headline", headline),
+            ("Headline, with a year", [result for result in headline if result.gold.video.year is not None]),
+            ("Title cleaning only", [result for result in gold if not result.gold.headline]),
             (MISSING, missing, True),
-            ("Subject missing, rich", missing[missing["rich"]]),
-            ("Subject missing, thin", missing[~missing["rich"]]),
-            (HIDDEN, without, True),
-            (f"{HIDDEN}, rich", without[without["rich"]]),
-            (f"{HIDDEN}, thin", without[~without["rich"]]),
+            *_by_richness(MISSING, missing),
+            (HIDDEN, hidden, True),
+            *_by_richness(HIDDEN, hidden),
             (TRAPS, traps, True),
         ),
     )
@@ -239,9 +161,9 @@ def glance(results: Sequence[Result], hidden: Sequence[Result] = ()) -> Section:
 
 def sections(results: Sequence[Result]) -> tuple[Section, ...]:
     """Return the measures by source, richness, tag, label and stratum; sections without rows are left out."""
-    rows = _table(results)
-    gold, none, traps = (_of(rows, each) for each in Expectation)
-    headline, cleaning = gold[gold["headline"]], gold[~gold["headline"]]
+    gold, none, traps = (_of(results, each) for each in Expectation)
+    headline = [result for result in gold if result.gold.headline]
+    cleaning = [result for result in gold if not result.gold.headline]
     found = (
         Section(
             "source",
@@ -249,29 +171,29 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "Rows whose true subject is known. The sources under “Title cleaning only” are not part of the headline.",
             _groups(
                 (HEADLINE, headline, True),
-                *_split(headline, "source", HEADLINE_SOURCES),
+                *_split(headline, _source, HEADLINE_SOURCES),
                 ("Title cleaning only", cleaning, True),
-                *_split(cleaning, "source"),
+                *_split(cleaning, _source),
             ),
         ),
         Section(
             "stratum",
             "By stratum",
             "Headline sources. A row may be in several strata; without a candidate it is in none.",
-            _groups(*_split(headline, "strata", STRATA, STRATA.__getitem__)),
+            _groups(*_split(headline, _strata, STRATA)),
         ),
         Section(
             "tag",
             "By tag",
             "Headline sources, by what the labellers noted as hard. A row may have several tags.",
-            _groups(*_split(headline, "tags")),
+            _groups(*_split(headline, _tags)),
         ),
-        Section("cleaning", "By tag, title cleaning only", "", _groups(*_split(cleaning, "tags"))),
+        Section("cleaning", "By tag, title cleaning only", "", _groups(*_split(cleaning, _tags))),
         Section(
             "label",
             "By label",
             "All rows whose true subject is known, by how the label was made. Labels are not perfect.",
-            _groups(*_split(gold, "label")),
+            _groups(*_split(gold, _label)),
         ),
         Section(
             "missing",
@@ -279,8 +201,8 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "Every link is wrong here.",
             _groups(
                 ("All", none, True),
-                *_split(none, "source"),
-                *_split(none, "strata", STRATA, STRATA.__getitem__),
+                *_split(none, _source),
+                *_split(none, _strata, STRATA),
             ),
             has_truth=False,
         ),
@@ -288,29 +210,53 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "traps",
             TRAPS,
             "Only a link to the trap is wrong; other links are not judged.",
-            _groups(("All", traps, True), *_split(traps, "source")),
+            _groups(("All", traps, True), *_split(traps, _source)),
             has_truth=False,
         ),
     )
     return tuple(section for section in found if section.groups)
 
 
-def _of(rows: DataFrame, wanted: Expectation) -> DataFrame:
-    return rows[rows["expected"] == wanted]
+def _of(results: Iterable[Result], wanted: Expectation) -> list[Result]:
+    return [result for result in results if result.gold.expectation is wanted]
 
 
-def _groups(*named: tuple[str, DataFrame] | tuple[str, DataFrame, bool]) -> tuple[RowGroup, ...]:
-    return tuple(RowGroup(name, _measured(rows), bool(total)) for name, rows, *total in named if len(rows))
+def _by_richness(name: str, results: Sequence[Result]) -> tuple[tuple[str, list[Result]], ...]:
+    rich, thin = ([result for result in results if result.gold.rich is each] for each in (True, False))
+    return (f"{name}, rich", rich), (f"{name}, thin", thin)
+
+
+def _source(result: Result) -> tuple[str, ...]:
+    return (result.gold.source,)
+
+
+def _label(result: Result) -> tuple[str, ...]:
+    return (result.gold.label,)
+
+
+def _tags(result: Result) -> tuple[str, ...]:
+    return result.gold.tags or ("(no tag)",)
+
+
+def _strata(result: Result) -> tuple[str, ...]:
+    return result.strata
+
+
+def _groups(*named: tuple[str, Sequence[Result]] | tuple[str, Sequence[Result], bool]) -> tuple[RowGroup, ...]:
+    return tuple(RowGroup(name, measure(rows), bool(total)) for name, rows, *total in named if rows)
 
 
 def _split(
-    rows: DataFrame, column: str, order: Iterable[str] = (), shown: Callable[[str], str] = str
-) -> list[tuple[str, DataFrame]]:
-    """Return the rows by the values of ``column``, in ``order``; other values follow, the largest group first."""
-    parts = dict(iter(rows.explode(column).dropna(subset=[column]).groupby(column)))
-    first = [str(name) for name in order]
-    others = sorted(parts.keys() - set(first), key=lambda name: (-len(parts[name]), name))
-    return [(shown(name), parts[name]) for name in (*first, *others) if name in parts]
+    results: Iterable[Result], names: Callable[[Result], Iterable[str]], known: Iterable[str] | Mapping[str, str] = ()
+) -> list[tuple[str, list[Result]]]:
+    """Return results by the groups that ``names`` says, ``known`` ones first; of others the largest group is first.
+
+    A mapping of known groups says how they are shown.
+    """
+    parts = grouped(results, names)
+    shown = known if isinstance(known, Mapping) else {name: name for name in known}
+    others = sorted(parts.keys() - shown.keys(), key=lambda name: (-len(parts[name]), name))
+    return [(shown.get(name, name), parts[name]) for name in (*shown, *others) if name in parts]
 
 
 @dataclass(slots=True)
@@ -336,23 +282,102 @@ class ReasonCount:
 
 def workload(results: Iterable[Result]) -> list[ReasonCount]:
     """Return the reasons for which rows were not linked, the most frequent first."""
-    open_rows = [
-        {
-            "code": list(dict.fromkeys(map(str, result.reasons))),
-            "reviewed": result.verdict == "REVIEW",
-            "alone": len(set(map(str, result.reasons))) == 1,
-            "wrong": result.douban_id is None or link_is_wrong(result.gold, result.douban_id),
-        }
-        for result in results
-        if result.verdict != "CONFIRMED"
+    counts: dict[str, ReasonCount] = {}
+    for result in results:
+        if result.confirmed:
+            continue
+        codes = set(result.reasons)
+        right = result.douban_id is not None and not result.gold.wrong_with(result.douban_id)
+        for code in codes:
+            count = counts.setdefault(code, ReasonCount(code))
+            count.rows += 1
+            count.reviewed += result.reviewed
+            if len(codes) == 1:
+                count.alone += 1
+                count.alone_right += right
+                count.alone_wrong += not right
+    return sorted(counts.values(), key=lambda count: (-count.rows, count.code))
+
+
+# --- wrong links against coverage -------------------------------------------------------------------------------------
+
+
+SCORE_REASONS = frozenset({str(Code.LEAD_TOO_SMALL), str(Code.BELOW_CONFIRM), str(Code.BELOW_REVIEW)})
+"""Reasons that concern only the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Number of links if all eligible rows with at least a given score were linked.
+
+    Attributes:
+        threshold: The minimum score.
+        linked: Links of headline rows.
+        wrong: Wrong links of headline rows.
+        missing_wrong: Links of rows whose true subject is missing.
+    """
+
+    threshold: float
+    linked: Rate
+    wrong: Rate
+    missing_wrong: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Two curves of wrong links against coverage.
+
+    Attributes:
+        clean: Over confirmed rows: the effect of a higher threshold.
+        loose: Also over rows not confirmed only because of score or lead: the effect of a lower threshold.
+    """
+
+    clean: tuple[Point, ...]
+    loose: tuple[Point, ...]
+
+
+def sweep(results: Sequence[Result]) -> Sweep:
+    """Return both curves, with every score as a threshold, from the highest down."""
+    headline = [result for result in results if result.gold.headline]
+    missing = _of(results, Expectation.NONE)
+    return Sweep(tuple(_points(headline, missing, loose=False)), tuple(_points(headline, missing, loose=True)))
+
+
+def _points(headline: Sequence[Result], missing: Sequence[Result], *, loose: bool) -> Iterator[Point]:
+    events = [
+        (result.score, row_is_headline, result.gold.wrong_with(result.douban_id))
+        for row_is_headline, rows in ((True, headline), (False, missing))
+        for result in rows
+        if result.score is not None and result.douban_id is not None and _may_be_linked(result, loose)
     ]
-    if not open_rows:
+    events.sort(key=lambda event: -event[0])
+    linked = wrong = missing_wrong = 0
+    for number, (score, row_is_headline, is_wrong) in enumerate(events):
+        linked += row_is_headline
+        wrong += row_is_headline and is_wrong
+        missing_wrong += not row_is_headline
+        if number + 1 == len(events) or events[number + 1][0] != score:
+            total = len(headline)
+            yield Point(score, Rate(linked, total), Rate(wrong, total), Rate(missing_wrong, len(missing)))
+
+
+def _may_be_linked(result: Result, loose: bool) -> bool:
+    return result.confirmed or (loose and bool(result.reasons) and SCORE_REASONS.issuperset(result.reasons))
+
+
+def at_steps(points: Sequence[Point], step: float) -> list[Point]:
+    """Return the points at multiples of ``step``, from the highest down, for a table."""
+    if not points:
         return []
-    rows = pandas.DataFrame(open_rows).explode("code").dropna(subset=["code"])
-    rows = rows.astype({"reviewed": bool, "alone": bool, "wrong": bool})
-    rows["alone_wrong"] = rows["alone"] & rows["wrong"]
-    rows["alone_right"] = rows["alone"] & ~rows["wrong"]
-    counts = rows.groupby("code")[["reviewed", "alone", "alone_right", "alone_wrong"]].sum()
-    counts.insert(0, "rows", rows["code"].value_counts())
-    counts = counts.reset_index().sort_values(["rows", "code"], ascending=[False, True])
-    return [ReasonCount(code, *map(int, numbers)) for code, *numbers in counts.itertuples(index=False)]
+    found: list[Point] = []
+    threshold = step * (points[0].threshold // step)
+    place = 0
+    while True:
+        while place + 1 < len(points) and points[place + 1].threshold >= threshold:
+            place += 1
+        point = points[place]
+        if point.threshold >= threshold:
+            found.append(Point(threshold, point.linked, point.wrong, point.missing_wrong))
+        if place + 1 == len(points):
+            return found
+        threshold = round(threshold - step, 6)

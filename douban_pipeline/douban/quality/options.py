@@ -1,10 +1,16 @@
-"""The options of `douban-pipeline evaluate`, each stated once: name, help, default. Loads fast, as help needs it."""
+"""The options of `douban-pipeline evaluate`, each stated once: name, help, default, and the limits that they set.
+
+Loads fast, as help needs it.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from douban_pipeline.douban.quality.report import EvaluationReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +60,25 @@ class EvaluationOptions:
     added_facts: Annotated[
         bool, typer.Option(help="Judge again with another source's facts of the same work added, as TMDB's are.")
     ] = False
+
+    def limits_not_met(self, report: "EvaluationReport") -> list[str]:
+        """Return a sentence for each limit that a report breaks."""
+        lines = []
+        if self.most_wrong is not None and len(report.wrong) > self.most_wrong:
+            lines.append(f"{len(report.wrong)} wrong links, and at most {self.most_wrong} are allowed")
+        if self.most_wrong_hidden is not None and len(report.wrong_hidden) > self.most_wrong_hidden:
+            lines.append(
+                f"{len(report.wrong_hidden)} links of rows whose true subject was taken out, and at most "
+                f"{self.most_wrong_hidden} are allowed"
+            )
+        if self.least_coverage is not None:
+            coverage = report.headline.linked.share if report.headline else None
+            if coverage is None:
+                lines.append("there is no row of a headline source, so coverage is unknown")
+            elif coverage < self.least_coverage:
+                # Three decimals, so that a share just below the limit is not printed as equal to it.
+                lines.append(
+                    f"coverage of the headline sources is {100 * coverage:.3f} %, and at least "
+                    f"{100 * self.least_coverage:g} % is required"
+                )
+        return lines

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from typing import TypeVar
 
 from douban_pipeline.core.intervals import Rate, Z
 from douban_pipeline.douban.quality.labels import LinkLabel, Settled
@@ -15,6 +15,9 @@ from douban_pipeline.matching.strata import STRATA
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
 """Score bands with their lower bounds, the best first."""
 LOWEST_BAND = "<85"
+
+Item = TypeVar("Item")
+Name = TypeVar("Name")
 
 
 class TargetStatus(enum.StrEnum):
@@ -52,6 +55,15 @@ def band_of(score: float) -> str:
     return next((name for name, low in BANDS if score >= low), LOWEST_BAND)
 
 
+def grouped(items: Iterable[Item], names: Callable[[Item], Iterable[Name]]) -> dict[Name, list[Item]]:
+    """Return the items by the groups that ``names`` says; an item may be in several groups, or in none."""
+    found: dict[Name, list[Item]] = {}
+    for item in items:
+        for name in names(item):
+            found.setdefault(name, []).append(item)
+    return found
+
+
 def overall(labels: Collection[LinkLabel]) -> Rate:
     """Return the rate of all labels."""
     return Rate(sum(label.right for label in labels), len(labels))
@@ -59,8 +71,8 @@ def overall(labels: Collection[LinkLabel]) -> Rate:
 
 def by_band(labels: Iterable[LinkLabel]) -> dict[str, Rate]:
     """Return the rate of every score band that has labels, the best band first."""
-    found = _grouped(labels, lambda label: (band_of(label.link.score),))
-    return {name: found[name] for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
+    found = grouped(labels, lambda label: (band_of(label.link.score),))
+    return {name: overall(found[name]) for name in (*(name for name, _ in BANDS), LOWEST_BAND) if name in found}
 
 
 def by_stratum(labels: Iterable[LinkLabel], since: Mapping[str, datetime] | None = None) -> dict[str, Rate]:
@@ -75,7 +87,7 @@ def by_stratum(labels: Iterable[LinkLabel], since: Mapping[str, datetime] | None
     def counted(label: LinkLabel) -> Collection[str]:
         return [name for name in label.link.strata if name not in since or label.judged_at > since[name]]
 
-    return _of_every_stratum(_grouped(labels, counted))
+    return _of_every_stratum(grouped(labels, counted))
 
 
 def unexplained(labels: Iterable[LinkLabel], since: Mapping[str, datetime], held: Collection[str]) -> dict[str, Rate]:
@@ -90,7 +102,7 @@ def unexplained(labels: Iterable[LinkLabel], since: Mapping[str, datetime], held
         spent = any(name in held or (name in since and label.judged_at <= since[name]) for name in strata)
         return () if spent else strata
 
-    return _of_every_stratum(_grouped(labels, counted))
+    return _of_every_stratum(grouped(labels, counted))
 
 
 def shortfalls(
@@ -111,26 +123,12 @@ def shortfalls(
         found[worst] = rates[worst]
 
 
-def _of_every_stratum(rates: Mapping[str, Rate]) -> dict[str, Rate]:
-    return {name: rates.get(name, Rate(0, 0)) for name in STRATA}
-
-
-def _grouped(labels: Iterable[LinkLabel], groups: Callable[[LinkLabel], Collection[str]]) -> dict[str, Rate]:
-    right: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for label in labels:
-        for name in groups(label):
-            total[name] += 1
-            right[name] += label.right
-    return {name: Rate(right[name], count) for name, count in total.items()}
+def _of_every_stratum(groups: Mapping[str, Collection[LinkLabel]]) -> dict[str, Rate]:
+    return {name: overall(groups.get(name, ())) for name in STRATA}
 
 
 def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
     """Return, by code, how often the first candidate was right although the code blocked it; the worst first."""
-    right: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for item in settled:
-        for code in item.codes:
-            total[code] += 1
-            right[code] += item.top_right
-    return {code: Rate(right[code], total[code]) for code in sorted(total, key=lambda code: (-right[code], code))}
+    groups = grouped(settled, lambda item: item.codes)
+    found = {code: Rate(sum(item.top_right for item in items), len(items)) for code, items in groups.items()}
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1].hits, pair[0])))

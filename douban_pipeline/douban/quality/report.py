@@ -10,24 +10,24 @@ from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.douban.quality.comparison import Grade, RunComparison, grade, grade_name, prediction_of
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, GoldRow
+from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation, GoldRow
 from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.metrics import (
     HEADLINE,
     MISSING,
     SHOWN,
-    Expectation,
     Measures,
+    Point,
     ReasonCount,
     Requests,
     Section,
-    expectation,
+    Sweep,
+    at_steps,
     glance,
-    is_headline,
     sections,
+    sweep,
     workload,
 )
-from douban_pipeline.douban.quality.sweep import Point, Sweep, at_steps, sweep
 from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline.matching.codes import SENTENCES
 from douban_pipeline.matching.profiles import Profile
@@ -98,8 +98,8 @@ def make_report(
     hidden: Sequence[Result] = (),
 ) -> EvaluationReport:
     """Return a report; ``hidden`` are results of rows judged again without their true subject."""
-    headline = [result for result in results if is_headline(result.gold)]
-    missing = [result for result in results if expectation(result.gold) is Expectation.NONE]
+    headline = [result for result in results if result.gold.headline]
+    missing = [result for result in results if result.gold.expectation is Expectation.NONE]
     return EvaluationReport(
         run=run,
         profile=profile,
@@ -156,11 +156,12 @@ _REQUESTS = RateColumn(
     "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
     lambda each: each.requests,
 )
+_REVIEWED = RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed)
 TRUTH_COLUMNS = (
     _LINKED,
     _WRONG,
     _WRONG_OF_LINKED,
-    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    _REVIEWED,
     RateColumn(
         "Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top
     ),
@@ -180,13 +181,13 @@ TRUTH_COLUMNS = (
 PLAIN_COLUMNS = (
     RateColumn("Linked", _LINKED.meaning, lambda each: each.linked),
     _WRONG,
-    RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed),
+    _REVIEWED,
     _REQUESTS,
 )
 """Columns for rows that have none."""
 
 
-SIDE_BY_SIDE = tuple(column for column in TRUTH_COLUMNS if column.title in ("Coverage", "Wrong links", "To review"))
+SIDE_BY_SIDE = (_LINKED, _WRONG, _REVIEWED)
 """Columns in which profiles are compared."""
 
 
@@ -212,6 +213,11 @@ def between(rate: Rate) -> str:
     """Return the interval of a rate as text."""
     low, high = (percent(bound) for bound in rate.interval)
     return f"{low.removesuffix(' %')}–{high}"
+
+
+def percent_or_dash(share: float | None) -> str:
+    """Return a share as text; a dash if there are no rows."""
+    return "—" if share is None else percent(share)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -298,7 +304,7 @@ def sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
             at = found[threshold].get(name)
             shares = (at.linked.share, at.wrong.share, at.missing_wrong.share) if at else (None, None, None)
             for title, share in zip(("coverage", "wrong", "wrong, missing"), shares, strict=True):
-                row[f"{name}: {title}"] = "—" if share is None else percent(share)
+                row[f"{name}: {title}"] = percent_or_dash(share)
         rows.append(row)
     return rows
 
@@ -320,20 +326,13 @@ def plots(report: EvaluationReport) -> list[str]:
 def _bars(report: EvaluationReport) -> list[str]:
     found = {section.key: section for section in report.sections}
     drawn = []
-    if "source" in found:
-        groups = [group for group in found["source"].groups if group.total or group.name in HEADLINE_SOURCES]
-        drawn.append(
-            bars(
-                [Bar.of_rate(each.name, each.measures.linked) for each in groups], title="Coverage by source", high=1.0
-            )
-        )
-    if "stratum" in found:
-        groups = list(found["stratum"].groups)
-        drawn.append(
-            bars(
-                [Bar.of_rate(each.name, each.measures.linked) for each in groups], title="Coverage by stratum", high=1.0
-            )
-        )
+    for key in ("source", "stratum"):
+        if key in found:
+            groups = [
+                each for each in found[key].groups if key != "source" or each.total or each.name in HEADLINE_SOURCES
+            ]
+            linked = [Bar.of_rate(each.name, each.measures.linked) for each in groups]
+            drawn.append(bars(linked, title=f"Coverage by {key}", high=1.0))
     wrong = [Bar.of_rate(each.name, each.measures.wrong) for each in report.glance.groups]
     large = [each.measures.wrong.interval.high for each in report.glance.groups if each.measures.rows >= ENOUGH]
     # The interval of a small group is so wide that it would make all others too small to read.

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from douban_pipeline.douban.quality.command import run
-from douban_pipeline.douban.quality.labelled_replay import changes, evaluate, facts_of_others
+from douban_pipeline.douban.quality.comparison import changes
+from douban_pipeline.douban.quality.labelled_replay import evaluate, facts_of_others
 from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video
@@ -27,10 +28,10 @@ def test_facts_are_another_sources_of_the_same_work():
     film = Video(7, "青石巷", aliases=("Stone Lane",), year=2015, kind=Kind.FILM, directors=("甲",), actors=("乙",))
     rows = [gold(1), gold(2), gold(3, source="imdb", video=film), gold(4, expected=101), gold(5, expected=None)]
     facts = facts_of_others(rows)
-    assert set(facts) == {("gold.jsonl", place) for place in (1, 2, 3)}
-    assert facts["gold.jsonl", 1].names == ("青石巷", "Stone Lane")
-    assert (facts["gold.jsonl", 1].key, facts["gold.jsonl", 1].directors) == ("movie/7", ("甲",))
-    assert facts["gold.jsonl", 3].names == ("青石巷",)
+    assert set(facts) == {("gold.jsonl", place, "") for place in (1, 2, 3)}
+    assert facts["gold.jsonl", 1, ""].names == ("青石巷", "Stone Lane")
+    assert (facts["gold.jsonl", 1, ""].key, facts["gold.jsonl", 1, ""].directors) == ("movie/7", ("甲",))
+    assert facts["gold.jsonl", 3, ""].names == ("青石巷",)
 
 
 def test_changes_count_verdicts_without_and_with_the_facts():

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.douban.quality.labelled_replay import Result, evaluate
-from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
-from douban_pipeline.douban.quality.metrics import Expectation, expectation, glance, measure
+from douban_pipeline.douban.quality.labelled_rows import Expectation, read_corpus, read_gold
+from douban_pipeline.douban.quality.metrics import glance, measure
 from douban_pipeline.matching.profiles import PROFILES, make_profile
 
 DATA = Path(__file__).parent / "data"
@@ -52,7 +52,7 @@ def test_the_truth_is_found_shown_and_cheap(judged):
 
 def test_the_set_holds_every_kind_of_row():
     rows = read_gold(DATA / "gold.jsonl")
-    count = {each: sum(expectation(row) is each for row in rows) for each in Expectation}
+    count = {each: sum(row.expectation is each for row in rows) for each in Expectation}
     assert count == {Expectation.GOLD: 98, Expectation.NONE: 21, Expectation.TRAP: 6}
     assert sum(not row.rich for row in rows if row.expected) >= 10
     corpus = read_corpus(DATA / "corpus.jsonl")

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from douban_pipeline.douban.quality.command import EvaluationError
-from douban_pipeline.douban.quality.evidence import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, reasons_left
-from douban_pipeline.douban.quality.terminal import print_row
+from douban_pipeline.douban.quality.terminal import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, print_row, reasons_left
 from douban_pipeline_tests.douban.quality import test_command as commands
 from douban_pipeline_tests.douban.quality.rows import TRUTH, gold, none_row, result
 
