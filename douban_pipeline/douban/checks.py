@@ -4,7 +4,7 @@ from douban_pipeline.dagster_kit.runs import blocking_checks
 from douban_pipeline.douban.chain import definitions as chain
 from douban_pipeline.douban.intros.checks import checks as intros_checks
 from douban_pipeline.douban.jobs import CHAIN_ASSETS
-from douban_pipeline.douban.quality.checks import checks as quality_checks
+from douban_pipeline.douban.quality.assets import checks as quality_checks
 from douban_pipeline.douban.reports import definitions as reports
 from douban_pipeline.douban.upkeep.checks import checks as upkeep_checks
 

@@ -1,4 +1,4 @@
-"""The unpartitioned asset that measures automatic links by people's decisions. Reports on labels belong here."""
+"""The unpartitioned asset that measures automatic links by people's decisions, and its check."""
 
 from datetime import timedelta
 from textwrap import indent
@@ -7,16 +7,10 @@ import dagster as dg
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.presentation import as_image, subject_link
+from douban_pipeline.core.language import page_text
+from douban_pipeline.core.ui.presentation import as_image, local_time, subject_link
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.quality import figures
-from douban_pipeline.douban.quality.audit import (
-    Audit,
-    audit,
-    current_links,
-    decisions_to_launch,
-    linked_since,
-)
 from douban_pipeline.douban.quality.brakes import (
     LEAST_LABELS,
     PRECISION_TARGET,
@@ -24,10 +18,20 @@ from douban_pipeline.douban.quality.brakes import (
     name_of,
     pull_where_short,
 )
-from douban_pipeline.douban.quality.labels import LinkLabel, acts_of_people, labels, settled_by_people
+from douban_pipeline.douban.quality.labels import (
+    LinkLabel,
+    acts_of_people,
+    current_links,
+    labels,
+    linked_since,
+    settled_by_people,
+)
 from douban_pipeline.douban.quality.rates import (
+    Audit,
+    audit,
     by_band,
     by_stratum,
+    decisions_to_launch,
     overall,
     overruled_rules,
     unexplained,
@@ -148,4 +152,30 @@ def _launchpad(sample: Audit, titles: dict[int, str], day: str) -> str:
     return indent(decisions_to_launch(sample.picks, titles, day=day), "    ") if sample.picks else "—"
 
 
+@dg.asset_check(
+    asset=automatic_precision,
+    description=page_text(
+        "No stratum's automatic confirmation is suspended for low precision; the job `lift_brakes` resumes it."
+    ),
+)
+def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
+    """Fail while a brake is on, whether this run or an earlier one applied it. It blocks nothing: brakes do."""
+    services.ready()
+    with reading(services.engine) as connection:
+        on = [brake for brake in brakes.newest(connection, services.tables).values() if brake.on]
+    zone = services.settings.zone
+    rows = [
+        {**row, "暂停于": local_time(brake.pulled_at, zone)}
+        for row, brake in zip(figures.brake_rows(on), on, strict=True)
+    ]
+    names = "、".join(name_of(brake.stratum) for brake in on)
+    return dg.AssetCheckResult(
+        passed=not on,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=f"以下类别的自动确认已暂停，转人工审核：{names}" if on else "",
+        metadata={"brakes_on": len(on), **({"strata": shown_table(rows)} if on else {})},
+    )
+
+
 assets = [automatic_precision]
+checks = [precision_holds]

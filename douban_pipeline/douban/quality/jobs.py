@@ -30,6 +30,14 @@ from douban_pipeline.matching.profiles import PROFILES, Profile
 from douban_pipeline.matching.scoring import Weights
 
 _MOST_POINTS = 1000.0
+_THRESHOLDS: dict[str, tuple[str, float, float]] = {
+    "confirm_score": ("confirm", 0, _MOST_POINTS),
+    "review_score": ("review", 0, _MOST_POINTS),
+    "lead_score": ("lead", 0, _MOST_POINTS),
+    "title_floor": ("title_floor", 0, 1),
+    "year_gap": ("year_gap", 2, 50),
+}
+"""Fields of the config that are thresholds: their names in `Thresholds`, and the least and greatest value."""
 _MOST_EXAMPLES = 50
 
 
@@ -95,45 +103,33 @@ class RescoreConfig(LaunchpadConfig):
 def rules_in_force(settings: Settings) -> dict[str, Any]:
     """Return the initial rules of the launchpad: the current settings."""
     profile = profile_of(settings)
-    thresholds = profile.thresholds
     return {
         "profile": profile.name,
-        "confirm_score": thresholds.confirm,
-        "review_score": thresholds.review,
-        "lead_score": thresholds.lead,
-        "title_floor": thresholds.title_floor,
-        "year_gap": thresholds.year_gap,
+        **{name: getattr(profile.thresholds, threshold) for name, (threshold, _, _) in _THRESHOLDS.items()},
         **{f"weight_{name}": points for name, points in dataclasses.asdict(profile.weights).items()},
     }
 
 
 def profile_from(config: RescoreConfig, in_force: Profile) -> Profile:
     """Return the rules of a config; fields that are left out are taken from ``in_force``."""
-    asked = {
-        "confirm": config.confirm_score,
-        "review": config.review_score,
-        "lead": config.lead_score,
-        "title_floor": config.title_floor,
-        "year_gap": config.year_gap,
-    }
-    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    thresholds = {threshold: getattr(config, name) for name, (threshold, _, _) in _THRESHOLDS.items()}
     points = {item.name: getattr(config, f"weight_{item.name}") for item in dataclasses.fields(Weights)}
     return Profile(
         config.profile or in_force.name,
-        dataclasses.replace(in_force.weights, **{name: value for name, value in points.items() if value is not None}),
-        dataclasses.replace(in_force.thresholds, **given),
+        dataclasses.replace(in_force.weights, **_given(points)),
+        dataclasses.replace(in_force.thresholds, **_given(thresholds)),
     )
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def problems_of(config: RescoreConfig, profile: Profile) -> list[str]:
     """Return a sentence for each problem of a config."""
     thresholds = profile.thresholds
     bounds: list[tuple[str, float, float, float]] = [
-        ("confirm_score", thresholds.confirm, 0, _MOST_POINTS),
-        ("review_score", thresholds.review, 0, _MOST_POINTS),
-        ("lead_score", thresholds.lead, 0, _MOST_POINTS),
-        ("title_floor", thresholds.title_floor, 0, 1),
-        ("year_gap", thresholds.year_gap, 2, 50),
+        *((name, getattr(thresholds, field), low, high) for name, (field, low, high) in _THRESHOLDS.items()),
         *((f"weight_{name}", points, 0, _MOST_POINTS) for name, points in dataclasses.asdict(profile.weights).items()),
         *(("shards", shard, 0, SHARDS - 1) for shard in config.shards),
         ("max_videos", config.max_videos, 0, 10**9),

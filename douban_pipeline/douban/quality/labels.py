@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, or_, select
+from sqlalchemy import Connection, Row, RowMapping, Select, func, or_, select
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.decisions import LINKING
@@ -188,23 +188,46 @@ def labels(connection: Connection, tables: OwnTables, acts: Mapping[int, Sequenc
     return sorted(found, key=lambda label: label.link.verdict_id)
 
 
-def automatic_links(
-    connection: Connection, tables: OwnTables, vod_ids: Collection[int] | None = None
-) -> Iterator[AutomaticLink]:
-    """Yield the confirmed verdicts that were written, for ``vod_ids`` or for all videos."""
+def automatic_links(connection: Connection, tables: OwnTables, vod_ids: Collection[int]) -> Iterator[AutomaticLink]:
+    """Yield the confirmed verdicts on ``vod_ids`` that were written."""
+    for row in _by_chunks(connection, _written_links(tables), tables.verdict.c.vod_id, vod_ids):
+        yield _link(row)
+
+
+def current_links(connection: Connection, tables: OwnTables) -> Iterator[AutomaticLink]:
+    """Yield the automatic links that are in the CMS now, neither locked nor replaced by a person."""
+    verdict, video = tables.verdict, tables.video
+    query = (
+        _written_links(tables)
+        .join(video, video.c.vod_id == verdict.c.vod_id)
+        .where(
+            video.c.vod_douban_id == verdict.c.douban_id,
+            video.c.douban_review_status == ReviewStatus.CONFIRMED,
+            video.c.douban_next_sync_at.is_not(None),
+            video.c.douban_id_locked.is_(False),
+        )
+    )
+    for row in connection.execution_options(yield_per=2000).execute(query):
+        yield _link(row)
+
+
+def linked_since(connection: Connection, tables: OwnTables, since: datetime) -> int:
+    """Return how many videos were linked automatically since a moment, including links that people reverted."""
+    links = _written_links(tables).where(tables.verdict.c.created_at >= since).subquery()
+    return int(connection.execute(select(func.count(links.c.vod_id.distinct()))).scalar_one())
+
+
+def _written_links(tables: OwnTables) -> Select[Any]:
     verdict = tables.verdict
     names = ("verdict_id", "vod_id", "douban_id", "score", "strata", "created_at")
-    query = select(*(verdict.c[name] for name in names)).where(
+    return select(*(verdict.c[name] for name in names)).where(
         verdict.c.state == VerdictState.APPLIED, verdict.c.verdict == ReviewStatus.CONFIRMED
     )
-    if vod_ids is None:
-        rows: Iterable[Any] = connection.execution_options(yield_per=2000).execute(query)
-    else:
-        rows = _by_chunks(connection, query, verdict.c.vod_id, vod_ids)
-    for row in rows:
-        yield AutomaticLink(
-            row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, tuple(row.strata or ()), row.created_at
-        )
+
+
+def _link(row: Row[Any]) -> AutomaticLink:
+    strata = tuple(row.strata or ())
+    return AutomaticLink(row.verdict_id, row.vod_id, row.douban_id, row.score or 0.0, strata, row.created_at)
 
 
 def settled_by_people(

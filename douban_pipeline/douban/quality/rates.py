@@ -1,20 +1,29 @@
-"""Precision of automatic links from labels, by stratum and score band, and the strata to brake. Pure functions."""
+"""Precision of automatic links from labels, the strata to brake, and which links to check next. Pure functions."""
 
 from __future__ import annotations
 
 import enum
+import heapq
 import math
+import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from douban_pipeline.core.intervals import Rate, Z
-from douban_pipeline.douban.quality.labels import LinkLabel, Settled
+from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
 from douban_pipeline.matching.strata import STRATA
 
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
 """Score bands with their lower bounds, the best first."""
 LOWEST_BAND = "<85"
+
+PER_STRATUM = 4
+"""Links of each stratum that people are asked to check."""
+MOST = 30
+"""Links that people are asked to check at once."""
 
 Item = TypeVar("Item")
 Name = TypeVar("Name")
@@ -132,3 +141,91 @@ def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
     groups = grouped(settled, lambda item: item.codes)
     found = {code: Rate(sum(item.top_right for item in items), len(items)) for code, items in groups.items()}
     return dict(sorted(found.items(), key=lambda pair: (-pair[1].hits, pair[0])))
+
+
+# --- what to check next -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Audit:
+    """Counts of the current automatic links, and a sample to check.
+
+    Attributes:
+        links: Number of links.
+        by_stratum: Numbers by stratum.
+        by_band: Numbers by score band.
+        picks: The links to check; none was checked before.
+    """
+
+    links: int = 0
+    by_stratum: Counter[str] = field(default_factory=Counter)
+    by_band: Counter[str] = field(default_factory=Counter)
+    picks: list[AutomaticLink] = field(default_factory=list)
+
+
+def audit(
+    links: Iterable[AutomaticLink],
+    labelled: Collection[int],
+    rates: Mapping[str, Rate],
+    *,
+    day: str,
+    most: int = MOST,
+) -> Audit:
+    """Count the current links, and draw a sample of those without a label.
+
+    The sample is drawn by stratum, `PER_STRATUM` each, and is the same all day; strata with the fewest labels come
+    first. It is random, so that it is not biased towards links that people noticed.
+
+    Args:
+        links: The current links.
+        labelled: Verdicts that people have judged.
+        rates: Precision by stratum.
+        day: Seed of the sample.
+        most: Most links in the sample.
+    """
+    found = Audit()
+    drawn: dict[str, list[tuple[int, int, AutomaticLink]]] = {}
+    for link in links:
+        found.links += 1
+        found.by_band[band_of(link.score)] += 1
+        found.by_stratum.update(link.strata)
+        if link.verdict_id in labelled:
+            continue
+        # With negated checksums in a min-heap, the largest checksum is removed first.
+        entry = (-zlib.crc32(f"{day}:{link.vod_id}".encode()), link.verdict_id, link)
+        for name in link.strata or ("",):
+            heap = drawn.setdefault(name, [])
+            if len(heap) < PER_STRATUM:
+                heapq.heappush(heap, entry)
+            elif entry > heap[0]:
+                heapq.heapreplace(heap, entry)
+    order = sorted(drawn, key=lambda name: (rates.get(name, Rate(0, 0)).total, [*STRATA, name].index(name)))
+    picks: dict[int, AutomaticLink] = {}
+    for place in range(PER_STRATUM):
+        for name in order:
+            ranked = sorted(drawn[name], reverse=True)
+            if place < len(ranked) and len(picks) < most:
+                link = ranked[place][2]
+                picks.setdefault(link.vod_id, link)
+    found.picks = list(picks.values())
+    return found
+
+
+def decisions_to_launch(picks: Iterable[AutomaticLink], titles: Mapping[int, str], *, day: str) -> str:
+    """Return the config of `record_decisions` that agrees with every pick, for a person to correct and launch."""
+    lines = [
+        "# 逐条核对后，在 record_decisions 中启动：错的改为 clear_id（douban_id: 0）或正确的条目，没核对的删去。",
+        "ops:",
+        "  store_decisions:",
+        "    config:",
+        '      reviewer: ""',
+        f"      note: 抽样核对 {day}",
+        "      dry_run: true",
+        "      decisions:",
+    ]
+    for link in picks:
+        title = " ".join("".join(sign for sign in titles.get(link.vod_id, "") if sign.isprintable()).split())
+        lines.append(
+            f"        - {{vod_id: {link.vod_id}, action: set_id, douban_id: {link.douban_id}}}  # {title}".rstrip()
+        )
+    return "\n".join(lines)

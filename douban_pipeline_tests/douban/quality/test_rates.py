@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from douban_pipeline.core.intervals import Rate, wilson
 from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.douban.quality import figures
-from douban_pipeline.douban.quality.audit import MOST, PER_STRATUM, audit, decisions_to_launch
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
 from douban_pipeline.douban.quality.rates import (
+    MOST,
+    PER_STRATUM,
     TargetStatus,
+    audit,
     band_of,
     by_band,
     by_stratum,
     clean_labels,
+    decisions_to_launch,
     overall,
     overruled_rules,
     shortfalls,
