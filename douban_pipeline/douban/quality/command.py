@@ -28,8 +28,8 @@ from douban_pipeline.douban.quality.comparison import (
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_replay import Result, evaluate, facts_of_others
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key, read_corpus, read_gold
+from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, Result, facts_of_others
+from douban_pipeline.douban.quality.labelled_rows import GoldRow, Key, read_corpus, read_gold
 from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
@@ -70,22 +70,13 @@ def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Matcher:
-    """Judges labelled rows and shows its progress.
+class _Judge:
+    """Judges labelled rows and shows its progress where ``console`` is a terminal."""
 
-    Attributes:
-        corpus: The subjects.
-        search: Kind of search for candidates.
-        known: Subjects that are found without a request; None for none.
-        console: Where the progress is shown, if it is a terminal.
-    """
-
-    corpus: Mapping[int, CorpusSubject]
-    search: SearchKind
-    known: KnownSubjects | None
+    replay: LabelledReplay
     console: Console
 
-    def judge(
+    def __call__(
         self,
         rows: Sequence[GoldRow],
         profile: Profile,
@@ -93,7 +84,7 @@ class _Matcher:
         hide_truth: bool = False,
         facts: Mapping[Key, TitleFacts] | None = None,
     ) -> list[Result]:
-        """Return the results of ``rows``; see `evaluate`."""
+        """Return the results of ``rows``; see `LabelledReplay.judge`."""
         progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -106,15 +97,8 @@ class _Matcher:
         with progress:
             kind = ", truth taken out" if hide_truth else ", facts added" if facts else ""
             task = progress.add_task(f"{profile.name}{kind}", total=len(rows))
-            return evaluate(
-                self.corpus,
-                rows,
-                profile,
-                hide_truth=hide_truth,
-                search_kind=self.search,
-                known=self.known,
-                facts=facts,
-                on_progress=lambda: progress.advance(task),
+            return self.replay.judge(
+                rows, profile, hide_truth=hide_truth, facts=facts, on_progress=lambda: progress.advance(task)
             )
 
 
@@ -140,9 +124,9 @@ def run(options: EvaluationOptions, settings: Settings, console: Console, clock:
         raise EvaluationError(f"{options.corpus} holds no subject: give the corpus the gold rows were labelled with")
     if not rows:
         raise EvaluationError(f"there is no row in {', '.join(map(str, gold))}: nothing can be measured")
-    matcher = _Matcher(corpus, search, known, console)
+    judge = _Judge(LabelledReplay(corpus, search, known), console)
     if options.row is not None:
-        _judge_row(options, matcher, profiles, _row(rows, options.row))
+        _judge_row(options, judge, profiles, _row(rows, options.row))
         return True
     run_of = Run(
         corpus_name=options.corpus.name,
@@ -156,13 +140,13 @@ def run(options: EvaluationOptions, settings: Settings, console: Console, clock:
     headline = [row for row in rows if row.headline]
     reports, changed = [], []
     for profile in profiles:
-        results = matcher.judge(rows, profile)
+        results = judge(rows, profile)
         comparison = None
         if profile.name in earlier:
             comparison = compare_with(earlier[profile.name], results, str(options.against))
         if facts:
-            changed.append(changes(results, matcher.judge(rows, profile, facts=facts), facts))
-        hidden = matcher.judge(headline, profile, hide_truth=True) if options.hide_truth else []
+            changed.append(changes(results, judge(rows, profile, facts=facts), facts))
+        hidden = judge(headline, profile, hide_truth=True) if options.hide_truth else []
         reports.append(make_report(run_of, profile, results, comparison, hidden))
     _write(out, _files(reports))
     if not options.as_json:
@@ -218,11 +202,11 @@ def _row(rows: Sequence[GoldRow], name: str) -> GoldRow:
     return found
 
 
-def _judge_row(options: EvaluationOptions, matcher: _Matcher, profiles: Sequence[Profile], row: GoldRow) -> None:
+def _judge_row(options: EvaluationOptions, judge: _Judge, profiles: Sequence[Profile], row: GoldRow) -> None:
     without = (False, True) if options.hide_truth and row.expected is not None else (False,)
     for profile in profiles:
-        judged = [result for hide in without for result in matcher.judge([row], profile, hide_truth=hide)]
-        print_row(judged, matcher.corpus, row.expected, options.as_json, matcher.console)
+        judged = [result for hide in without for result in judge([row], profile, hide_truth=hide)]
+        print_row(judged, judge.replay.corpus, row.expected, options.as_json, judge.console)
 
 
 def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:

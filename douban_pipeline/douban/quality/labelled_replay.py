@@ -99,83 +99,85 @@ class Result:
         }
 
 
-def evaluate(
-    corpus: Mapping[int, CorpusSubject],
-    rows: Iterable[GoldRow],
-    profile: Profile,
-    *,
-    hide_truth: bool = False,
-    search_kind: SearchKind = SearchKind.SUGGESTIONS,
-    known: KnownSubjects | None = None,
-    facts: Mapping[Key, TitleFacts] | None = None,
-    on_progress: Callable[[], None] | None = None,
-) -> list[Result]:
-    """Judge every row against the corpus and return the results in their order.
+class LabelledReplay:
+    """Judges labelled rows against a corpus, whose titles are indexed once.
 
-    Args:
+    Attributes:
         corpus: The subjects.
-        rows: Labelled rows.
-        profile: The profile that decides.
-        hide_truth: Whether every row's true subject is removed from the index, so that any link is wrong.
-        search_kind: Kind of search for candidates.
-        known: Subjects that are found without a request; None for none.
-        facts: Facts that are added to rows, by their keys, as TMDB's are to videos; None for none.
-        on_progress: Called after every row.
     """
-    search, douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
-    indexes = known.indexes if known is not None else ()
-    finder = CandidateFinder(
-        search,
-        douban,
-        top_n=TOP_N,
-        search_age=timedelta(0),
-        subject_age=timedelta(0),
-        profile=profile,
-    )
-    results = []
-    for row in rows:
-        if hide_truth:
-            search.hidden, row = row.expected, replace(row, expected=None)
-        if indexes:
-            finder.known = KnownButOne(indexes, hidden=search.hidden)
-        results.append(_judge(row, corpus, finder, douban, profile, (facts or {}).get(row.key)))
-        if on_progress is not None:
+
+    def __init__(
+        self,
+        corpus: Mapping[int, CorpusSubject],
+        search_kind: SearchKind = SearchKind.SUGGESTIONS,
+        known: KnownSubjects | None = None,
+    ) -> None:
+        """Search for candidates with ``search_kind``, after the subjects that are ``known`` without a request."""
+        self.corpus = corpus
+        self._search, self._douban = LocalSearch(corpus, search_kind), LocalDouban(corpus)
+        self._indexes = known.indexes if known is not None else ()
+
+    def judge(
+        self,
+        rows: Iterable[GoldRow],
+        profile: Profile,
+        *,
+        hide_truth: bool = False,
+        facts: Mapping[Key, TitleFacts] | None = None,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> list[Result]:
+        """Judge every row and return the results in their order.
+
+        Args:
+            rows: Labelled rows.
+            profile: The profile that decides.
+            hide_truth: Whether every row's true subject is removed from the index, so that any link is wrong.
+            facts: Facts that are added to rows, by their keys, as TMDB's are to videos; None for none.
+            on_progress: Called after every row.
+        """
+        finder = CandidateFinder(
+            self._search,
+            self._douban,
+            top_n=TOP_N,
+            search_age=timedelta(0),
+            subject_age=timedelta(0),
+            profile=profile,
+        )
+        results = []
+        for row in rows:
+            self._search.hidden = row.expected if hide_truth else None
+            if self._indexes:
+                finder.known = KnownButOne(self._indexes, hidden=self._search.hidden)
+            judged = replace(row, expected=None) if hide_truth else row
+            results.append(self._judge(judged, finder, profile, (facts or {}).get(row.key)))
             on_progress()
-    return results
+        return results
 
-
-def _judge(
-    row: GoldRow,
-    corpus: Mapping[int, CorpusSubject],
-    finder: CandidateFinder,
-    douban: LocalDouban,
-    profile: Profile,
-    facts: TitleFacts | None,
-) -> Result:
-    video, added = (row.video, None) if facts is None else add_evidence(row.video, facts)
-    found = finder.find(video)
-    records = {each.douban_id: douban.record(each.douban_id) for each in found.subjects}
-    verdict = judge_found(video, found, records, profile, added=added)
-    shown = verdict.candidates[:_KEPT_CANDIDATES]
-    best = verdict.best
-    truth = corpus.get(row.expected) if row.expected is not None else None
-    return Result(
-        gold=row,
-        verdict=str(verdict.status),
-        douban_id=best.subject.douban_id if best else None,
-        score=verdict.score,
-        lead=verdict.lead,
-        conflicts=tuple(map(str, best.comparison.conflicts)) if best else (),
-        reasons=tuple(map(str, verdict.codes)),
-        explanation=verdict.explanation,
-        candidates=tuple((each.subject.douban_id, each.score) for each in shown),
-        titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
-        strata=verdict.strata,
-        requests=found.requests,
-        outcomes={item.name: str(item.outcome) for item in best.comparison.items} if best else {},
-        dated=truth is not None and truth.record.year is not None,
-        truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
-    )
+    def _judge(self, row: GoldRow, finder: CandidateFinder, profile: Profile, facts: TitleFacts | None) -> Result:
+        video, added = (row.video, None) if facts is None else add_evidence(row.video, facts)
+        found = finder.find(video)
+        records = {each.douban_id: self._douban.record(each.douban_id) for each in found.subjects}
+        verdict = judge_found(video, found, records, profile, added=added)
+        shown = verdict.candidates[:_KEPT_CANDIDATES]
+        best = verdict.best
+        truth = self.corpus.get(row.expected) if row.expected is not None else None
+        return Result(
+            gold=row,
+            verdict=str(verdict.status),
+            douban_id=best.subject.douban_id if best else None,
+            score=verdict.score,
+            lead=verdict.lead,
+            conflicts=tuple(map(str, best.comparison.conflicts)) if best else (),
+            reasons=tuple(map(str, verdict.codes)),
+            explanation=verdict.explanation,
+            candidates=tuple((each.subject.douban_id, each.score) for each in shown),
+            titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
+            strata=verdict.strata,
+            requests=found.requests,
+            outcomes={item.name: str(item.outcome) for item in best.comparison.items} if best else {},
+            dated=truth is not None and truth.record.year is not None,
+            truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
+        )
 
 
 def _titled(title: str, year: int | None) -> str:

@@ -13,12 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality import command
 from douban_pipeline.douban.quality.command import EvaluationError, profile_names, run
-from douban_pipeline.douban.quality.labelled_replay import Result, evaluate
+from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, Result
 from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
-from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
 from douban_pipeline_tests.douban.quality.rows import FIELDS, result
@@ -89,24 +86,22 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
     """Put a judge of the test's in the matcher's place."""
 
     def put(judge: Judge) -> None:
-        def evaluate(
-            corpus: object,
+        def judge_rows(
+            replay: LabelledReplay,
             rows: list[GoldRow],
             profile: Profile,
             *,
             hide_truth: bool,
-            search_kind: SearchKind,
-            known: KnownSubjects | None,
             facts: object,
             on_progress: Callable[[], None],
         ):
-            del corpus, search_kind, known, facts
+            del replay, facts
             rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
             for _ in rows:
                 on_progress()
             return [judge(row, profile) for row in rows]
 
-        monkeypatch.setattr(command, "evaluate", evaluate)
+        monkeypatch.setattr(LabelledReplay, "judge", judge_rows)
 
     put(well)
     return put
@@ -359,8 +354,8 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
 def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
     rows = read_gold(gold[0])
     subjects = read_corpus(corpus)
-    seen = evaluate(subjects, rows, make_profile("calibrated"))
-    hidden = evaluate(subjects, rows, make_profile("calibrated"), hide_truth=True)
+    seen = LabelledReplay(subjects).judge(rows, make_profile("calibrated"))
+    hidden = LabelledReplay(subjects).judge(rows, make_profile("calibrated"), hide_truth=True)
     assert [each.douban_id for each in seen[:2]] == [FIRST, SECOND]
     assert all(row.expected not in dict(each.candidates) for row, each in zip(rows, hidden, strict=True))
     assert not any(each.wrong for each in hidden), "of a film and its sequel neither is the other"

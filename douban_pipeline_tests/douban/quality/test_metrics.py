@@ -29,22 +29,6 @@ def by_key(results: list[Result]) -> dict[str, Section]:
     return {section.key: section for section in sections(results)}
 
 
-@pytest.mark.parametrize(
-    ("row", "linked", "wrong"),
-    [
-        (gold(), 100, False),
-        (gold(), 101, True),
-        (none_row(), 100, True),
-        (trap_row(), 666, True),
-        (trap_row(), 100, False),
-    ],
-)
-def test_what_a_wrong_link_is(row, linked, wrong):
-    assert row.wrong_with(linked) is wrong
-    assert result(row, best=linked).wrong is wrong
-    assert not result(row, "REVIEW", linked).wrong
-
-
 def test_every_row_is_one_of_three():
     assert [row.expectation for row in (gold(), none_row(), trap_row())] == list(Expectation)
 
