@@ -12,7 +12,7 @@ from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
 from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key
+from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key, titled
 from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Kind, Status, Video
 from douban_pipeline.matching.profiles import Profile
@@ -171,17 +171,13 @@ class LabelledReplay:
             reasons=tuple(map(str, verdict.codes)),
             explanation=verdict.explanation,
             candidates=tuple((each.subject.douban_id, each.score) for each in shown),
-            titles={each.subject.douban_id: _titled(each.subject.title, each.subject.year) for each in shown},
+            titles={each.subject.douban_id: titled(each.subject.title, each.subject.year) for each in shown},
             strata=verdict.strata,
             requests=found.requests,
             outcomes={item.name: str(item.outcome) for item in best.comparison.items} if best else {},
             dated=truth is not None and truth.record.year is not None,
-            truth_titles=_titled(truth.record.title, truth.record.year) if truth else "",
+            truth_titles=titled(truth.record.title, truth.record.year) if truth else "",
         )
-
-
-def _titled(title: str, year: int | None) -> str:
-    return f"{title} ({year})" if year else title
 
 
 def facts_of_others(rows: Iterable[GoldRow]) -> dict[Key, TitleFacts]:

@@ -108,6 +108,11 @@ class CorpusSubject:
     record: SubjectRecord
 
 
+def titled(title: str, year: int | None) -> str:
+    """Return a title with its year, as people read it."""
+    return f"{title} ({year})" if year else title
+
+
 def read_corpus(path: Path) -> dict[int, CorpusSubject]:
     """Read the subjects of a corpus by id.
 

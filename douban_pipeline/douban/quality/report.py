@@ -1,8 +1,8 @@
-"""Content of a report, independent of its form as Markdown or HTML."""
+"""Content of a report, for a page and for a terminal: groups, wrong links, curves and plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,30 +10,23 @@ from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.douban.quality.comparison import Grade, RunComparison, grade, grade_name, prediction_of
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation, GoldRow
+from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation
 from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.metrics import (
     HEADLINE,
     MISSING,
-    SHOWN,
     Measures,
-    Point,
     ReasonCount,
-    Requests,
     Section,
     Sweep,
-    at_steps,
     glance,
     sections,
     sweep,
     workload,
 )
 from douban_pipeline.matching import RULE_VERSION
-from douban_pipeline.matching.codes import SENTENCES
 from douban_pipeline.matching.profiles import Profile
 
-MOST_REGRESSED = 50
-MOST_IMPROVED = 20
 SWEEP_STEP = 5.0
 ENOUGH = 100
 """Number of rows from which a group determines the scale of a plot."""
@@ -124,91 +117,6 @@ def _grades(results: Sequence[Result]) -> list[tuple[str, Grade, int]]:
     return [(name, found, count) for (found, name), count in sorted(counts.items(), reverse=True)]
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RateColumn:
-    """One metric as shown in reports.
-
-    Attributes:
-        title: Title of the column.
-        meaning: What it is a share of.
-        value: Returns the metric.
-        bad: Whether every value above 0 is bad.
-    """
-
-    title: str
-    meaning: str
-    value: Callable[[Measures], Rate | Requests]
-    bad: bool = False
-
-
-_LINKED = RateColumn("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
-_WRONG = RateColumn(
-    "Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True
-)
-_WRONG_OF_LINKED = RateColumn(
-    "Wrong of links", "wrong links, of all links that can be judged", lambda each: each.wrong_of_linked, True
-)
-_REQUESTS = RateColumn(
-    "Requests",
-    "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
-    lambda each: each.requests,
-)
-_REVIEWED = RateColumn("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed)
-TRUTH_COLUMNS = (
-    _LINKED,
-    _WRONG,
-    _WRONG_OF_LINKED,
-    _REVIEWED,
-    RateColumn(
-        "Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top
-    ),
-    RateColumn(
-        "Truth in top 5", f"reviews with the truth among the first {SHOWN}, of all reviews", lambda e: e.review_shown
-    ),
-    RateColumn(
-        "… when found",
-        f"reviews with the truth among the first {SHOWN}, of those whose candidates hold it",
-        lambda each: each.review_shown_of_found,
-    ),
-    RateColumn("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
-    _REQUESTS,
-)
-"""Columns for rows that have a true subject."""
-
-PLAIN_COLUMNS = (
-    RateColumn("Linked", _LINKED.meaning, lambda each: each.linked),
-    _WRONG,
-    _REVIEWED,
-    _REQUESTS,
-)
-"""Columns for rows that have none."""
-
-
-SIDE_BY_SIDE = (_LINKED, _WRONG, _REVIEWED)
-"""Columns in which profiles are compared."""
-
-
-def columns_of(section: Section) -> tuple[RateColumn, ...]:
-    """Return the columns that apply to a section."""
-    return TRUTH_COLUMNS if section.has_truth else PLAIN_COLUMNS
-
-
-def cell(column: RateColumn, measures: Measures) -> tuple[str, ...]:
-    """Return a metric as texts: its value, and the counts it is computed from; a dash if there are no rows."""
-    value = column.value(measures)
-    if isinstance(value, Requests):
-        if value.mean is None:
-            return ("—",)
-        return f"{value.mean:.2f}", f"95 % ≤ {value.p95}", f"most {value.most}"
-    if value.share is None:
-        return ("—",)
-    share = percent(value.share)
-    return f"{value.hits:,} · {share}" if column.bad else share, between(value), f"{value.hits:,} / {value.total:,}"
-
-
 def between(rate: Rate) -> str:
     """Return the interval of a rate as text."""
     low, high = (percent(bound) for bound in rate.interval)
@@ -218,38 +126,6 @@ def between(rate: Rate) -> str:
 def percent_or_dash(share: float | None) -> str:
     """Return a share as text; a dash if there are no rows."""
     return "—" if share is None else percent(share)
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def sentence(code: str) -> str:
-    """Return the sentence that reviewers read for a reason."""
-    return SENTENCES.get(code, "")
-
-
-def place_of(gold: GoldRow) -> str:
-    """Return a row's file, line and id."""
-    return f"{gold.file}:{gold.row}" + (f" {gold.gid}" if gold.gid else "")
-
-
-def local_name(gold: GoldRow) -> str:
-    """Return the local title and year."""
-    return gold.video.title + (f" ({gold.video.year})" if gold.video.year else "")
-
-
-def truth_name(result: Result) -> str:
-    """Return the name of the row's true subject."""
-    if result.gold.expected is not None:
-        return result.truth_titles or "not in the corpus"
-    return "anything but this" if result.gold.trap is not None else "no subject of the corpus"
-
-
-def score_of(result: Result) -> str:
-    """Return score and lead as text."""
-    if result.score is None:
-        return ""
-    return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
 
 
 _SEARCHES = {
@@ -289,30 +165,6 @@ def remarks(report: EvaluationReport) -> list[str]:
         "Intervals are Wilson's, 95 %. Requests are search calls and detail calls; what an archive holds costs none."
     )
     return lines
-
-
-def sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
-    """Return both curves at round thresholds, from the highest down, as rows of a table."""
-    found: dict[float, dict[str, Point]] = {}
-    for name, points in (("linked", report.sweep.clean), ("loose", report.sweep.loose)):
-        for point in at_steps(points, SWEEP_STEP):
-            found.setdefault(point.threshold, {})[name] = point
-    rows = []
-    for threshold in sorted(found, reverse=True):
-        row = {"Score from": f"{threshold:g}"}
-        for name in ("linked", "loose"):
-            at = found[threshold].get(name)
-            shares = (at.linked.share, at.wrong.share, at.missing_wrong.share) if at else (None, None, None)
-            for title, share in zip(("coverage", "wrong", "wrong, missing"), shares, strict=True):
-                row[f"{name}: {title}"] = percent_or_dash(share)
-        rows.append(row)
-    return rows
-
-
-SWEEP_MEANING = (
-    "Were the score threshold another one: “linked” moves it over rows that were linked, “loose” also over rows that "
-    "only score or lead kept back; “missing” are rows whose true subject is not in the corpus."
-)
 
 
 # --- plots ------------------------------------------------------------------------------------------------------------

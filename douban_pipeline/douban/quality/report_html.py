@@ -5,7 +5,7 @@ This module prepares plain values; `report.html.j2` renders the page and escapes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,34 +17,42 @@ from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban.quality.comparison import GradeChange, RunComparison, grade_name
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.metrics import HIDDEN, MISSING, TRAPS, Measures, RowGroup, Section
+from douban_pipeline.douban.quality.labelled_rows import GoldRow, titled
+from douban_pipeline.douban.quality.metrics import (
+    HIDDEN,
+    MISSING,
+    SHOWN,
+    TRAPS,
+    Measures,
+    Point,
+    Requests,
+    RowGroup,
+    Section,
+    at_steps,
+)
 from douban_pipeline.douban.quality.report import (
-    MOST_IMPROVED,
-    MOST_REGRESSED,
-    SIDE_BY_SIDE,
-    SWEEP_MEANING,
-    TRUTH_COLUMNS,
+    SWEEP_STEP,
     EvaluationReport,
-    RateColumn,
     between,
-    cell,
-    columns_of,
     described,
-    local_name,
-    place_of,
+    percent_or_dash,
     plots,
     remarks,
-    score_of,
-    sentence,
     sweep_plots,
-    sweep_table,
-    truth_name,
 )
+from douban_pipeline.matching.codes import SENTENCES
 from douban_pipeline.matching.strata import STRATA
+
+MOST_REGRESSED = 50
+MOST_IMPROVED = 20
 
 _CURVES = (
     "Whiskers are 95 % intervals. The curves move the score threshold over all rows that were linked; dashed, also "
     "over rows that only their score or lead kept back. Points mark the threshold in force."
+)
+_SWEEP_MEANING = (
+    "Were the score threshold another one: “linked” moves it over rows that were linked, “loose” also over rows that "
+    "only score or lead kept back; “missing” are rows whose true subject is not in the corpus."
 )
 _WORKLOAD = (
     "Headline sources and rows whose true subject is missing. “Alone” are rows with this reason and no other: "
@@ -77,7 +85,7 @@ class _Cell:
     """A metric: its text, the counts it is computed from, whether it is good or bad, and its share in percent."""
 
     value: str
-    behind: Sequence[str]
+    behind: Sequence[str] = ()
     tone: str = ""
     share: float | None = None
 
@@ -90,6 +98,68 @@ class _Fact:
     text: str
     title: str
     douban_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One metric as shown in reports.
+
+    Attributes:
+        title: Title of the column.
+        meaning: What it is a share of.
+        value: Returns the metric.
+        bad: Whether every value above 0 is bad.
+    """
+
+    title: str
+    meaning: str
+    value: Callable[[Measures], Rate | Requests]
+    bad: bool = False
+
+
+_LINKED = _Column("Coverage", "rows linked without a person (CONFIRMED), of all rows", lambda each: each.linked)
+_WRONG = _Column(
+    "Wrong links", "rows linked to a subject that they are not, of all rows", lambda each: each.wrong, True
+)
+_WRONG_OF_LINKED = _Column(
+    "Wrong of links", "wrong links, of all links that can be judged", lambda each: each.wrong_of_linked, True
+)
+_REQUESTS = _Column(
+    "Requests",
+    "mean requests for a verdict: search calls and detail calls; an answer from the archive costs none",
+    lambda each: each.requests,
+)
+_REVIEWED = _Column("To review", "rows that a person has to look at, of all rows", lambda each: each.reviewed)
+_TRUTH_COLUMNS = (
+    _LINKED,
+    _WRONG,
+    _WRONG_OF_LINKED,
+    _REVIEWED,
+    _Column("Truth on top", "reviews whose best candidate is the truth, of all reviews", lambda each: each.review_top),
+    _Column(
+        "Truth in top 5", f"reviews with the truth among the first {SHOWN}, of all reviews", lambda e: e.review_shown
+    ),
+    _Column(
+        "… when found",
+        f"reviews with the truth among the first {SHOWN}, of those whose candidates hold it",
+        lambda each: each.review_shown_of_found,
+    ),
+    _Column("Found at all", "rows whose candidates hold the truth, of all rows with one", lambda each: each.found),
+    _REQUESTS,
+)
+"""Columns for rows that have a true subject."""
+
+_PLAIN_COLUMNS = (
+    _Column("Linked", _LINKED.meaning, lambda each: each.linked),
+    _WRONG,
+    _REVIEWED,
+    _REQUESTS,
+)
+"""Columns for rows that have none."""
+
+
+_SIDE_BY_SIDE = (_LINKED, _WRONG, _REVIEWED)
+"""Columns in which profiles are compared."""
 
 
 def render(report: EvaluationReport) -> str:
@@ -162,21 +232,21 @@ def _chapters(report: EvaluationReport) -> Iterator[_Chapter]:
         title = f"Links with the truth taken out ({len(report.wrong_hidden):,})"
         yield _Chapter("hidden", title, "results", list(map(_wrong, report.wrong_hidden)))
     drawn = [Markup(plot) for plot in plots(report)]  # noqa: S704 - SVG of ours, which escapes its texts
-    curves = {"curves": sweep_table(report), "curves_about": SWEEP_MEANING}
+    curves = {"curves": _sweep_table(report), "curves_about": _SWEEP_MEANING}
     yield _Chapter("plots", "Plots", "plots", {"about": _CURVES, "plots": drawn, **curves})
     workload = {
         "about": _WORKLOAD,
-        "rows": [(held, sentence(held.code)) for held in report.workload],
+        "rows": [(held, SENTENCES.get(held.code, "")) for held in report.workload],
         "most": max((held.rows for held in report.workload), default=0),
     }
     yield _Chapter("workload", "What keeps rows from being linked", "workload", workload)
     for section in report.sections:
         yield _Chapter(section.key, section.title, "section", {"note": section.note, "table": _table(section)})
-    yield _Chapter("meaning", "How it is counted", "meaning", TRUTH_COLUMNS)
+    yield _Chapter("meaning", "How it is counted", "meaning", _TRUTH_COLUMNS)
 
 
 def _table(section: Section) -> dict[str, Any]:
-    columns = columns_of(section)
+    columns = _TRUTH_COLUMNS if section.has_truth else _PLAIN_COLUMNS
     rows = [_row(group, [_cell(column, group.measures) for column in columns]) for group in section.groups]
     return {"heads": [_Head(column.title, column.meaning) for column in columns], "rows": rows}
 
@@ -184,8 +254,8 @@ def _table(section: Section) -> dict[str, Any]:
 def _side_by_side(reports: Sequence[EvaluationReport]) -> dict[str, Any]:
     rows = []
     for groups in zip(*(report.glance.groups for report in reports), strict=True):
-        rows.append(_row(groups[0], [_cell(column, group.measures) for column in SIDE_BY_SIDE for group in groups]))
-    heads = [_Head(column.title, of=report.profile.name) for column in SIDE_BY_SIDE for report in reports]
+        rows.append(_row(groups[0], [_cell(column, group.measures) for column in _SIDE_BY_SIDE for group in groups]))
+    heads = [_Head(column.title, of=report.profile.name) for column in _SIDE_BY_SIDE for report in reports]
     return {"heads": heads, "rows": rows}
 
 
@@ -193,14 +263,18 @@ def _row(group: RowGroup, cells: Sequence[_Cell]) -> Mapping[str, Any]:
     return {"total": group.total, "name": group.name, "count": f"{group.measures.rows:,}", "cells": cells}
 
 
-def _cell(column: RateColumn, measures: Measures) -> _Cell:
-    value, *behind = cell(column, measures)
-    rate = column.value(measures)
-    if not isinstance(rate, Rate) or rate.share is None:
-        return _Cell(value, behind)
+def _cell(column: _Column, measures: Measures) -> _Cell:
+    value = column.value(measures)
+    if isinstance(value, Requests):
+        if value.mean is None:
+            return _Cell("—")
+        return _Cell(f"{value.mean:.2f}", (f"95 % ≤ {value.p95}", f"most {value.most}"))
+    if value.share is None:
+        return _Cell("—")
+    share, behind = percent(value.share), (between(value), f"{value.hits:,} / {value.total:,}")
     if column.bad:
-        return _Cell(value, behind, tone=problem_tone(rate.hits))
-    return _Cell(value, behind, share=100 * rate.share)
+        return _Cell(f"{value.hits:,} · {share}", behind, tone=problem_tone(value.hits))
+    return _Cell(share, behind, share=100 * value.share)
 
 
 def _wrong(result: Result) -> Mapping[str, Any]:
@@ -210,7 +284,7 @@ def _wrong(result: Result) -> Mapping[str, Any]:
     also = "，".join(filter(None, ("、".join(gold.video.regions), people)))
     facts = [
         _Fact("linked", "", linked, result.douban_id),
-        _Fact("truth", "", truth_name(result), gold.expected),
+        _Fact("truth", "", _truth_name(result), gold.expected),
     ]
     return {**_result(result, facts), "also": also, "better": False}
 
@@ -222,16 +296,16 @@ def _change(change: GradeChange) -> Mapping[str, Any]:
     facts = [
         _Fact("before", before, "", change.earlier.douban_id),
         _Fact("after", after, result.titles.get(result.douban_id or 0, ""), result.douban_id),
-        _Fact("truth", "", truth_name(result), gold.expected),
+        _Fact("truth", "", _truth_name(result), gold.expected),
     ]
     return {**_result(result, facts), "also": "", "better": change.after > change.before}
 
 
 def _result(result: Result, facts: Sequence[_Fact]) -> dict[str, Any]:
     gold = result.gold
-    chips = [place_of(gold), f"{gold.source}, {gold.label}", score_of(result), *gold.tags]
+    chips = [_place_of(gold), f"{gold.source}, {gold.label}", _score_of(result), *gold.tags]
     chips += [STRATA.get(code, code) for code in result.strata]
-    named = {"title": local_name(gold), "explanation": result.explanation}
+    named = {"title": titled(gold.video.title, gold.video.year), "explanation": result.explanation}
     return {**named, "facts": facts, "chips": list(filter(None, chips))}
 
 
@@ -256,3 +330,43 @@ def _comparison(comparison: RunComparison) -> dict[str, Any]:
 def _changes(title: str, changes: Sequence[GradeChange], most: int, *, opened: bool) -> Mapping[str, Any]:
     first = [_change(change) for change in changes[:most]]
     return {"title": title, "count": len(changes), "first": first, "left_out": len(changes) - most, "open": opened}
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _place_of(gold: GoldRow) -> str:
+    """Return a row's file, line and id."""
+    return f"{gold.file}:{gold.row}" + (f" {gold.gid}" if gold.gid else "")
+
+
+def _truth_name(result: Result) -> str:
+    """Return the name of the row's true subject."""
+    if result.gold.expected is not None:
+        return result.truth_titles or "not in the corpus"
+    return "anything but this" if result.gold.trap is not None else "no subject of the corpus"
+
+
+def _score_of(result: Result) -> str:
+    """Return score and lead as text."""
+    if result.score is None:
+        return ""
+    return f"score {result.score:.1f}" + (f", lead {result.lead:.1f}" if result.lead is not None else ", no rival")
+
+
+def _sweep_table(report: EvaluationReport) -> list[dict[str, str]]:
+    """Return both curves at round thresholds, from the highest down, as rows of a table."""
+    found: dict[float, dict[str, Point]] = {}
+    for name, points in (("linked", report.sweep.clean), ("loose", report.sweep.loose)):
+        for point in at_steps(points, SWEEP_STEP):
+            found.setdefault(point.threshold, {})[name] = point
+    rows = []
+    for threshold in sorted(found, reverse=True):
+        row = {"Score from": f"{threshold:g}"}
+        for name in ("linked", "loose"):
+            at = found[threshold].get(name)
+            shares = (at.linked.share, at.wrong.share, at.missing_wrong.share) if at else (None, None, None)
+            for title, share in zip(("coverage", "wrong", "wrong, missing"), shares, strict=True):
+                row[f"{name}: {title}"] = percent_or_dash(share)
+        rows.append(row)
+    return rows

@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.douban.quality import report_html
 from douban_pipeline.douban.quality.comparison import compare_with, predictions_of
 from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.report import MOST_REGRESSED, EvaluationReport, Run, make_report
+from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
 
@@ -154,7 +154,7 @@ def test_reasons_stand_with_what_they_mean():
 
 
 def test_regressed_rows_come_first_and_what_is_left_out_is_counted():
-    many = range(1, MOST_REGRESSED + 8)
+    many = range(1, report_html.MOST_REGRESSED + 8)
     before = [*(result(gold(row)) for row in many), result(gold(900), "REVIEW")]
     after = [*(result(gold(row, title=f"退步{row}。"), best=101) for row in many), result(gold(900, title="进步"))]
     text = report_html.render(report_of(after, earlier=before))
