@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.errors import OperatingError
+from douban_pipeline.core.files import replaced
 from douban_pipeline.douban.evidence.added_facts import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
@@ -21,7 +23,6 @@ from douban_pipeline.douban.quality import report_html
 from douban_pipeline.douban.quality.comparison import (
     PREDICTIONS,
     Prediction,
-    RunComparison,
     changes,
     compare_with,
     find_predictions,
@@ -218,33 +219,23 @@ def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:
         files[folder + PREDICTIONS] = "".join(f"{row}\n" for row in rows)
         files[folder + "report.html"] = report_html.render(report)
     if len(reports) > 1:
-        difference = _difference(reports)
+        first, last = reports[0], reports[-1]
+        difference = compare_with(predictions_of(first.results), last.results, first.profile.name)
         files["summary.html"] = report_html.render_summary(reports, difference)
     return files
 
 
-def _difference(reports: Sequence[EvaluationReport]) -> RunComparison:
-    first, last = reports[0], reports[-1]
-    return compare_with(predictions_of(first.results), last.results, first.profile.name)
-
-
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    written: dict[Path, Path] = {}
+    """Replace the files only when all are written, so that a folder never holds parts of two reports."""
     try:
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f".{path.name}.partial")
-            written[partial] = path
-            partial.write_text(text, encoding="utf-8")
-        for partial, path in written.items():
-            partial.replace(path)
+        with ExitStack() as whole:
+            for name, text in files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                whole.enter_context(replaced(path)).write_text(text, encoding="utf-8")
     except OSError as error:
         reason = f"{error.filename or folder} cannot be written: {error.strerror}"
         raise EvaluationError(f"{reason}; name another folder with --out") from None
-    finally:
-        for partial in written:
-            partial.unlink(missing_ok=True)
 
 
 def _within_limits(reports: Sequence[EvaluationReport], options: EvaluationOptions, console: Console) -> bool:
