@@ -29,7 +29,7 @@ from douban_pipeline.douban.quality.comparison import (
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, Result, facts_of_others
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result, facts_of_others
 from douban_pipeline.douban.quality.labelled_rows import GoldRow, Key, read_corpus, read_gold
 from douban_pipeline.douban.quality.local_sources import SearchKind
 from douban_pipeline.douban.quality.options import EvaluationOptions
@@ -74,7 +74,7 @@ def profile_names(given: Sequence[str], default: str) -> tuple[str, ...]:
 class _Judge:
     """Judges labelled rows and shows its progress where ``console`` is a terminal."""
 
-    replay: LabelledReplay
+    against: CorpusJudge
     console: Console
 
     def __call__(
@@ -85,7 +85,7 @@ class _Judge:
         hide_truth: bool = False,
         facts: Mapping[Key, TitleFacts] | None = None,
     ) -> list[Result]:
-        """Return the results of ``rows``; see `LabelledReplay.judge`."""
+        """Return the results of ``rows``; see `CorpusJudge.judge`."""
         progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -98,7 +98,7 @@ class _Judge:
         with progress:
             kind = ", truth taken out" if hide_truth else ", facts added" if facts else ""
             task = progress.add_task(f"{profile.name}{kind}", total=len(rows))
-            return self.replay.judge(
+            return self.against.judge(
                 rows, profile, hide_truth=hide_truth, facts=facts, on_progress=lambda: progress.advance(task)
             )
 
@@ -125,7 +125,7 @@ def run(options: EvaluationOptions, settings: Settings, console: Console, clock:
         raise EvaluationError(f"{options.corpus} holds no subject: give the corpus the gold rows were labelled with")
     if not rows:
         raise EvaluationError(f"there is no row in {', '.join(map(str, gold))}: nothing can be measured")
-    judge = _Judge(LabelledReplay(corpus, search, known), console)
+    judge = _Judge(CorpusJudge(corpus, search, known), console)
     if options.row is not None:
         _judge_row(options, judge, profiles, _row(rows, options.row))
         return True
@@ -207,7 +207,7 @@ def _judge_row(options: EvaluationOptions, judge: _Judge, profiles: Sequence[Pro
     without = (False, True) if options.hide_truth and row.expected is not None else (False,)
     for profile in profiles:
         judged = [result for hide in without for result in judge([row], profile, hide_truth=hide)]
-        print_row(judged, judge.replay.corpus, row.expected, options.as_json, judge.console)
+        print_row(judged, judge.against.corpus, row.expected, options.as_json, judge.console)
 
 
 def _files(reports: Sequence[EvaluationReport]) -> dict[str, str]:

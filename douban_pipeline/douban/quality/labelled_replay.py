@@ -99,7 +99,7 @@ class Result:
         }
 
 
-class LabelledReplay:
+class CorpusJudge:
     """Judges labelled rows against a corpus, whose titles are indexed once.
 
     Attributes:

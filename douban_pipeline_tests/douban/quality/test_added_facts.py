@@ -12,7 +12,7 @@ from rich.console import Console
 
 from douban_pipeline.douban.quality.command import run
 from douban_pipeline.douban.quality.comparison import changes
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, facts_of_others
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, facts_of_others
 from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video
@@ -56,8 +56,8 @@ def test_facts_of_the_same_work_take_no_link_away(profile):
     ]
     facts = facts_of_others([*rows, *(replace(row, file="other.jsonl") for row in others)])
     assert len(facts) >= 2 * len(others)
-    without = LabelledReplay(corpus).judge(rows, make_profile(profile))
-    together = LabelledReplay(corpus).judge(rows, make_profile(profile), facts=facts)
+    without = CorpusJudge(corpus).judge(rows, make_profile(profile))
+    together = CorpusJudge(corpus).judge(rows, make_profile(profile), facts=facts)
     lost = [each for each in changes(without, together, facts) if each[0] == "CONFIRMED" != each[1]]
     assert lost == []
 

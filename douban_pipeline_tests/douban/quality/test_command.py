@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from douban_pipeline.douban.quality.command import EvaluationError, profile_names, run
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, Result
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result
 from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
@@ -87,7 +87,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
 
     def put(judge: Judge) -> None:
         def judge_rows(
-            replay: LabelledReplay,
+            against: CorpusJudge,
             rows: list[GoldRow],
             profile: Profile,
             *,
@@ -95,13 +95,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Judge], None]:
             facts: object,
             on_progress: Callable[[], None],
         ):
-            del replay, facts
+            del against, facts
             rows = [replace(row, expected=None) for row in rows] if hide_truth else rows
             for _ in rows:
                 on_progress()
             return [judge(row, profile) for row in rows]
 
-        monkeypatch.setattr(LabelledReplay, "judge", judge_rows)
+        monkeypatch.setattr(CorpusJudge, "judge", judge_rows)
 
     put(well)
     return put
@@ -354,8 +354,8 @@ def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: P
 def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
     rows = read_gold(gold[0])
     subjects = read_corpus(corpus)
-    seen = LabelledReplay(subjects).judge(rows, make_profile("calibrated"))
-    hidden = LabelledReplay(subjects).judge(rows, make_profile("calibrated"), hide_truth=True)
+    seen = CorpusJudge(subjects).judge(rows, make_profile("calibrated"))
+    hidden = CorpusJudge(subjects).judge(rows, make_profile("calibrated"), hide_truth=True)
     assert [each.douban_id for each in seen[:2]] == [FIRST, SECOND]
     assert all(row.expected not in dict(each.candidates) for row, each in zip(rows, hidden, strict=True))
     assert not any(each.wrong for each in hidden), "of a film and its sequel neither is the other"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay, Result
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result
 from douban_pipeline.douban.quality.labelled_rows import Expectation, read_corpus, read_gold
 from douban_pipeline.douban.quality.metrics import glance, measure
 from douban_pipeline.matching.profiles import PROFILES, make_profile
@@ -19,7 +19,7 @@ MOST_REQUESTS = 2.5
 
 @pytest.fixture(scope="module", params=PROFILES)
 def judged(request: pytest.FixtureRequest) -> tuple[str, list[Result]]:
-    results = LabelledReplay(read_corpus(DATA / "corpus.jsonl")).judge(
+    results = CorpusJudge(read_corpus(DATA / "corpus.jsonl")).judge(
         read_gold(DATA / "gold.jsonl"), make_profile(request.param)
     )
     return request.param, results

@@ -10,7 +10,7 @@ import pytest
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.known_subjects.name_index import NameIndex, build
 from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
@@ -34,7 +34,7 @@ def row(video: Video, number=1, expected: int | None = 90_000_101, **changes) ->
 
 
 def test_a_prediction_holds_what_is_asked_for_and_no_more():
-    [found] = LabelledReplay(CORPUS).judge([row(RICH, 4, gid="g4")], PLAN)
+    [found] = CorpusJudge(CORPUS).judge([row(RICH, 4, gid="g4")], PLAN)
     stored = json.loads(json.dumps(found.to_json()))
     assert list(stored) == FIELDS
     assert (stored["file"], stored["row"], stored["gid"]) == ("gold.jsonl", 4, "g4")
@@ -46,12 +46,12 @@ def test_a_prediction_holds_what_is_asked_for_and_no_more():
 
 
 def test_a_row_without_an_id_of_its_own_has_none():
-    [found] = LabelledReplay(CORPUS).judge([row(RICH)], PLAN)
+    [found] = CorpusJudge(CORPUS).judge([row(RICH)], PLAN)
     assert list(found.to_json()) == [name for name in FIELDS if name != "gid"]
 
 
 def test_what_is_not_found_is_null():
-    [found] = LabelledReplay(CORPUS).judge([row(Video(2, "查无此片之谜", year=2020))], PLAN)
+    [found] = CorpusJudge(CORPUS).judge([row(Video(2, "查无此片之谜", year=2020))], PLAN)
     stored = found.to_json()
     assert (stored["verdict"], stored["douban_id"], stored["score"], stored["lead"]) == ("NOT_FOUND", None, None, None)
     assert (stored["candidates"], stored["reasons"]) == ([], ["NO_CANDIDATES"])
@@ -60,7 +60,7 @@ def test_what_is_not_found_is_null():
 
 def test_conflicts_are_those_of_the_top_candidate_and_reasons_those_of_the_verdict():
     season = Video(3, "长河落日记事 第三季", year=2023, kind=Kind.SERIES, **PEOPLE)
-    [found] = LabelledReplay(CORPUS).judge([row(season, expected=None)], PLAN)
+    [found] = CorpusJudge(CORPUS).judge([row(season, expected=None)], PLAN)
     assert not found.confirmed
     assert "SEASON_CONFLICT" in found.to_json()["conflicts"]
     assert found.explanation
@@ -72,7 +72,7 @@ def test_the_verdict_is_that_of_the_production_path(name):
     profile = make_profile(name)
     rows = [row(RICH), row(Video(2, "午夜电车站台", year=2022), 2, 90_000_103), row(Video(3, "无此片", year=1999), 3)]
     ticks: list[int] = []
-    results = LabelledReplay(CORPUS).judge(rows, profile, on_progress=lambda: ticks.append(1))
+    results = CorpusJudge(CORPUS).judge(rows, profile, on_progress=lambda: ticks.append(1))
     assert [each.gold for each in results] == rows
     assert len(ticks) == len(rows)
     assert [each.confirmed for each in results] == [True, name == "calibrated", False]
@@ -111,14 +111,14 @@ def named(douban_id: int, title: str, year: int, *aliases: str) -> CorpusSubject
 @pytest.mark.parametrize(("year", "details"), [(2019, 3), (2020, 1)])
 def test_other_names_are_looked_for_among_subjects_of_the_year(year, details):
     corpus = {90_000_200 + n: named(90_000_200 + n, title, year, "雾港夜行录") for n, title in enumerate("甲乙丙丁")}
-    [found] = LabelledReplay(corpus).judge([row(Video(1, "雾港夜行", year=2019))], make_profile("calibrated"))
+    [found] = CorpusJudge(corpus).judge([row(Video(1, "雾港夜行", year=2019))], make_profile("calibrated"))
     assert found.requests == 1 + details
 
 
 def test_further_aliases_are_asked_for_where_nothing_is_named_alike():
     corpus = {90_000_301: named(90_000_301, "灯塔守望人", 2019)}
     video = Video(1, "Lighthouse", ("ライトハウス", "The Keeper", "灯塔守望人"), year=2019, kind=Kind.FILM)
-    [found] = LabelledReplay(corpus).judge([row(video, expected=90_000_301)], make_profile("calibrated"))
+    [found] = CorpusJudge(corpus).judge([row(video, expected=90_000_301)], make_profile("calibrated"))
     assert found.douban_id == 90_000_301
     assert found.requests == 4, "three searches and one question about the subject"
 
@@ -126,7 +126,7 @@ def test_further_aliases_are_asked_for_where_nothing_is_named_alike():
 def test_who_bears_the_name_is_not_looked_for_under_others():
     corpus = {90_000_401: named(90_000_401, "追凶", 2019)}
     video = Video(1, "追凶", ("夜行人", "The Chase"), year=2019)
-    [found] = LabelledReplay(corpus).judge([row(video, expected=90_000_401)], make_profile("calibrated"))
+    [found] = CorpusJudge(corpus).judge([row(video, expected=90_000_401)], make_profile("calibrated"))
     assert (found.verdict, found.requests) == (Status.REVIEW, 2)
 
 
@@ -134,8 +134,8 @@ def test_known_subjects_are_asked_first_and_the_hidden_one_is_not_among_them(tmp
     path = tmp_path / "known.sqlite"
     build(path, [NamedSubject(90_000_101, "长河落日记事", year=2021)], {"test": 1})
     known = KnownSubjects((NameIndex(path),))
-    [found] = LabelledReplay(CORPUS, known=known).judge([row(RICH)], PLAN)
+    [found] = CorpusJudge(CORPUS, known=known).judge([row(RICH)], PLAN)
     assert (found.douban_id, found.requests) == (90_000_101, 1), "one question about the subject and no search"
-    [hidden] = LabelledReplay(CORPUS, known=known).judge([row(RICH)], PLAN, hide_truth=True)
+    [hidden] = CorpusJudge(CORPUS, known=known).judge([row(RICH)], PLAN, hide_truth=True)
     assert not hidden.confirmed
     assert 90_000_101 not in dict(hidden.candidates)

@@ -10,7 +10,7 @@ import pytest
 
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS
 from douban_pipeline.demo.library import escape_as_cms
-from douban_pipeline.douban.quality.labelled_replay import LabelledReplay
+from douban_pipeline.douban.quality.labelled_replay import CorpusJudge
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, make_profile
@@ -153,7 +153,7 @@ def test_the_matcher_links_most_of_them_and_none_wrongly(videos, works):
         expected = subject_id_of(work_id) if known(work_id, SEED) else None
         return GoldRow("generated", video["vod_id"], None, "generated", "gold", (), expected, None, facts, True)
 
-    results = LabelledReplay(corpus).judge([gold(video) for video in videos[::12]], make_profile("calibrated"))
+    results = CorpusJudge(corpus).judge([gold(video) for video in videos[::12]], make_profile("calibrated"))
     linkable = [result for result in results if result.gold.expected]
     assert [result.gold.row for result in results if result.wrong] == []
     assert 0.7 < share(linkable, lambda result: result.confirmed) < 0.95
