@@ -55,7 +55,6 @@ def services(mariadb_url: str, upstream: ReplayServer, tmp_path: Path) -> Iterat
         excluded_type_ids=str(EXCLUDED_TYPE),
         batch_size=2000,
         run_seconds=1500,
-        lease_seconds=1800,
         dry_run=False,
     )
     opened = open_services(settings)
