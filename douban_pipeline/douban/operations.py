@@ -73,7 +73,8 @@ class DoubanOperations(Operations):
         practice = terminal_text("dry run: nothing is written to the CMS")
         yield f"{terminal_text('mode')}       {practice if services.settings.dry_run else terminal_text('live')}"
         yield terminal_text(
-            "Next: launch the job initialise_library with dry_run: false, then start Dagster (docs/operate.md, “Start small”)."
+            "Next: launch the job initialise_library with dry_run: false, then start Dagster "
+            "(docs/operate.md, “Start small”)."
         )
 
     def after_upgrade(self, services: Services) -> Iterator[CheckResult]:
