@@ -96,7 +96,7 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
             repository,
             instance,
             "initialise_library",
-            run_config={"ops": {"initialise": {"config": {"spread": False}}}},
+            run_config={"ops": {"initialise": {"config": {"dry_run": False, "spread": False}}}},
         )
         for first in range(0, 64, SHARDS_A_RUN):
             run(repository, instance, CHAIN, tags=shard_range_tags(first, first + SHARDS_A_RUN - 1))

@@ -32,7 +32,8 @@ def short() -> None:
 def prune(library: Library, instance: dg.DagsterInstance) -> dict[str, object]:
     """Run the job `prune_history`; return what it says it deleted."""
     definitions = dg.Definitions(jobs=jobs, resources={"services": library.services})
-    result = definitions.get_repository_def().get_job("prune_history").execute_in_process(instance=instance)
+    job = definitions.get_repository_def().get_job("prune_history")
+    result = job.execute_in_process({"ops": {"prune": {"config": {"dry_run": False}}}}, instance=instance)
     [event] = [event for event in result.all_events if event.event_type_value == "STEP_OUTPUT"]
     return {name: value.value for name, value in event.step_output_data.metadata.items()}
 

@@ -117,7 +117,9 @@ class FeedsLife(SystemLife):
         return True
 
     def _poll(self, names: list[str]) -> str:
-        done = self.ground.launch(self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"sources": names}}}})
+        done = self.ground.launch(
+            self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"dry_run": False, "sources": names}}}}
+        )
         return "sources polled by hand" if done else "a launch that failed"
 
     def _set(self, place: tuple[int, str], fault: str) -> None:
