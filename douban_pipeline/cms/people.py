@@ -81,6 +81,7 @@ class People:
         self.person = person
         self.clock = clock
         self._remembered: set[str] = set()
+        self._counted: set[str] = set()
 
     def remember(self, names: Iterable[str]) -> int:
         """Add names; values that cannot be names (内详, a sentence, a single character) are skipped.
@@ -103,6 +104,18 @@ class People:
         if len(self._remembered) + len(keys) > _REMEMBERED:
             self._remembered.clear()
         self._remembered |= keys
+        return len(missing)
+
+    def count_new(self, names: Iterable[str], *, blank: bool = False) -> int:
+        """Return how many names `remember` would add, and count each once in the lifetime of this object.
+
+        Args:
+            names: As for `remember`.
+            blank: Whether the table does not exist yet.
+        """
+        keys = {key for name in names for key in name_keys(name)} - self._counted
+        missing = keys if blank else keys - self._stored(keys)
+        self._counted |= missing
         return len(missing)
 
     def known(self, candidates: Collection[str], *, at: datetime | None = None) -> set[str]:

@@ -31,11 +31,17 @@ from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.types import Actor, CommentStatus, Rank
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import (
+    NOTHING_PRUNED,
+    PRUNE_EXAMPLES,
+    RetentionConfig,
+    prune_runs,
+    report_pruned,
+)
 
 _SHOWN = 200
 
@@ -168,6 +174,8 @@ moderate_comments = person_job(
     moderate,
     name="moderate_comments",
     manual=_MODERATE,
+    writes=page_text("Events that the workers apply to the comments. A dry run (the default) only shows the changes."),
+    when=page_text("When many comments are to be hidden or shown again at once."),
     examples={
         "按文字删除": {"section": 1, "words": "加群", "batch": "加群广告", "operator": "小王", "reason": "广告"},
         "放行": {"action": "restore", "comments": [1], "batch": "放行", "operator": "小王", "reason": "误判"},
@@ -229,6 +237,8 @@ reindex_comments = person_job(
     reindex,
     name="reindex_comments",
     manual=_REINDEX,
+    writes=page_text("The search index. A dry run (the default) only counts the comments."),
+    when=page_text("When a search misses comments that are there."),
     examples={"": {"section": 1, "dry_run": False}},
     nothing_done="未重建索引",
     location=LOCATION,
@@ -290,6 +300,8 @@ export_comments = person_job(
     write_back,
     name="export_comments",
     manual=_EXPORT,
+    writes=page_text("Four columns of the CMS's own comments. A dry run (the default) only shows the differences."),
+    when=page_text("Before and after the export is switched on, and to take a batch back."),
     examples={
         "试算": {},
         "写回": {"dry_run": False, "batch": "首次写回", "operator": "小王"},
@@ -305,8 +317,6 @@ HISTORY_DAYS = 7
 """Days that finished runs are kept: there is one every ten minutes, and their results are in the tables."""
 
 
-@dg.op
-@page_docstring
 def prune_comment_runs(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
@@ -316,15 +326,31 @@ def prune_comment_runs(
     report_pruned(context, {"runs": runs}, dry_run=config.dry_run)
 
 
-@dg.job(
-    config=prune_opening("prune_comment_runs"),
-    owners=owners(),
-    tags=tags_of("comments_prune"),
-    description=page_text("Deletes finished runs of the location after seven days."),
+_PRUNE = page_text(
+    """\
+Delete finished runs of the location after seven days.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
 )
-def prune_comments() -> None:
-    """Delete finished runs of the location older than the retention period."""
-    prune_comment_runs()
+
+prune_comments = person_job(
+    prune_comment_runs,
+    name="prune_comments",
+    manual=_PRUNE,
+    writes=page_text("Deletes runs from Dagster's instance. A dry run (the default) only counts them."),
+    when=page_text("By itself every night; by hand when the disk is short."),
+    examples=PRUNE_EXAMPLES,
+    nothing_done=NOTHING_PRUNED,
+    location=LOCATION,
+    tags=tags_of("comments_prune"),
+)
 
 
 jobs: list[Any] = [

@@ -41,6 +41,8 @@ _FAILURES, _PAUSE = 5, timedelta(seconds=30)
 
 REVIEWS_PER_MINUTE = 60
 """Comments per minute that one worker sends to the language model."""
+TOKENS_PER_DAY = 1_000_000
+"""Tokens of prompts and answers in a day, per worker since its start: thousands of reviews, but no runaway."""
 REVIEW_SECONDS = 5.0
 """Seconds to wait for the model's answer."""
 
@@ -196,7 +198,7 @@ class LanguageReviewer:
     def __init__(self, settings: CommentsSettings, clock: Clock) -> None:
         seconds = REVIEW_SECONDS
         gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30))
-        gate.configure(SOURCE, REVIEWS_PER_MINUTE, _CALLS, tokens_per_day=settings.review_tokens_per_day)
+        gate.configure(SOURCE, REVIEWS_PER_MINUTE, _CALLS, tokens_per_day=TOKENS_PER_DAY)
         key = settings.openrouter_api_key.get_secret_value()
         self._fetcher = Fetcher(
             SOURCE, gate, None, clock, timeout=seconds, deadline=seconds, attempts=1, headers=headers(key)

@@ -7,6 +7,7 @@ import dagster as dg
 from douban_pipeline.comments.jobs import prune_comments, report_job, sweep_job
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.run_retention import pruning
 
 
 def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
@@ -34,6 +35,7 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             name="nightly_comments_prune",
             job=prune_comments,
             cron_schedule="50 4 * * *",
+            run_config=pruning("prune_comment_runs"),
             description=page_text("Deletes expired finished runs every night."),
         ),
     ]

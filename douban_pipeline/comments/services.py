@@ -49,6 +49,12 @@ LIST_SECONDS = 600
 LIST_SIZE = 1000
 """Number of ids with which a list in Redis is built: further pages come from the database."""
 
+WORKER_BATCH = 500
+"""Events that one transaction of a worker applies."""
+
+WORKER_THREADS = 4
+"""Shards that a worker processes concurrently."""
+
 _NODE_LEASE = timedelta(minutes=10)
 _PUBLISH_SECONDS = 30.0
 """Maximum duration of a command of a sweep to Redis: it sends many at once, and nobody waits for its answer."""
@@ -179,8 +185,8 @@ class CommentsServices(Platform):
             review,
             () if self.lists is None else (self._follower(self.lists),),
             lease=settings.lease,
-            batch=settings.worker_batch,
-            threads=1 if self.engine.dialect.name == "sqlite" else settings.worker_threads,
+            batch=WORKER_BATCH,
+            threads=1 if self.engine.dialect.name == "sqlite" else WORKER_THREADS,
             reports_to_review=settings.reports_to_review,
             heat=TouchedHeat(self.engine, settings.heat_weights),
         )

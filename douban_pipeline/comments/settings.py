@@ -103,11 +103,6 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     review_by_llm: bool = Field(
         False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL takes precedence."
     )
-    review_tokens_per_day: int = Field(
-        1_000_000, ge=2_000, description="Tokens per day of these prompts and answers, per worker since its start."
-    )
-    worker_batch: int = Field(500, ge=1, le=5_000, description="Events that one transaction of a worker applies.")
-    worker_threads: int = Field(4, ge=1, le=64, description="Shards that a worker processes concurrently.")
     worker_lease_seconds: int = Field(
         30, ge=5, le=3600, description="Seconds after which the leases of a silent worker expire."
     )

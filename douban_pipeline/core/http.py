@@ -182,6 +182,7 @@ class Fetcher:
         tokens_of: Callable[[T], int] | None = None,
         found: Callable[[T], bool] | None = None,
         known: bool = False,
+        urgent: bool = False,
     ) -> FetchedAnswer[T]:
         """Send a POST request in the same way; redirects are not followed.
 
@@ -197,6 +198,7 @@ class Fetcher:
             tokens_of: Returns the tokens used, as reported by the answer. Without it the estimate counts.
             found: As in `get`.
             known: As in `get`.
+            urgent: As in `get`.
 
         Raises:
             SourceError: The matching subclass; see `core.errors`.
@@ -205,7 +207,9 @@ class Fetcher:
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
         address = self._address(url, {})
         rest = (tokens, refuse, tokens_of, found, known)
-        return self._send(HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, *rest))
+        return self._send(
+            HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, *rest, urgent=urgent)
+        )
 
     def exchange(
         self,

@@ -1,11 +1,13 @@
 """Jobs that people launch with a config: one op, whose config class documents the launchpad and the manual."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import dagster as dg
+from pydantic import ValidationError
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import language, page_text
@@ -37,11 +39,75 @@ class LaunchpadConfig(dg.Config):
             cls.__doc__ = None
 
 
+class RefusedConfigError(dg.DagsterError):
+    """A config that no run is begun with: Dagster shows the message, one line per problem, instead of launching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Mark of a field, in its annotation, that must not be empty.
+
+    Attributes:
+        remedy: What to write there, as a Chinese sentence.
+        if_written: Whether a dry run may leave it empty.
+    """
+
+    remedy: str
+    if_written: bool = False
+
+    def problem(self, place: str, value: object, *, dry_run: bool) -> str:
+        """Return why a value is refused; empty if it is not."""
+        if (self.if_written and dry_run) or (value.strip() if isinstance(value, str) else value):
+            return ""
+        return f"{place}: 不能为空，{self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Mark of a number, or of a list of them, in its annotation, that must not be less than ``least``.
+
+    Attributes:
+        least: The least allowed value.
+        remedy: What to write there, as a Chinese sentence.
+    """
+
+    least: int
+    remedy: str
+
+    def problem(self, place: str, value: object, *, dry_run: bool) -> str:
+        """Return why a value is refused; empty if it is not."""
+        del dry_run
+        given = value if isinstance(value, list) else [value]
+        wrong = next((each for each in given if isinstance(each, int) and each < self.least), None)
+        return "" if wrong is None else f"{place}: 至少为 {self.least}，现为 {wrong}，{self.remedy}"
+
+
+PersonName = Annotated[str, Filled("请填写你的名字")]
+"""A field for the name of the person who launches."""
+
+
+def config_problems(config: dg.Config) -> list[str]:
+    """Return a sentence for each field of a config whose mark, `Filled` or `AtLeast`, its value contradicts."""
+    return list(_problems(config, "", dry_run=getattr(config, "dry_run", False)))
+
+
+def _problems(config: dg.Config, place: str, *, dry_run: bool) -> Iterator[str]:
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        marks = (mark for mark in field.metadata if isinstance(mark, Filled | AtLeast))
+        yield from filter(None, (mark.problem(f"{place}{name}", value, dry_run=dry_run) for mark in marks))
+        for number, each in enumerate(value if isinstance(value, list) else (), start=1):
+            if isinstance(each, dg.Config):
+                yield from _problems(each, f"{place}{name} 第 {number} 条 ", dry_run=dry_run)
+
+
 def person_job(
     work: Callable[..., None],
     *,
     name: str,
     manual: str,
+    writes: str,
+    when: str,
     examples: Mapping[str, Mapping[str, Any]],
     nothing_done: str,
     opening: Mapping[str, Any] | None = None,
@@ -50,8 +116,9 @@ def person_job(
 ) -> dg.JobDefinition:
     """Return a job that runs ``work`` and whose launchpad opens with a complete config.
 
-    The op is named after ``work``, and described by the first line of the manual. It refuses a config that names
-    environment variables, and a `ProblemsError` raised by ``work`` ends the run with one line per problem.
+    The op is named after ``work``, and described by the first line of the manual. A config that contradicts the marks
+    of its fields (`config_problems`) is refused before a run is created. A run refuses a config that names environment
+    variables, and a `ProblemsError` raised by ``work`` ends it with one line per problem.
 
     Args:
         work: The op's function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
@@ -60,7 +127,9 @@ def person_job(
         manual: Description of the job in Markdown, in the language of the pages. In it,
             ``{fields}`` is replaced by a list of the config's fields with their descriptions, ``{examples}`` by
             ``examples`` as YAML, ``{link}`` by a link to the launchpad filled with the first of them, ``{links}`` by a
-            list of such links to all of them.
+            list of such links to all of them. At least ``{examples}`` is in it: a config to copy.
+        writes: What a launch writes, in a sentence or two; it follows the first line of the manual.
+        when: When to launch it, in a sentence or two; it follows ``writes``.
         examples: Config fields and their values by purpose; an example without a particular purpose has an empty key.
         nothing_done: Text for a run that was refused because of its config, such as ``未撤销任何变更``.
         opening: Initial values of the fields without a default, or None. No other field may be given.
@@ -69,7 +138,8 @@ def person_job(
 
     Raises:
         pydantic.ValidationError: An example or the initial config does not fit the class.
-        ValueError: ``opening`` names a field that has a default, or leaves out one that is required.
+        ValueError: ``opening`` names a field that has a default, or leaves out one that is required; an example would
+            be refused; or the manual shows none.
     """
     config_class: type[dg.Config] = get_type_hints(work)["config"]
 
@@ -105,15 +175,65 @@ def person_job(
             for place, (what, each) in enumerate(shown.items(), 1)
         ),
     }
-    manual = manual.strip()
-    summary = manual.partition("\n")[0]
+    summary, _, rest = manual.strip().partition("\n")
+    manual = f"{summary}\n\n{_purpose(writes, when)}\n{rest}"
+    if "{examples}" not in manual:
+        raise ValueError(f"{name}: the manual shows no config to copy")
+    for example in shown.values():
+        if wrong := config_problems(example):
+            raise ValueError(f"{name}: an example would be refused: {wrong}")
     for marker, text in texts.items():
         if marker in manual:
             manual = manual.replace(marker, text())
-    graph = dg.GraphDefinition(name=name, node_defs=[dg.op(description=summary)(run)])
+
+    def accepted(given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            parsed = config_class(**given)
+        except ValidationError as error:
+            # Without the values: Dagster has replaced names of environment variables by what these hold.
+            problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        else:
+            problems = config_problems(parsed)
+        if problems:
+            raise RefusedConfigError(_listed(nothing_done, problems))
+        return _complete(parsed)
+
+    plain = dg.op(description=summary)(run)
+    # Dagster maps an op's config when it plans a run, which is before it creates one.
+    checked = plain.configured(accepted, name=op, config_schema=plain.config_schema.as_field(), description=summary)
+    graph = dg.GraphDefinition(name=name, node_defs=[checked])
     return graph.to_job(
         name=name, description=manual, config=dg.RunConfig(ops={op: config}), owners=owners(), tags=dict(tags)
     )
+
+
+def _purpose(writes: str, when: str) -> str:
+    """Return what a job writes and when it is launched, as Markdown."""
+    return "\n\n".join((f"**{page_text('What it writes')}** {writes}", f"**{page_text('When to launch it')}** {when}"))
+
+
+def asset_job_manual(
+    summary: str, *, writes: str, when: str, ops: Mapping[str, dg.Config] | None = None, further: str = ""
+) -> str:
+    """Return the description of a job of assets, as `person_job` composes its own: with a config to copy.
+
+    Args:
+        summary: What it does.
+        writes: What a launch writes.
+        when: When to launch it.
+        ops: Configs by the name of the asset's op; None for a job that takes none.
+        further: More Markdown, which follows.
+    """
+    none = page_text("The job takes no config: leave the launchpad as it opens.")
+    copied = none if ops is None else f"```yaml\n{_several(ops)}```"
+    return "\n\n".join(filter(None, (summary, _purpose(writes, when), copied, further)))
+
+
+def _several(ops: Mapping[str, dg.Config]) -> str:
+    """Return configs of ops in the form of the launchpad, each with the fields that it sets."""
+    head, *_ = op_config("", {}).splitlines()
+    parts = (op_config(op, _given(config)).partition("\n")[2] for op, config in ops.items())
+    return f"{head}\n{''.join(parts)}"
 
 
 def example_yaml(op: str, config: dg.Config) -> str:
@@ -140,8 +260,13 @@ def _opening(config_class: type[dg.Config], opening: Mapping[str, Any]) -> dict[
 
 def _given(config: dg.Config) -> dict[str, Any]:
     """Return the fields that a config sets, in the form of a launchpad: members of enums by their name."""
-    complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
-    return _set_fields(config, complete)
+    return _set_fields(config, _complete(config))
+
+
+def _complete(config: dg.Config) -> dict[str, Any]:
+    """Return all fields of a config in the form of a launchpad: members of enums by their name."""
+    complete: dict[str, Any] = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
+    return complete
 
 
 def _set_fields(config: dg.Config, complete: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +293,7 @@ def _explained(config: dg.Config, given: Mapping[str, Any]) -> tuple[dict[str, s
     defaults."""
     fields = type(config).model_fields
     said = {name: comment_of((field.description or "").partition("；")[0]) for name, field in fields.items()}
-    complete = dg.RunConfig(ops={"op": config}).to_config_dict()["ops"]["op"]["config"]
+    complete = _complete(config)
     others = {name: complete[name] for name in fields if name not in given and complete.get(name) is not None}
     return said, others
 
@@ -220,7 +345,11 @@ def location_of(run: dg.DagsterRun | None) -> str:
 
 def problems_failure(nothing_done: str, problems: Sequence[str]) -> dg.Failure:
     """Return the failure of a job whose config is wrong: what was not done, and one line per problem."""
-    message, shown = ("\n".join(f"- {each}" for each in form) for form in (problems, map(escaped, problems)))
+    shown = "\n".join(f"- {escaped(each)}" for each in problems)
     return dg.Failure(
-        f"{nothing_done}：\n{message}", metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False
+        _listed(nothing_done, problems), metadata={"problems": dg.MetadataValue.md(shown)}, allow_retries=False
     )
+
+
+def _listed(nothing_done: str, problems: Sequence[str]) -> str:
+    return "\n".join([f"{nothing_done}：", *(f"- {each}" for each in problems)])

@@ -15,11 +15,16 @@ from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 class RetentionConfig(LaunchpadConfig):
     """Config of a pruning job: delete expired data, or only count it."""
 
-    dry_run: bool = Field(False, description=page_text("true: only count what would be deleted."))
+    dry_run: bool = Field(True, description=page_text("true: only count what would be deleted; false: delete."))
 
 
-def prune_opening(op: str) -> dg.RunConfig:
-    """Return the initial config of a pruning job's launchpad, which its schedule uses as well."""
+NOTHING_PRUNED = "未清理"
+PRUNE_EXAMPLES = {"": {"dry_run": False}}
+"""What the launchpads of pruning jobs say and show, in all locations."""
+
+
+def pruning(op: str) -> dg.RunConfig:
+    """Return the config with which a schedule prunes: for real."""
     return dg.RunConfig(ops={op: RetentionConfig(dry_run=False)})
 
 

@@ -134,7 +134,7 @@ def _slot(services: DigestServices, instance: dg.DagsterInstance, clock: Stepped
     )
     clock.at += 60
     pushed = repository.get_job("push_notifications").execute_in_process(
-        instance=instance, raise_on_error=False, run_config=quiet
+        instance=instance, raise_on_error=False, run_config={**quiet, "ops": {"push": {"config": {"dry_run": False}}}}
     )
     return slot.success and pushed.success
 

@@ -85,7 +85,7 @@ def _run_all(settings: Settings, services: Services, instance: dg.DagsterInstanc
     with Progress(*columns, console=console) as progress:
         steps = SHARDS // SHARDS_PER_RUN
         bar = progress.add_task(terminal_text("taking in the library"), total=steps + 2)
-        ops = {"initialise": {"config": {"spread": False}}}
+        ops = {"initialise": {"config": {"dry_run": False, "spread": False}}}
         _run(repository, instance, done, "initialise_library", ops=ops)
         apply_states(services)
         progress.advance(bar)

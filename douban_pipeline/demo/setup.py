@@ -14,7 +14,8 @@ from sqlalchemy import update
 from douban_pipeline.core.system import every_system
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
-from douban_pipeline.demo.sample import SampleVideo, cms_columns, load_videos
+from douban_pipeline.demo.posters import put_posters
+from douban_pipeline.demo.sample import SampleVideo, cms_columns, load_subjects, load_videos
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import PREFIX
 from douban_pipeline.douban.store import migrations
@@ -110,11 +111,12 @@ def pool_limits() -> dict[str, int]:
 
 
 def make_library(services: Services) -> int:
-    """Create the CMS's tables with the bundled sample, and our tables; return the number of new videos."""
+    """Create the CMS's tables with the bundled sample, our tables, and posters; return the number of new videos."""
     now = services.clock.now()
     rows = [_row(video, now) for video in load_videos()]
     new = create_library(services.engine, rows, default_types(), prefix=services.settings.table_prefix)
     migrations.upgrade(services.engine, services.settings.table_prefix)
+    put_posters(services.settings.home, load_subjects())
     return new
 
 

@@ -8,18 +8,24 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import (
+    NOTHING_PRUNED,
+    PRUNE_EXAMPLES,
+    RetentionConfig,
+    prune_runs,
+    report_pruned,
+)
 from douban_pipeline.digest.analysis import analyse_again, articles_to_rework, drop_old
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
 from douban_pipeline.digest.daily_report import make_report
 from douban_pipeline.digest.page_data import write_day
 from douban_pipeline.digest.report_watch import alert_undelivered, ensure_reports
 from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.services import LOCATION, DigestServices
 from douban_pipeline.digest.store import items
 
 SLOT_TAGS = tags_of("digest_slot")
@@ -50,8 +56,6 @@ class WatchConfig(LaunchpadConfig):
     reason: str = Field("", description=page_text("Reason, shown in the report."))
 
 
-@dg.op
-@page_docstring
 def watch_reports(
     context: dg.OpExecutionContext, config: WatchConfig, services: dg.ResourceParam[DigestServices]
 ) -> None:
@@ -70,14 +74,35 @@ def watch_reports(
     context.add_output_metadata({**counts, "made": run_table(rows)})
 
 
-@dg.job(
-    owners=owners(),
+_WATCH = page_text(
+    """\
+Make the day's report and put it into the outbox if its slot failed to; alert if a report reached no channel.
+
+Safe to repeat: a report that is there is left alone, and nobody is alerted twice.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+watch_digest = person_job(
+    watch_reports,
+    name="watch_digest",
+    manual=_WATCH,
+    writes=page_text(
+        "The missing report with its messages, and alerts of undelivered ones; nothing where the report is there."
+    ),
+    when=page_text("By itself after the report's slot, and when its run failed."),
+    examples={"": {"grace_minutes": 30, "reason": "22:00 时段的运行失败"}},
+    nothing_done="未检查日报",
+    location=LOCATION,
     tags=tags_of("digest_watch"),
 )
-@page_docstring
-def watch_digest() -> None:
-    """Make the day's report and put it into the outbox if its slot failed to; alert if a report reached no channel."""
-    watch_reports()
 
 
 class ReanalyseConfig(LaunchpadConfig):
@@ -130,11 +155,17 @@ reanalyse_articles = person_job(
     reanalyse,
     name="reanalyse_articles",
     manual=_REANALYSE,
+    writes=page_text(
+        "The analyses of these articles, in place of the old ones; it calls the model, which costs "
+        "money. A dry run (the default) only lists the articles."
+    ),
+    when=page_text("After the rubric or the model changed, or when an analysis is wrong."),
     examples={
         "几篇文章": {"dry_run": False, "articles": [1, 2]},
         "一天里用旧标准分析的": {"dry_run": False, "days": ["2026-11-20"], "only_other_rubric": True},
     },
     nothing_done="没有重新分析",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -184,8 +215,11 @@ rebuild_report = person_job(
     rebuild,
     name="rebuild_report",
     manual=_REBUILD,
+    writes=page_text("The report of the day and its page. A dry run (the default) writes nothing."),
+    when=page_text("After articles of the day were analysed again."),
     examples={"": {"dry_run": False, "day": "2026-11-20"}},
     nothing_done="没有重新生成",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -193,8 +227,6 @@ HISTORY_DAYS = 90
 """Days for which finished runs are kept; slots, analyses and reports are kept for ever."""
 
 
-@dg.op
-@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Delete raw answers and finished runs after their retention period."""
     services.ready()
@@ -204,15 +236,31 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     report_pruned(context, {"answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
-@dg.job(
-    config=prune_opening("prune"),
-    owners=owners(),
+_PRUNE = page_text(
+    """\
+Delete raw answers older than 30 days, and finished runs of the location older than 90.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+prune_digest = person_job(
+    prune,
+    name="prune_digest",
+    manual=_PRUNE,
+    writes=page_text("Deletes raw answers and runs. A dry run (the default) only counts them."),
+    when=page_text("By itself every night; by hand when the disk is short."),
+    examples=PRUNE_EXAMPLES,
+    nothing_done=NOTHING_PRUNED,
+    location=LOCATION,
     tags=tags_of("digest_prune"),
 )
-@page_docstring
-def prune_digest() -> None:
-    """Delete raw answers older than 30 days, and finished runs of the location older than 90."""
-    prune()
 
 
 def _day(text: str) -> date:

@@ -9,6 +9,7 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.run_retention import pruning
 from douban_pipeline.digest.guards import REPORT_LATE
 from douban_pipeline.digest.jobs import SLOT_TAGS, check_job, prune_digest, slot_job, watch_digest
 from douban_pipeline.digest.partitions import partition_of
@@ -63,6 +64,7 @@ def schedules_for(settings: DigestSettings) -> list[dg.ScheduleDefinition]:
             name="nightly_digest_prune",
             job=prune_digest,
             cron_schedule="40 4 * * *",
+            run_config=pruning("prune"),
             description=page_text("Deletes raw answers and runs after their retention period."),
         ),
     ]

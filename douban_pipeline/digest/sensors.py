@@ -11,7 +11,7 @@ from douban_pipeline.dagster_kit.run_failures import why_failed
 from douban_pipeline.dagster_kit.runs import PARTITION_NAME_TAG, PAUSE, JobRuns, code_location_of_sensor
 from douban_pipeline.digest.jobs import slot_job, watch_digest
 from douban_pipeline.digest.push import outbox
-from douban_pipeline.digest.push.jobs import PUSH_TAGS, push_notifications
+from douban_pipeline.digest.push.jobs import PUSH_TAGS, PushConfig, push_notifications
 from douban_pipeline.digest.push.rules import PushType, may_go_out
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.settings import DigestSettings
@@ -88,7 +88,8 @@ def push_sensor(
                 due=due, most_failed=_MOST_FAILED
             )
         )
-    return dg.RunRequest(tags={**PUSH_TAGS, "digest/due": str(due)})
+    sending = dg.RunConfig(ops={"push": PushConfig(dry_run=False)})
+    return dg.RunRequest(run_config=sending, tags={**PUSH_TAGS, "digest/due": str(due)})
 
 
 sensors = [push_sensor]

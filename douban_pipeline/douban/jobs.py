@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.launchpad import asset_job_manual
 from douban_pipeline.dagster_kit.runs import (
     BACKFILL_ID_TAG,
     PAUSE,
@@ -16,7 +17,8 @@ from douban_pipeline.dagster_kit.runs import (
     paused_partitions,
 )
 from douban_pipeline.douban.chain.decision_lane.assets import applied_decisions
-from douban_pipeline.douban.chain.due.assets import due_videos
+from douban_pipeline.douban.chain.due.assets import DueConfig, due_videos
+from douban_pipeline.douban.chain.due.due_videos import DueScope
 from douban_pipeline.douban.chain.match.assets import scored_matches, search_candidates
 from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros, ordered_intros
@@ -34,10 +36,21 @@ chain_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(*CHAIN_ASSETS),
     owners=owners(),
     tags=SYNC_TAGS,
-    description=page_text(
-        "The main job: searches, judges, checks and writes due videos, and writes intros if enabled; "
-        "for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by "
-        "hand; concurrent runs divide the work."
+    description=asset_job_manual(
+        page_text(
+            "The main job: searches, judges, checks and writes due videos, and writes intros if enabled; "
+            "for one shard or several. Launched by the sensor `due_videos_sensor`, by backfills, or by "
+            "hand; concurrent runs divide the work."
+        ),
+        writes=page_text(
+            "Verdicts and states; confirmed ids, fields and intros into the CMS, through the change log, unless "
+            "`DOUBAN_PIPELINE_DRY_RUN=true`."
+        ),
+        when=page_text(
+            "By itself, as videos come due. By hand to see something at once, for a few partitions: the config "
+            "below also takes videos that are not due."
+        ),
+        ops={due_videos.node_def.name: DueConfig(scope=DueScope.everything, batch_size=20)},
     ),
 )
 
@@ -46,8 +59,15 @@ decisions_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(applied_decisions),
     owners=owners(),
     tags=DECISION_TAGS,
-    description=page_text(
-        "Immediately applies people's decisions. Launched by the sensor `decisions_sensor`; safe to launch by hand."
+    description=asset_job_manual(
+        page_text(
+            "Immediately applies people's decisions. Launched by the sensor `decisions_sensor`; safe to launch by hand."
+        ),
+        writes=page_text(
+            "What waiting decisions say, into the CMS, through the change log; nothing while "
+            "`DOUBAN_PIPELINE_DRY_RUN=true`."
+        ),
+        when=page_text("By itself, as decisions wait; by hand when the sensor is off."),
     ),
 )
 ordered_intros_job = dg.define_asset_job(
@@ -55,8 +75,12 @@ ordered_intros_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets(ordered_intros),
     owners=owners(),
     tags=DECISION_TAGS,
-    description=page_text(
-        "Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`."
+    description=asset_job_manual(
+        page_text("Immediately writes the intros that people requested. Launched by the sensor `decisions_sensor`."),
+        writes=page_text(
+            "Requested intros, into the CMS, through the change log; nothing while `DOUBAN_PIPELINE_DRY_RUN=true`."
+        ),
+        when=page_text("By itself, as requests wait; by hand when the sensor is off."),
     ),
 )
 jobs = [chain_job, decisions_job, ordered_intros_job]

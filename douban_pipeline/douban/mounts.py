@@ -11,6 +11,7 @@ from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
 from douban_pipeline.douban.review.served.desk import ReviewDesk
+from douban_pipeline.douban.review.served.lookup import Lookup
 from douban_pipeline.douban.review.served.pictures import Pictures
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
@@ -21,7 +22,7 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
     settings = load_settings()
     services = open_services(settings)  # the library is not accessed before the page is opened
     batches = Batches(services, DagsterApi(settings.graphql_url))
-    router = review_router(ReviewDesk(services, batches), Pictures(services))
+    router = review_router(ReviewDesk(services, batches), Pictures(services), Lookup(services))
     yield Mount("review", router, prefix="/review", close=batches.close)
     reports, instead = settings.home.absolute() / "reports", {"review_queue.html": "/review/"}
     yield Mount("reports", reports_router(reports, instead=instead, ui_url=settings.ui_url.rstrip("/")), last=True)

@@ -73,7 +73,8 @@ class DoubanOperations(Operations):
         practice = terminal_text("dry run: nothing is written to the CMS")
         yield f"{terminal_text('mode')}       {practice if services.settings.dry_run else terminal_text('live')}"
         yield terminal_text(
-            "Next: launch the job initialise_library, then start Dagster (docs/operate.md, “Start small”)."
+            "Next: launch the job initialise_library with dry_run: false, then start Dagster "
+            "(docs/operate.md, “Start small”)."
         )
 
     def after_upgrade(self, services: Services) -> Iterator[CheckResult]:
@@ -115,7 +116,7 @@ class DoubanOperations(Operations):
         """Yield how to find out what the CMS holds beyond the restored log."""
         yield terminal_text(
             "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start "
-            "Dagster, launch the\njob initialise_library, read cms_drift, and record again what "
+            "Dagster, launch the\njob initialise_library with dry_run: false, read cms_drift, and record again what "
             "people decided or reverted since."
         )
 

@@ -1,11 +1,12 @@
 """What all Dagster definitions of this system share: the tags of runs, its pools, and the resource ``services``."""
 
 from functools import partial
+from typing import Annotated
 
 import dagster as dg
 
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.launchpad import location_of, person_tags
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, location_of, person_tags
 from douban_pipeline.dagster_kit.resources import platform_resource
 from douban_pipeline.dagster_kit.runs import run_tags
 from douban_pipeline.douban.links import LOCATION
@@ -33,6 +34,12 @@ PERSON_TAGS = person_tags(SYSTEM)
 
 OVERRIDE = page_text("Write although the row is locked; refused otherwise.")
 """Description of a field that all jobs share in which people decide what is written."""
+
+_NO_VIDEO = "影片的编号在 mac_vod.vod_id"
+VideoId = Annotated[int, AtLeast(1, _NO_VIDEO)]
+VideoIds = Annotated[list[int], AtLeast(1, _NO_VIDEO)]
+SomeVideoIds = Annotated[list[int], AtLeast(1, _NO_VIDEO), Filled("请填写影片的编号（mac_vod.vod_id）")]
+"""Fields of jobs' configs for videos: one, any number, and at least one."""
 
 
 def services_resource(settings: Settings) -> dg.ConfigurableResource[Services]:

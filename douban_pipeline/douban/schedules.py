@@ -7,6 +7,7 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.run_retention import pruning
 from douban_pipeline.douban.chain.due.jobs import SweepConfig, sweep_library
 from douban_pipeline.douban.chain.match.assets import DueRechecksConfig
 from douban_pipeline.douban.chain.match.jobs import index_archive, recheck_due_links
@@ -92,6 +93,7 @@ def schedules_for(time_zone: str, active_hours: Collection[int] = ()) -> list[dg
         name="nightly_prune",
         job=prune_history,
         cron_schedule="50 4 * * *",
+        run_config=pruning("prune"),
         description=page_text("Deletes finished runs and closed tasks after their retention period."),
     )
     frequent_health = by_clock(

@@ -25,7 +25,7 @@ from douban_pipeline.dagster_kit.runs import (
 from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.demand import Demand, Pace, choose_shards
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.chain.due.jobs import take_in_changes
+from douban_pipeline.douban.chain.due.jobs import TakeInConfig, take_in_changes
 from douban_pipeline.douban.chain.due.newcomers import Newcomers
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.checks import CHAIN_GUARDS
@@ -227,7 +227,9 @@ def intake_sensor(
         return dg.SkipReason(page_text("an intake run is in progress"))
     intake = Intake.of(services)
     if not intake.has_begun():
-        return dg.SkipReason(page_text("the library is not initialised: launch the job initialise_library"))
+        return dg.SkipReason(
+            page_text("the library is not initialised: launch the job initialise_library with dry_run: false")
+        )
     if not intake.waiting():
         try:
             told_of = Newcomers(services).any_in_library()
@@ -240,7 +242,7 @@ def intake_sensor(
             )
         if not told_of:
             return dg.SkipReason(page_text("no new or changed rows in the CMS"))
-    return dg.RunRequest()
+    return dg.RunRequest(run_config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}))
 
 
 @dg.sensor(

@@ -68,7 +68,6 @@ class Settings(SourceSettings):
 
     batch_size: int = Field(50, ge=1, le=2000, description="Videos of a shard that one run processes.")
     run_seconds: int = Field(240, ge=10, le=1500, description="Seconds after which a run starts no further videos.")
-    lease_seconds: int = Field(900, ge=60, le=7200, description="Seconds after which the lease of a task expires.")
     max_due_wait_minutes: int = Field(
         10, ge=0, le=1440, description="Minutes after which a single due video is enough for a run."
     )
@@ -82,6 +81,7 @@ class Settings(SourceSettings):
         default_factory=lambda: {"30": 3.0, "180": 7.0, "365": 30.0, "730": 60.0, OLDER: 90.0},
         description="Days between visits of a video, by its maximum age in days.",
     )
+
     history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
 
     ui_url: HttpAddress = Field(
@@ -157,15 +157,6 @@ class Settings(SourceSettings):
 
     @model_validator(mode="after")
     def _limits(self) -> Settings:
-        if self.lease < self.longest_step:
-            raise self.mistake(
-                "lease_seconds",
-                self.lease_seconds,
-                terminal_text(
-                    "at least {total_seconds:g}, the maximum duration of a step: {prefix}RUN_SECONDS "
-                    "({run_seconds}) plus the last request with its retries"
-                ).format(total_seconds=self.longest_step.total_seconds(), prefix=PREFIX, run_seconds=self.run_seconds),
-            )
         if self.review_score > self.confirm_score:
             most, now = f"{PREFIX}CONFIRM_SCORE", f"{self.confirm_score:g}"
             allowed = terminal_text("at most {most}, which is {now}").format(most=most, now=now)
@@ -214,8 +205,11 @@ class Settings(SourceSettings):
 
     @property
     def lease(self) -> timedelta:
-        """How long a run keeps a task without renewing its lease."""
-        return timedelta(seconds=self.lease_seconds)
+        """How long a run keeps a task without renewing its lease: twice as long as a step may go without.
+
+        A machine that stands still for minutes does not lose its work to another one.
+        """
+        return 2 * self.longest_step
 
     @property
     def longest_step(self) -> timedelta:

@@ -120,7 +120,6 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
         description="Maximum calls per day by source; days are in SITE_TIMEZONE.",
     )
     search_cache_days: int = Field(14, ge=7, le=30, description="Days after which a search is requested again.")
-    archive_days: int = Field(180, ge=30, le=3650, description="Days for which unreferenced archived answers are kept.")
 
     ai_intros: bool = Field(False, description="Rewrite synopses with a language model.")
     llm_fallback_models: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -139,7 +138,6 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
     )
     intro_min_han: int = Field(120, ge=20, le=2000, description="Minimum Chinese characters in an intro.")
     intro_max_han: int = Field(300, ge=40, le=4000, description="Maximum Chinese characters in an intro.")
-    intro_interval_days: int = Field(30, ge=1, le=3650, description="Days until a video's intro is attempted again.")
 
     @field_validator("systems", mode="before")
     @classmethod

@@ -25,6 +25,8 @@ HISTORY_DAYS = 60
 MOST_TIMES = 60
 _AT_ONCE = 4000
 _DAY = 86_400
+MAX_GAP = _DAY
+"""Maximum seconds between two polls of a source: an unexpected article is found within a day."""
 _A_SOURCE = 24
 """Polls per day and source, if no budget is set."""
 _WEEKEND = 2 / 7
@@ -132,7 +134,7 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
         np.concatenate(densities),
         [hosts[each] for each in ids],
         daily,
-        max_gap=settings.max_gap,
+        max_gap=MAX_GAP,
     )
     corrected = allocation.corrected(correction)
     made = BudgetPlan(corrected, everyone, share, daily, len(hosts), now, correction, spans, steady)
@@ -214,7 +216,7 @@ class BudgetPlanner:
             host=self.host,
             polls_per_day=self.plan.polls_per_day,
             now=now,
-            max_gap=self.settings.max_gap,
+            max_gap=MAX_GAP,
             floor=floor,
         )
         _, slow = knowledge.rates(np.array([0]), np.array([float(now)]))

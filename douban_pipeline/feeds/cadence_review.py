@@ -18,6 +18,8 @@ from douban_pipeline.feeds.types import SourceState
 
 _AT_ONCE = 200
 _DAY = 86_400
+POLL_DAYS = 30
+"""Days for which single polls and raw answers are kept: a month of behaviour to look at; statistics stay."""
 
 
 @dataclass(slots=True)
@@ -83,8 +85,7 @@ def drop_old(services: FeedsServices, *, dry_run: bool = False) -> tuple[int, in
 
     A dry run deletes nothing, and returns how many would be deleted.
     """
-    days = services.settings.poll_days
-    before = services.now() - days * _DAY
+    before = services.now() - POLL_DAYS * _DAY
     work = polls.count_polls if dry_run else polls.prune_polls
     dropped = run_transaction(services.engine, lambda connection: work(connection, before))
     return dropped, services.archive.prune(datetime.fromtimestamp(before, UTC), dry_run=dry_run)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, case, func, or_, select
 
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.feeds import wording
+from douban_pipeline.feeds.budget_plan import MAX_GAP
 from douban_pipeline.feeds.failures import OTHER, UNAUTHORISED
 from douban_pipeline.feeds.scheduler import hit_rate
 from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
@@ -36,11 +37,11 @@ class FeedBreach:
 
 def starved(services: FeedsServices, connection: Connection) -> Iterator[FeedBreach]:
     """Yield sources that have been due for hours, or were not polled for longer than the longest gap."""
-    now, longest = services.now(), max(services.settings.max_gap, _DAY)
+    now = services.now()
     waiting = and_(stats.c.next_due_at < now - _OVERDUE, stats.c.backoff_until < now - _OVERDUE)
     never_asked = and_(
-        stats.c.last_check_at < now - longest - _OVERDUE,
-        stats.c.created_at < now - longest - _OVERDUE,
+        stats.c.last_check_at < now - MAX_GAP - _OVERDUE,
+        stats.c.created_at < now - MAX_GAP - _OVERDUE,
         stats.c.backoff_until <= now,
     )
     query = (

@@ -8,17 +8,23 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import (
+    NOTHING_PRUNED,
+    PRUNE_EXAMPLES,
+    RetentionConfig,
+    prune_runs,
+    report_pruned,
+)
 from douban_pipeline.feeds import subscriptions, wording
 from douban_pipeline.feeds.assets import feed_cadence, feed_entries, feed_polls, feeds_page, poll_metadata
 from douban_pipeline.feeds.cadence_review import drop_old
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller
 from douban_pipeline.feeds.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.services import LOCATION, FeedsServices
 from douban_pipeline.feeds.subscriptions import FollowReport, SourceRequest
 from douban_pipeline.feeds.types import Source
 
@@ -112,6 +118,8 @@ follow_sources = person_job(
     store_sources,
     name="follow_sources",
     manual=_FOLLOW,
+    writes=page_text("Rows in `feed_source`. A dry run (the default) only checks them."),
+    when=page_text("When something new is to be followed, or a followed source has another title or cadence."),
     examples={
         "订阅": {
             "dry_run": False,
@@ -132,6 +140,7 @@ follow_sources = person_job(
         },
     },
     nothing_done="未改动任何来源",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -180,8 +189,11 @@ pause_sources = person_job(
     change_states,
     name="pause_sources",
     manual=_PAUSE,
+    writes=page_text("The state of sources in `feed_source`. A dry run (the default) only checks them."),
+    when=page_text("When a source is being rebuilt, sends rubbish, or is there again."),
     examples={"": {"dry_run": False, "sources": ["示例"], "reason": "改版中，下周再看"}},
     nothing_done="未改动任何来源",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -189,6 +201,7 @@ pause_sources = person_job(
 class PollNowConfig(LaunchpadConfig):
     """Sources to poll now."""
 
+    dry_run: bool = Field(True, description=page_text("true: only list the sources; false: poll them."))
     sources: list[str] = Field(default_factory=list, description=page_text("Titles, addresses or ids."))
 
 
@@ -197,10 +210,15 @@ def poll_now(context: dg.OpExecutionContext, config: PollNowConfig, services: dg
     services.ready()
     with reading(services.engine) as connection:
         found = subscriptions.named_sources(connection, config.sources)
+    shown = {"dry_run": config.dry_run, "sources": run_table([_shown(each) for each in found], most=100)}
+    if config.dry_run:
+        context.log.info(f"dry run: {len(found)} sources would be polled")
+        context.add_output_metadata(shown)
+        return
     poller = Poller(services, seconds=60 * RUN_MINUTES)
     report = poller.run(only=[each.source_id for each in found], most=len(found))
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
-    context.add_output_metadata(poll_metadata(report))
+    context.add_output_metadata({**shown, **poll_metadata(report)})
 
 
 _POLL_NOW = page_text(
@@ -223,8 +241,13 @@ poll_sources_now = person_job(
     poll_now,
     name="poll_sources_now",
     manual=_POLL_NOW,
-    examples={"": {"sources": ["示例"]}},
+    writes=page_text(
+        "Polls and new entries, as every poll does. A dry run (the default) asks no source and only lists them."
+    ),
+    when=page_text("When you do not want to wait for a source's next poll, such as after its address was mended."),
+    examples={"": {"dry_run": False, "sources": ["示例"]}},
     nothing_done="没有抓取",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -270,8 +293,13 @@ import_opml = person_job(
     import_outline,
     name="import_opml",
     manual=_OPML,
+    writes=page_text(
+        "Rows in `feed_source`, for feeds that are not followed yet. A dry run (the default) only checks them."
+    ),
+    when=page_text("When you move from another feed reader."),
     examples={"": {"dry_run": False, "opml": _OPML_EXAMPLE}},
     nothing_done="未导入任何来源",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -279,8 +307,6 @@ HISTORY_DAYS = 7
 """Days for which finished runs are kept: there is one every few minutes, and their results are in the tables."""
 
 
-@dg.op
-@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[FeedsServices]) -> None:
     """Delete polls, raw answers and finished runs after their retention period."""
     services.ready()
@@ -290,15 +316,31 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     report_pruned(context, {"polls": polls, "answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
-@dg.job(
-    config=prune_opening("prune"),
-    owners=owners(),
+_PRUNE = page_text(
+    """\
+Delete polls and raw answers older than `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+prune_feeds = person_job(
+    prune,
+    name="prune_feeds",
+    manual=_PRUNE,
+    writes=page_text("Deletes polls, raw answers and runs. A dry run (the default) only counts them."),
+    when=page_text("By itself every night; by hand when the disk is short."),
+    examples=PRUNE_EXAMPLES,
+    nothing_done=NOTHING_PRUNED,
+    location=LOCATION,
     tags=tags_of("feeds_prune"),
 )
-@page_docstring
-def prune_feeds() -> None:
-    """Delete polls and raw answers older than `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location."""
-    prune()
 
 
 jobs: list[Any] = [poll_job, review_job, follow_sources, pause_sources, poll_sources_now, import_opml, prune_feeds]

@@ -6,6 +6,7 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.run_retention import pruning
 from douban_pipeline.feeds.jobs import prune_feeds, review_job
 
 
@@ -28,6 +29,7 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             name="nightly_feeds_prune",
             job=prune_feeds,
             cron_schedule="20 4 * * *",
+            run_config=pruning("prune"),
             description=page_text("Deletes polls, raw answers and runs after their retention period."),
         ),
     ]

@@ -48,15 +48,11 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     polls_per_day: int = Field(
         0, ge=0, le=100_000_000, description="Polls per day of all sources in profile budget; 0 means 24 per source."
     )
-    max_gap: int = Field(
-        86_400, ge=900, le=604_800, description="Maximum seconds between two polls of a source, in profile budget."
-    )
     allow_private: bool = Field(False, description="Allow sources on loopback and private addresses.")
     requests_per_minute: int = Field(
         30, ge=1, le=60_000, description="Requests per minute to one host, over all processes."
     )
     lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
-    poll_days: int = Field(30, ge=2, le=3650, description="Days for which single polls and raw answers are kept.")
 
 
 def load_settings(**overrides: Any) -> FeedsSettings:

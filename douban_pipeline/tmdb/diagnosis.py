@@ -97,7 +97,7 @@ def _rows(store: PostgresTmdbStore) -> CheckResult:
 
 
 def _age(store: PostgresTmdbStore, settings: TmdbSettings, clock: Clock) -> CheckResult:
-    days = settings.raw_days
+    days = expired_facts.RAW_DAYS
     found = store.run(partial(expired_facts.counts, before=clock.now() - timedelta(days=days)))
     if not found:
         return CheckResult(

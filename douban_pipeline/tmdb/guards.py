@@ -60,7 +60,7 @@ def incomplete_answers(services: TmdbServices, connection: Connection) -> Iterat
 
 def outdated_facts(services: TmdbServices, _connection: Connection) -> Iterator[TmdbBreach]:
     """Yield rows with a column whose facts are older than TMDB's terms allow, whether or not their answer is kept."""
-    days = services.settings.raw_days
+    days = expired_facts.RAW_DAYS
     before = services.days_ago(days)
     for place in expired_facts.PLACES:
         for name, at in services.store.run(partial(place.oldest, before=before, most=_MOST)):

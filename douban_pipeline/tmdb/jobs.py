@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import dagster as dg
@@ -11,16 +11,22 @@ from pydantic import Field
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import (
+    NOTHING_PRUNED,
+    PRUNE_EXAMPLES,
+    RetentionConfig,
+    prune_runs,
+    report_pruned,
+)
 from douban_pipeline.tmdb import refresh
 from douban_pipeline.tmdb.assets import CHANGES, ENTITIES, GRAPH, MATCHES, STATS, TRANSLATIONS
 from douban_pipeline.tmdb.enrichment.factory import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.graph_sync import rebuild_graph
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.tmdb.services import GRAPH_BATCH, TmdbServices
+from douban_pipeline.tmdb.services import GRAPH_BATCH, LOCATION, TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -76,8 +82,6 @@ check_job = dg.define_asset_job(
 stats_job = _job("count_tmdb_requests", STATS, "tmdb_stats", page_text("Counts a day's questions."))
 
 
-@dg.op
-@page_docstring
 def delete_outdated(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[TmdbServices]
 ) -> None:
@@ -97,19 +101,37 @@ def delete_outdated(
     report_pruned(context, numbers, dry_run=config.dry_run)
 
 
-@dg.job(
-    config=prune_opening("delete_outdated"),
-    owners=owners(),
+_RETENTION = page_text(
+    """\
+Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
+
+Answers that could not be fetched again become stubs with nothing but their ids two days before they reach the
+maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+tmdb_retention = person_job(
+    delete_outdated,
+    name="tmdb_retention",
+    manual=_RETENTION,
+    writes=page_text(
+        "Deletes questions, completed rows of the outbox and runs; empties expired data. A dry run "
+        "(the default) only counts them."
+    ),
+    when=page_text("By itself every night; by hand when a check names expired data."),
+    examples=PRUNE_EXAMPLES,
+    nothing_done=NOTHING_PRUNED,
+    location=LOCATION,
     tags=tags_of("tmdb_upkeep"),
 )
-@page_docstring
-def tmdb_retention() -> None:
-    """Delete users' questions after 30 days, completed rows of the outbox after 7, and finished runs after 90.
-
-    Answers that could not be fetched again become stubs with nothing but their ids two days before they reach the
-    maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB.
-    """
-    delete_outdated()
 
 
 @dg.op
@@ -184,11 +206,14 @@ forget_user = person_job(
     forget,
     name="forget_user",
     manual=_FORGET,
+    writes=page_text("Deletes questions, for good. A dry run (the default) only counts them."),
+    when=page_text("When a user asks for it, or the law does."),
     examples={
         "一位用户": {"dry_run": False, "user_id": "user123"},
         "一个会话": {"dry_run": False, "conversation_id": "0e3a2c52-6a7e-4f0a-9d0e-3a1d5a2b7c11"},
     },
     nothing_done="没有删除任何提问",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -196,18 +221,22 @@ forget_user = person_job(
 class LinkChoice(LaunchpadConfig):
     """TMDB's title of one video."""
 
-    vod_id: int = Field(description=page_text("The video."))
-    media_type: str = Field("movie", description=page_text("Film or series."))
-    tmdb_id: int = Field(0, description=page_text("0: TMDB does not have it."))
+    vod_id: Annotated[int, AtLeast(1, "影片的编号在 mac_vod.vod_id")] = Field(description=page_text("The video."))
+    media_type: Literal["movie", "tv"] = Field("movie", description=page_text("Film or series."))
+    tmdb_id: Annotated[int, AtLeast(0, "TMDB 没有的请写 0")] = Field(
+        0, description=page_text("0: TMDB does not have it.")
+    )
 
 
 class DecideConfig(LaunchpadConfig):
     """A person's decisions."""
 
     dry_run: bool = Field(True, description=page_text("true: only check; false: store them."))
-    reviewer: str = Field("", description=page_text("Name of the reviewer."))
+    reviewer: PersonName = Field("", description=page_text("Name of the reviewer."))
     note: str = Field("", description=page_text("Reason."))
-    decisions: list[LinkChoice] = Field(default_factory=list, description=page_text("One decision per video."))
+    decisions: Annotated[list[LinkChoice], Filled("请至少写明一部影片")] = Field(
+        default_factory=list, description=page_text("One decision per video.")
+    )
 
 
 def decide_links(
@@ -215,15 +244,6 @@ def decide_links(
 ) -> None:
     """Store a person's decisions about videos."""
     services.ready()
-    problems = [] if config.reviewer.strip() else ["请填写 reviewer"]
-    problems += [] if config.decisions else ["请在 decisions 里写明至少一个视频"]
-    for each in config.decisions:
-        if each.media_type not in ("movie", "tv"):
-            problems.append(f"视频 {each.vod_id}：media_type 应为 movie 或 tv")
-        if each.tmdb_id < 0:
-            problems.append(f"视频 {each.vod_id}：tmdb_id 不能是负数")
-    if problems:
-        raise ProblemsError(problems)
     chosen = [
         LinkDecision(each.vod_id, EntityKey(EntityType(each.media_type), each.tmdb_id) if each.tmdb_id else None)
         for each in config.decisions
@@ -260,6 +280,8 @@ decide_tmdb_matches = person_job(
     decide_links,
     name="decide_tmdb_matches",
     manual=_DECIDE,
+    writes=page_text("Rows of the links between videos and TMDB's titles. A dry run (the default) only checks them."),
+    when=page_text("When the page of `tmdb_matches` lists doubtful videos."),
     examples={
         "是这部电影": {
             "dry_run": False,
@@ -273,6 +295,7 @@ decide_tmdb_matches = person_job(
         },
     },
     nothing_done="没有保存任何决定",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -315,8 +338,11 @@ requeue_outbox = person_job(
     requeue,
     name="requeue_outbox",
     manual=_REQUEUE,
+    writes=page_text("Makes rows of the outbox due again. A dry run (the default) only lists them."),
+    when=page_text("When the check says that changes were put aside, and their cause is removed."),
     examples={"": {"dry_run": False}},
     nothing_done="没有重新排队",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 
@@ -370,8 +396,11 @@ rebuild_tmdb_graph = person_job(
     rebuild,
     name="rebuild_tmdb_graph",
     manual=_REBUILD,
+    writes=page_text("The whole graph, anew. A dry run (the default) only counts the answers."),
+    when=page_text("When graph and store disagree, or the graph was lost."),
     examples={"": {"dry_run": False}},
     nothing_done="没有重建图",
+    location=LOCATION,
     tags={**PERSON_TAGS, "dagster/max_runtime": "86400"},
 )
 

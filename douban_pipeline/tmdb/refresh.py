@@ -18,16 +18,18 @@ from douban_pipeline.core.errors import GateClosed, GateUnreadable, NotFound, So
 from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.clients.errors import KeyRefused
 from douban_pipeline.tmdb.services import CONCURRENCY, TmdbServices
-from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import due, expired_facts
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored, StoreResult
-from douban_pipeline.tmdb.store.expired_facts import ANSWERS, CONFIRMED_EVERY, FactsPlace
+from douban_pipeline.tmdb.store.expired_facts import ANSWERS, CONFIRMED_EVERY, RAW_DAYS, FactsPlace
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import metadata
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
 
 OUTBOX_DAYS = 7
 """Days for which completed outbox rows are kept, to look up what reached the graph."""
+
+REQUEST_DAYS = 30
+"""Days for which users' logged questions are kept."""
 
 ARCHIVE_DAYS = 30
 """Days for which archived answers are kept; entities are not affected."""
@@ -103,7 +105,7 @@ def refresh(
         on_batch: Called after each batch with the progress.
     """
     settings, store = services.settings, services.store
-    before = services.days_ago(settings.refresh_days)
+    before = services.days_ago(due.REFRESH_DAYS)
     keys = store.run(lambda connection: due.due(connection, before, most, popular=settings.fill_popular))
     random.shuffle(keys)
     report = RefreshReport(left=len(keys))
@@ -229,9 +231,9 @@ def prune(services: TmdbServices, *, dry_run: bool = False) -> PrunedRows:
 
     A dry run deletes nothing, and returns how many would be deleted.
     """
-    settings, store = services.settings, services.store
-    requests, outbox = services.days_ago(settings.request_days), services.days_ago(OUTBOX_DAYS)
-    before = expiry(settings, services.now())
+    store = services.store
+    requests, outbox = services.days_ago(REQUEST_DAYS), services.days_ago(OUTBOX_DAYS)
+    before = expiry(services.now())
     archived = services.archive.prune(services.days_ago(ARCHIVE_DAYS), dry_run=dry_run)
     if dry_run:
         found = store.run(partial(expired_facts.counts, before=before))
@@ -240,12 +242,12 @@ def prune(services: TmdbServices, *, dry_run: bool = False) -> PrunedRows:
     return _pruned(done, store.expire(before), archived)
 
 
-def expiry(settings: TmdbSettings, now: datetime) -> datetime:
+def expiry(now: datetime) -> datetime:
     """Return the time before which TMDB's answers expire, so that nothing is older than `RAW_DAYS` a day later.
 
     One day is for the next run, the other for names, which expire later than answers (`expired_facts.CONFIRMED_EVERY`).
     """
-    return now - max(timedelta(days=settings.raw_days - 1) - CONFIRMED_EVERY, timedelta(days=settings.refresh_days))
+    return now - (timedelta(days=RAW_DAYS - 1) - CONFIRMED_EVERY)
 
 
 def _pruned(done: tuple[int, int], facts: Mapping[FactsPlace, int], archived: int) -> PrunedRows:

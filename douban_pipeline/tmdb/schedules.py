@@ -8,6 +8,7 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
+from douban_pipeline.dagster_kit.run_retention import pruning
 from douban_pipeline.tmdb.assets import CHANGES, STATS
 from douban_pipeline.tmdb.jobs import (
     changes_job,
@@ -79,6 +80,7 @@ def schedules_for(settings: TmdbSettings) -> list[dg.ScheduleDefinition]:
                 name=name,
                 job=job,
                 cron_schedule=cron,
+                run_config=pruning("delete_outdated") if job is tmdb_retention else None,
                 owners=owners(),
                 default_status=status,
                 description=description(),

@@ -63,11 +63,11 @@ def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
     if not url:
         with (
             embedded_postgres(settings.home / "tmdb" / "postgres") as found,
-            PostgresTmdbStore(found, settings.pool_min, settings.pool_max, settings.language) as store,
+            PostgresTmdbStore(found, language=settings.language) as store,
         ):
             yield store
         return
-    with PostgresTmdbStore(url, settings.pool_min, settings.pool_max, settings.language) as store:
+    with PostgresTmdbStore(url, language=settings.language) as store:
         yield store
 
 

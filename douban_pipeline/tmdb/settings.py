@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.database import refuse_unusable_url
@@ -53,8 +53,6 @@ class TmdbSettings(SystemSettings):
     database_url: SecretStr = Field(
         SecretStr(""), description="URL of the PostgreSQL with the schema tmdb; empty means one in HOME, for trials."
     )
-    pool_min: int = Field(1, ge=0, le=100, description="Minimum number of open connections to PostgreSQL per process.")
-    pool_max: int = Field(10, ge=1, le=200, description="Maximum number of open connections to PostgreSQL per process.")
     language: str = Field("zh-CN", description="Language of the base rows; others become translations.")
     api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
     exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
@@ -79,14 +77,6 @@ class TmdbSettings(SystemSettings):
     graph_database: str = Field("neo4j", description="Name of the database there.")
     outbox_lease_seconds: int = Field(
         300, ge=10, le=3600, description="Seconds after which claimed changes are released."
-    )
-    request_days: int = Field(30, ge=1, le=3650, description="Days for which users' logged questions are kept.")
-    raw_days: int = Field(
-        180, ge=1, le=180, description="Days after which TMDB's answers must be fetched again or dropped."
-    )
-
-    refresh_days: int = Field(
-        150, ge=1, le=179, description="Days after which runs fetch an answer again; fewer than RAW_DAYS."
     )
     fill_popular: bool = Field(
         False, description="Whether runs also fetch popular stubs, after linked and requested ones."
@@ -122,16 +112,6 @@ class TmdbSettings(SystemSettings):
     def _database(cls, value: SecretStr) -> SecretStr:
         refuse_unusable_url(value.get_secret_value(), setting=f"{PREFIX}DATABASE_URL", backends=("postgresql",))
         return value
-
-    @model_validator(mode="after")
-    def _pool(self) -> TmdbSettings:
-        if self.pool_min > self.pool_max:
-            most = f"{PREFIX}POOL_MAX = {self.pool_max}"
-            raise self.mistake("pool_min", self.pool_min, terminal_text("at most {most}").format(most=most))
-        if self.refresh_days >= self.raw_days:
-            bound = f"{PREFIX}RAW_DAYS = {self.raw_days}"
-            raise self.mistake("refresh_days", self.refresh_days, terminal_text("below {bound}").format(bound=bound))
-        return self
 
 
 def load_settings(**overrides: Any) -> TmdbSettings:

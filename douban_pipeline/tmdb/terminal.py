@@ -23,7 +23,7 @@ from douban_pipeline.tmdb.enrichment.factory import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, SyncReport, drain, rebuild_graph
 from douban_pipeline.tmdb.recorded_answers import UNREADABLE, Loaded, LoadReport, load, read_lines
-from douban_pipeline.tmdb.refresh import ARCHIVE_DAYS, OUTBOX_DAYS, expiry
+from douban_pipeline.tmdb.refresh import ARCHIVE_DAYS, OUTBOX_DAYS, REQUEST_DAYS, expiry
 from douban_pipeline.tmdb.services import (
     GRAPH_BATCH,
     OUTBOX_ATTEMPTS,
@@ -242,10 +242,8 @@ def requeue() -> None:
 def prune(*, dry_run: bool) -> None:
     """Delete expired data, or print the cut-off dates."""
     settings, now = load_settings(), SystemClock().now()
-    requests, done, archived = (
-        now - timedelta(days=days) for days in (settings.request_days, OUTBOX_DAYS, ARCHIVE_DAYS)
-    )
-    facts = expiry(settings, now)
+    requests, done, archived = (now - timedelta(days=days) for days in (REQUEST_DAYS, OUTBOX_DAYS, ARCHIVE_DAYS))
+    facts = expiry(now)
     if dry_run:
         console.print(
             terminal_text(

@@ -18,6 +18,7 @@ from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
 from douban_pipeline.douban.review.served.desk import ReviewDesk
+from douban_pipeline.douban.review.served.lookup import Lookup
 from douban_pipeline.douban.review.served.pictures import Pictures
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
@@ -68,7 +69,7 @@ class Service:
     def start(self) -> None:
         """Begin to answer."""
         services = self._library.services
-        router = review_router(ReviewDesk(services, self._batches), Pictures(services))
+        router = review_router(ReviewDesk(services, self._batches), Pictures(services), Lookup(services))
         app = create_app(self._settings, [Mount("review", router, prefix="/review")])
         config = uvicorn.Config(app, log_level="error", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
@@ -107,6 +108,7 @@ def open_page(page: Page, service: Service, reviewer: str = "小王") -> Page:
     """Open the sheet and sign it."""
     page.goto(service.url)
     expect(page.locator("article.current")).to_be_visible()
+    page.locator("#tools").evaluate("tools => tools.open = true")
     page.get_by_label("审核员").first.fill(reviewer)
     page.locator("h1").click()
     return page

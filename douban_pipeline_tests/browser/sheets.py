@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import dagster as dg
 import pytest
 import sqlalchemy as sa
 import yaml
@@ -21,6 +20,7 @@ from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>\"'\u202eedoc`${1}"
@@ -125,7 +125,7 @@ def config_of(page: Page) -> dict[str, Any]:
     page.keyboard.press("Escape")
     expect(page.locator("dialog[open]")).to_have_count(0)
     config = yaml.safe_load(text)
-    dg.validate_run_config(record_decisions, config)
+    assert fits_schema(record_decisions, config)
     found = config["ops"]["store_decisions"]["config"]
     parts = [part_of(address) for address in addresses]
     assert [row for part in parts for row in part.pop("decisions")] == found["decisions"]
@@ -139,5 +139,5 @@ def part_of(address: str) -> dict[str, Any]:
     base, _, config = address.partition("?config=")
     assert base == f"http://127.0.0.1:9{job_path('record_decisions', LOCATION)}/setup"
     loaded = yaml.safe_load(unquote(config))
-    dg.validate_run_config(record_decisions, loaded)
+    assert fits_schema(record_decisions, loaded)
     return dict(loaded["ops"]["store_decisions"]["config"])

@@ -164,7 +164,7 @@ def test_a_rule_is_tried_first_and_then_in_force(services, instance):
     assert "spam" in metadata(result, "comment_rules")["in_force"]
     assert services.heat_lists.ids(1)[0] == ids[1]
     assert run(services, instance, "retire_comment_rule", retire_rule={"name": "spam", "dry_run": False}).success
-    rebuilt = run(services, instance, "rebuild_comment_section", rebuild_section={"section": 1})
+    rebuilt = run(services, instance, "rebuild_comment_section", rebuild_section={"dry_run": False, "section": 1})
     assert rebuilt.success
     assert services.heat_lists.ids(1).tolist() == ids
     gone = run(services, instance, "retire_comment_rule", retire_rule={"name": "spam"})
@@ -301,7 +301,7 @@ def test_pruning_keeps_what_is_fresh(services, instance):
     assert run(services, instance, "score_comments").success
     result = run(services, instance, "prune_comments", prune_comment_runs={"dry_run": True})
     assert shown(result) == {"runs": 0, "dry_run": True}
-    assert run(services, instance, "prune_comments").success
+    assert run(services, instance, "prune_comments", prune_comment_runs={"dry_run": False}).success
 
 
 def statuses(services: CommentsServices, ids: list[int]) -> list[int]:

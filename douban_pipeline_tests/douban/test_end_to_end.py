@@ -55,7 +55,6 @@ def services(mariadb_url: str, upstream: ReplayServer, tmp_path: Path) -> Iterat
         excluded_type_ids=str(EXCLUDED_TYPE),
         batch_size=2000,
         run_seconds=1500,
-        lease_seconds=1800,
         dry_run=False,
     )
     opened = open_services(settings)
@@ -97,7 +96,7 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
             repository,
             instance,
             "initialise_library",
-            run_config={"ops": {"initialise": {"config": {"spread": False}}}},
+            run_config={"ops": {"initialise": {"config": {"dry_run": False, "spread": False}}}},
         )
         for first in range(0, 64, SHARDS_A_RUN):
             run(repository, instance, CHAIN, tags=shard_range_tags(first, first + SHARDS_A_RUN - 1))

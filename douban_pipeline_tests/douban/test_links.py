@@ -14,6 +14,7 @@ from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.planting import HOSTILE, launched
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ LAUNCHES = {
 def test_the_launchpad_takes_what_is_filled_in(launch: Launchpad, repository: dg.RepositoryDefinition) -> None:
     path = launch.path(links.LOCATION)
     job, config = launched(path)
-    assert dg.validate_run_config(repository.get_job(job), config)
+    assert fits_schema(repository.get_job(job), config)
     assert path.startswith("/locations/")
     assert len(path) <= MOST_CHARACTERS
 

@@ -198,7 +198,6 @@ def _furnished(
     given = {
         "batch_size": 2000,
         "run_seconds": 1500,
-        "lease_seconds": 1800,
         "excluded_type_ids": frozenset({LEFT_ALONE}),
         "bulk_unlockers": ("小王",),
     }

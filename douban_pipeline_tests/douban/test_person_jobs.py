@@ -11,6 +11,7 @@ import yaml
 
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 
 JOBS = {
     job.name: job
@@ -39,7 +40,7 @@ def test_these_are_the_jobs_for_people() -> None:
 def test_the_launchpad_opens_with_the_defaults_of_the_config_class(name: str) -> None:
     job = JOBS[name]
     _, config_class, opened = config_of(job)
-    assert dg.validate_run_config(job, job.run_config)
+    assert fits_schema(job, job.run_config)
     assert list(opened) == list(config_class.model_fields), "complete, and in the order of the class"
     defaults = {
         field: default

@@ -99,9 +99,9 @@ def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInst
     ).success
     at.poll()
     # Asked a second time although it is not due.
-    assert run(at, instance, "poll_sources_now", poll_now={"sources": ["news"]}).success
+    assert run(at, instance, "poll_sources_now", poll_now={"dry_run": False, "sources": ["news"]}).success
     assert at.stats(news)["check_count"] == 2
-    assert not run(at, instance, "poll_sources_now", poll_now={"sources": ["nobody"]}).success
+    assert not run(at, instance, "poll_sources_now", poll_now={"dry_run": False, "sources": ["nobody"]}).success
     outline = f'<opml><body><outline xmlUrl="{at.server.url("site")}" text="S"/></body></opml>'
     assert run(at, instance, "import_opml", import_outline={"opml": outline, "dry_run": False}).success
     with at.services.engine.connect() as connection:
@@ -202,7 +202,7 @@ def test_old_polls_and_answers_go_and_entries_stay(at: Stage, instance: dg.Dagst
     assert polls
     assert run(at, instance, "prune_feeds", prune={"dry_run": True}).success
     assert len(at.polls(news)) == polls
-    assert run(at, instance, "prune_feeds").success
+    assert run(at, instance, "prune_feeds", prune={"dry_run": False}).success
     assert at.polls(news) == []
     assert len(at.entries(news)) == 12
 

@@ -96,7 +96,7 @@ def work_off(scenario: Scenario) -> int:
     runs = 0
     wanted = tick(scenario, intake_sensor)
     if not isinstance(wanted, str):
-        assert scenario.launch("take_in_changes").success
+        assert scenario.launch("take_in_changes", {"take_in": {"config": {"dry_run": False}}}).success
     while not isinstance(wanted := tick(scenario, due_videos_sensor), str):
         for request in wanted:
             assert scenario.launch(CHAIN, tags=request.tags, partition_key=request.partition_key).success
@@ -129,8 +129,10 @@ def test_a_library_is_collected_judged_and_collected_again(place: LiveSite, sour
     )
 
     scenario = place.scenario
-    assert tick(scenario, intake_sensor) == "影视库还没有接入：请启动作业 initialise_library"
-    assert scenario.launch("initialise_library", {"initialise": {"config": {"spread": False}}}).success
+    assert tick(scenario, intake_sensor) == "影视库还没有接入：请以 dry_run: false 启动作业 initialise_library"
+    assert scenario.launch(
+        "initialise_library", {"initialise": {"config": {"dry_run": False, "spread": False}}}
+    ).success
     assert work_off(scenario) > 0
     linked = {name: row["vod_douban_id"] for name, row in videos(place).items() if row["vod_douban_id"]}
     assert len(linked) > ROWS // 5

@@ -35,6 +35,8 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Librar
 
 HEAD = migrations.head("mac_")
 
+_FOR_REAL = {"ops": {"take_in": {"config": {"dry_run": False}}}}
+
 
 def upgrade_to(engine: sa.Engine, prefix: str, version: str) -> None:
     """Bring our tables to an earlier version, as an earlier release did."""
@@ -171,7 +173,11 @@ def test_the_account_of_one_system_is_never_refused_the_tables_of_another(mariad
         context = build_sensor_context(instance=instance, resources={"services": library.services})
         skipped = intake_sensor(context)
         assert skipped.skip_message == "CMS 没有新增或改动的影片"
-        done = take_in_changes.execute_in_process(instance=instance, resources={"services": library.services})
+        done = take_in_changes.execute_in_process(
+            _FOR_REAL,
+            instance=instance,
+            resources={"services": library.services},
+        )
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         assert "newcomers_problem" not in event.step_output_data.metadata
 

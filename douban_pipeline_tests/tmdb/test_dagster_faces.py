@@ -217,7 +217,10 @@ def test_a_day_s_questions_are_counted_for_good(services: TmdbServices, instance
     dry = pruned(run(services, instance, "tmdb_retention", delete_outdated={"dry_run": True}))
     assert (dry["requests"], dry["outbox_rows"], dry["answers_made_stubs"], dry["dry_run"]) == (1, 0, 0, True)
     assert execute(store, "SELECT count(*) FROM tmdb.enrichment_requests") == [(3,)]
-    assert pruned(run(services, instance, "tmdb_retention")) == {**dry, "dry_run": False}
+    assert pruned(run(services, instance, "tmdb_retention", delete_outdated={"dry_run": False})) == {
+        **dry,
+        "dry_run": False,
+    }
     assert execute(store, "SELECT count(*) FROM tmdb.enrichment_requests") == [(2,)]
     assert run(services, instance, "vacuum_tmdb").success
 

@@ -16,6 +16,8 @@ from douban_pipeline.tmdb.graph_sync import drain
 from douban_pipeline.tmdb.refresh import expiry
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import expired_facts, links
+from douban_pipeline.tmdb.store.due import REFRESH_DAYS
+from douban_pipeline.tmdb.store.expired_facts import RAW_DAYS
 from douban_pipeline.tmdb.store.exports import store_export
 from douban_pipeline.tmdb.store.links import Match
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
@@ -117,7 +119,7 @@ def test_what_is_older_than_the_terms_allow_leaves_every_column_and_ids_and_link
     assert seen.state == "warn"
     for name in {place.table for place in expired_facts.PLACES}:
         assert name in seen.message
-    store.expire(expiry(TmdbSettings(_env_file=None), datetime.now(UTC)))
+    store.expire(expiry(datetime.now(UTC)))
     assert theirs(store) == []
     assert finding(store).state == "ok"
     assert rows(store, "SELECT tmdb_id, data_state FROM tmdb.movies ORDER BY 1") == [
@@ -152,7 +154,7 @@ def test_what_is_newer_stays_as_it_is(store: PostgresTmdbStore):
     fill(store)
     grow_old(store, 170 * DAY)
     before = theirs(store)
-    assert not any(store.expire(expiry(TmdbSettings(_env_file=None), NOW)).values())
+    assert not any(store.expire(expiry(NOW)).values())
     assert theirs(store) == before
 
 
@@ -256,11 +258,8 @@ def test_an_export_that_is_loaded_daily_keeps_what_it_says(store: PostgresTmdbSt
 
 
 def test_the_times_of_runs_leave_a_day_for_the_next_one():
-    def days(raw: int, refresh: int) -> float:
-        chosen = TmdbSettings(_env_file=None, raw_days=raw, refresh_days=refresh)
-        return (NOW - expiry(chosen, NOW)) / DAY
-
-    assert [days(180, 150), days(20, 19), days(2, 1)] == [178, 19, 1]
+    kept = (NOW - expiry(NOW)) / DAY
+    assert REFRESH_DAYS < kept == RAW_DAYS - 2
 
 
 def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is_upgraded():

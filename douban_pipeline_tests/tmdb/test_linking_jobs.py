@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr
 
+from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
@@ -69,7 +70,8 @@ def test_videos_are_linked_by_the_gate_and_doubt_goes_to_a_person(
     given = {"reviewer": "小王", "decisions": [chosen]}
     assert run(services, instance, "decide_tmdb_matches", decide_links=given).success
     assert execute(store, links)[1][3] == "review", "a dry run keeps nothing"
-    assert not run(services, instance, "decide_tmdb_matches", decide_links={"dry_run": False}).success
+    with pytest.raises(RefusedConfigError, match="reviewer: 不能为空"):
+        run(services, instance, "decide_tmdb_matches", decide_links={"dry_run": False})
     stranger = {**given, "dry_run": False, "decisions": [{**chosen, "vod_id": 99}]}
     assert not run(services, instance, "decide_tmdb_matches", decide_links=stranger).success
     assert run(services, instance, "decide_tmdb_matches", decide_links={**given, "dry_run": False}).success

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from inspect import signature
 
 import pytest
@@ -9,7 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from psycopg.errors import CheckViolation
 
-from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.tmdb.refresh import REQUEST_DAYS
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
@@ -112,10 +113,7 @@ def test_persist_enrichment_takes_what_the_plan_says():
 def test_the_plan_s_parameters_are_the_defaults():
     chosen = TmdbSettings(_env_file=None)
     assert (chosen.enrichment_async_write_enable, chosen.enrichment_write_queue_size) == (True, 100)
-    assert (chosen.pool_min, chosen.pool_max, chosen.language, chosen.request_days) == (1, 10, "zh-CN", 30)
-
-
-def test_a_pool_whose_least_is_above_its_most_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_POOL_MIN", "11")
-    with pytest.raises(SettingsError, match="POOL_MAX = 10"):
-        TmdbSettings.load()
+    assert chosen.language == "zh-CN"
+    given = inspect.signature(PostgresTmdbStore).parameters
+    assert [given[name].default for name in ("min_size", "max_size", "language")] == [1, 10, "zh-CN"]
+    assert REQUEST_DAYS == 30

@@ -123,6 +123,11 @@ comment_experiment = person_job(
     change_experiment,
     name="comment_experiment",
     manual=_EXPERIMENT,
+    writes=page_text(
+        "The experiment's row; sections change their order at their next score. A dry run (the "
+        "default) and `evaluate` write nothing."
+    ),
+    when=page_text("When you want to know whether another order is liked better."),
     examples={
         "开始": {
             "action": "start",

@@ -14,6 +14,7 @@ from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.sweep import explain_places, rebuild
 from douban_pipeline.core.database import reading, run_transaction
@@ -129,6 +130,11 @@ save_comment_rule = person_job(
     save_rule,
     name="save_comment_rule",
     manual=_SAVE_RULE,
+    writes=page_text(
+        "A revision of the rule; sections are ordered by it at their next score. A dry run (the "
+        "default) only shows the moves."
+    ),
+    when=page_text("When some kind of comment should stand higher or lower."),
     examples={
         "沉底": {
             "name": "disliked",
@@ -190,6 +196,8 @@ retire_comment_rule = person_job(
     retire_rule,
     name="retire_comment_rule",
     manual=_RETIRE,
+    writes=page_text("The end of the rule. A dry run (the default) only checks."),
+    when=page_text("When a rule does more harm than good."),
     examples={"": {"dry_run": False, "name": "disliked"}},
     nothing_done="未停用规则",
     location=LOCATION,
@@ -200,6 +208,7 @@ retire_comment_rule = person_job(
 class SectionRescoreConfig(LaunchpadConfig):
     """Config of rescoring one section."""
 
+    dry_run: bool = Field(True, description=page_text("true: only check; false: rescore it."))
     section: int = Field(0, description=page_text("Id of the section."))
 
 
@@ -208,9 +217,16 @@ def rebuild_section(
 ) -> None:
     """Score one section and publish its list now."""
     services.ready()
+    if config.dry_run:
+        with reading(services.engine) as connection:
+            policies.policy_of(connection, config.section, services.settings.heat_weights)
+            comments, _ = search_index.count_texts(connection, config.section)
+        context.log.info(f"dry run: {comments} comments would be scored")
+        context.add_output_metadata({"dry_run": True, "comments": comments})
+        return
     scored = rebuild(services, config.section)
     context.log.info(f"{scored.comments} comments scored, {scored.published} published")
-    context.add_output_metadata(sweep_metadata([scored], 0))
+    context.add_output_metadata({"dry_run": False, **sweep_metadata([scored], 0)})
 
 
 _REBUILD = page_text(
@@ -233,7 +249,11 @@ rebuild_comment_section = person_job(
     rebuild_section,
     name="rebuild_comment_section",
     manual=_REBUILD,
-    examples={"": {"section": 1}},
+    writes=page_text(
+        "The scores and the lists of one section. A dry run (the default) only says how many comments it has."
+    ),
+    when=page_text("When a section's list looks wrong and you do not want to wait for the next sweep."),
+    examples={"": {"dry_run": False, "section": 1}},
     nothing_done="未重算",
     location=LOCATION,
     tags=PERSON_TAGS,
@@ -279,6 +299,8 @@ explain_comment_ranks = person_job(
     explain_ranks,
     name="explain_comment_ranks",
     manual=_EXPLAIN,
+    writes=page_text("Nothing."),
+    when=page_text("When somebody asks why a comment stands where it does."),
     examples={"": {"section": 1, "places": [3]}},
     nothing_done="没有解释",
     location=LOCATION,

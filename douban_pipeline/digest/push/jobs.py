@@ -9,16 +9,15 @@ from pydantic import Field
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time, panel
-from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.outbox import Notification
 from douban_pipeline.digest.push.rules import PushState, PushType
 from douban_pipeline.digest.push.sender import Sender
 from douban_pipeline.digest.resources import PERSON_TAGS, tags_of
-from douban_pipeline.digest.services import DigestServices
+from douban_pipeline.digest.services import LOCATION, DigestServices
 
 PUSH_TAGS = {**tags_of("digest_push"), "dagster/priority": "5"}
 """Messages are not queued behind slots."""
@@ -37,12 +36,10 @@ _TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT:
 class PushConfig(LaunchpadConfig):
     """Parameters of sending."""
 
-    dry_run: bool = Field(False, description=page_text("true: only list what would be sent."))
+    dry_run: bool = Field(True, description=page_text("true: only list what would be sent; false: send it."))
 
 
-@dg.op(name="push")
-@page_docstring
-def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
+def push(context: dg.OpExecutionContext, config: PushConfig, services: dg.ResourceParam[DigestServices]) -> None:
     """Send the due messages of the outbox, each channel independently."""
     services.ready()
     sender = Sender(services, context.run_id)
@@ -57,20 +54,42 @@ def push_op(context: dg.OpExecutionContext, config: PushConfig, services: dg.Res
     with reading(services.engine) as connection:
         ids = [row.id for row in rows]
         shown = outbox.select_notifications(connection, ids=ids, most=_MOST_SHOWN) if ids else []
-    context.add_output_metadata({**counts, "messages": dg.MetadataValue.md(messages_table(shown, services))})
+    context.add_output_metadata(
+        {"dry_run": config.dry_run, **counts, "messages": dg.MetadataValue.md(messages_table(shown, services))}
+    )
 
 
-@dg.job(
-    owners=owners(),
+_PUSH = page_text(
+    """\
+Send the due messages of the outbox: findings at most once, the report at least once.
+
+Launched by `push_sensor` when a message is due; depends on no asset, so that no upstream failure can prevent it.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+
+push_notifications = person_job(
+    push,
+    name="push_notifications",
+    manual=_PUSH,
+    writes=page_text(
+        "Sends messages to their channels and records it in `notification_log`. A dry run (the "
+        "default) only lists what would be sent."
+    ),
+    when=page_text("By itself, as `push_sensor` finds messages due; by hand when the sensor is off."),
+    examples={"": {"dry_run": False}},
+    nothing_done="未发送任何消息",
+    location=LOCATION,
     tags=PUSH_TAGS,
 )
-@page_docstring
-def push_notifications() -> None:
-    """Send the due messages of the outbox: findings at most once, the report at least once.
-
-    Launched by `push_sensor` when a message is due; depends on no asset, so that no upstream failure can prevent it.
-    """
-    push_op()
 
 
 def messages_table(rows: Sequence[Notification], services: DigestServices) -> str:
@@ -171,8 +190,11 @@ resend_notifications = person_job(
     resend,
     name="resend_notifications",
     manual=_RESEND,
+    writes=page_text("Makes messages in `notification_log` due again. A dry run (the default) only lists them."),
+    when=page_text("When you know that a message did not arrive."),
     examples={"": {"dry_run": False, "report_date": "2026-11-20", "slot": "22:00", "push_type": "report"}},
     nothing_done="没有重发任何消息",
+    location=LOCATION,
     tags=PERSON_TAGS,
 )
 

@@ -17,6 +17,8 @@ from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskTyp
 from douban_pipeline.douban.store.task_queue import TaskQueue
 from douban_pipeline.douban.store.tasks import OPEN, NewTask
 
+INTERVAL_DAYS = 30
+"""Days until a video's intro is attempted again, as the plan has it."""
 INTROS_PER_RUN = 10
 """Maximum intros per shard in one run: a run asks the model one after another, and ends within its lease."""
 
@@ -42,7 +44,7 @@ class DueIntros:
         """Return up to ``limit`` due videos of a shard, the last synced first, so that this run's come first.
 
         A video is due if it has a confirmed subject, was synced at least once, its intro is not locked, its category is
-        in scope, it is not in the recycle bin, it was not tried for `Settings.intro_interval_days`, and it has neither
+        in scope, it is not in the recycle bin, it was not tried for `INTERVAL_DAYS` days, and it has neither
         a pending decision nor an open task for an intro.
         """
         video = self.tables.video
@@ -96,7 +98,7 @@ class DueIntros:
 
     def _not_tried_lately(self) -> list[ColumnElement[bool]]:
         video = self.tables.video
-        before = self.services.clock.now() - timedelta(days=self.services.settings.intro_interval_days)
+        before = self.services.clock.now() - timedelta(days=INTERVAL_DAYS)
         tried = (video.c.intro_ai_last_at, video.c.intro_ai_last_fail_at)
         return [or_(moment.is_(None), moment <= before) for moment in tried]
 

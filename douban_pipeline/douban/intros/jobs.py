@@ -4,12 +4,12 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.ledger import costs_of
 from douban_pipeline.douban.intros.rewrites import RewriteResult, rewrite_intros
-from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, SomeVideoIds
 from douban_pipeline.douban.services import Services
 
 RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过核对", "failed": "调用失败", "skipped": "跳过"}
@@ -18,11 +18,11 @@ RESULTS = {"written": "已写入", "shown": "仅预览", "refused": "未通过�
 class RedoConfig(LaunchpadConfig):
     """Which intros are rewritten, on whose request and why."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is recorded with every write."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded with every write."))
     note: str = Field("", description=page_text("Reason, in one sentence."))
     dry_run: bool = Field(True, description=page_text("true: only show the texts of the model; false: write them."))
     override_cms_lock: bool = Field(False, description=OVERRIDE)
-    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
+    vod_ids: SomeVideoIds = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
 
 
 def rewrite(context: dg.OpExecutionContext, config: RedoConfig, services: dg.ResourceParam[Services]) -> None:
@@ -81,6 +81,11 @@ redo_intros = person_job(
     rewrite,
     name="redo_intros",
     manual=_REDO_INTROS,
+    writes=page_text(
+        "The column `vod_content`, through the change log, and its lock. A dry run calls the model, "
+        "which costs money, and writes nothing to the CMS."
+    ),
+    when=page_text("When an intro is bad: it tells the ending, or says what is not so."),
     examples={"": {"reviewer": "小王", "note": "原简介剧透", "dry_run": False, "vod_ids": [1024, 2048]}},
     nothing_done="未重写任何简介",
     tags=PERSON_TAGS,

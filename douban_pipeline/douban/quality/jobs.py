@@ -4,7 +4,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
@@ -13,7 +13,7 @@ from sqlalchemy import false, update
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import figures
@@ -243,10 +243,10 @@ _EXAMPLE = {
 class LiftConfig(LaunchpadConfig):
     """Which brakes are lifted, by whom and why."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is recorded with the brake."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded with the brake."))
     note: str = Field("", description=page_text("Why automatic confirmation may resume, in one sentence."))
     dry_run: bool = Field(True, description=page_text("true: only check; false: lift the brakes."))
-    strata: list[str] = Field(
+    strata: Annotated[list[str], Filled("请填写 automatic_precision 所列类别的代码")] = Field(
         default_factory=list, description=page_text("Codes of the strata, as shown by `automatic_precision`.")
     )
 
@@ -283,6 +283,10 @@ lift_brakes = person_job(
     release,
     name="lift_brakes",
     manual=_LIFT_BRAKES,
+    writes=page_text(
+        "The brakes of the named strata; videos that waited for them become due. A dry run writes nothing."
+    ),
+    when=page_text("When `precision_holds` fails and you have removed the cause."),
     examples={
         "": {
             "reviewer": "小王",
@@ -302,6 +306,10 @@ def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
         rescore,
         name="rescore_library",
         manual=_RESCORE_LIBRARY,
+        writes=page_text(
+            "Nothing, unless `queue_changed: true`: then the next visit of unlinked videos whose verdict would change."
+        ),
+        when=page_text("Before you change thresholds, points or the profile, and after an upgrade of the rules."),
         examples={"": _EXAMPLE},
         nothing_done="未重新计算",
         opening=rules_in_force(settings),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
@@ -10,11 +10,11 @@ from pydantic import Field
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped, subject_link, table
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, location_of, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, location_of, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban import links
 from douban_pipeline.douban.chain.decision_lane.checks import refused_at_recording
-from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, VideoId
 from douban_pipeline.douban.review.records.record import Recording, record
 from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
 from douban_pipeline.douban.review.written_sheet import rewrite_sheet
@@ -47,15 +47,19 @@ _ORDER = tuple(_RESULTS)
 class DecisionRow(LaunchpadConfig):
     """One decision. Fields that its action does not use keep their defaults."""
 
-    vod_id: int = Field(description=page_text("The video (mac_vod.vod_id)."))
+    vod_id: VideoId = Field(description=page_text("The video (mac_vod.vod_id)."))
     action: DecisionAction = Field(
         description=page_text("One of: {decision_action}.").format(decision_action=", ".join(DecisionAction))
     )
-    douban_id: int = Field(
+    douban_id: Annotated[int, AtLeast(0, "不用它的决定请写 0")] = Field(
         0, description=page_text("The subject, for set_id, replace_and_lock, and choose without rank.")
     )
-    rank: int = Field(0, description=page_text("Rank of the candidate, from 1, for choose."))
-    days: int = Field(0, description=page_text("Days for which the video is ignored, for ignore; 0: forever."))
+    rank: Annotated[int, AtLeast(0, "候选从 1 编号，不用请写 0")] = Field(
+        0, description=page_text("Rank of the candidate, from 1, for choose.")
+    )
+    days: Annotated[int, AtLeast(0, "永久忽略请写 0")] = Field(
+        0, description=page_text("Days for which the video is ignored, for ignore; 0: forever.")
+    )
     lock: bool = Field(
         False,
         description=page_text("Also lock the id against automatic changes."),
@@ -74,10 +78,12 @@ class DecisionRow(LaunchpadConfig):
 class DecisionsConfig(LaunchpadConfig):
     """Who decided what, and why."""
 
-    reviewer: str = Field("", description=REVIEWER)
+    reviewer: PersonName = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
-    decisions: list[DecisionRow] = Field(description=page_text("One row per decision; a video may have several."))
+    decisions: Annotated[list[DecisionRow], Filled("请至少填写一条决定")] = Field(
+        description=page_text("One row per decision; a video may have several.")
+    )
 
 
 def store_decisions(
@@ -229,6 +235,13 @@ record_decisions = person_job(
     store_decisions,
     name="record_decisions",
     manual=_MANUAL,
+    writes=page_text(
+        "Rows in `mac_douban_decision`; the CMS is written by `apply_decisions`, through the change "
+        "log. A dry run writes nothing and fetches the named subjects."
+    ),
+    when=page_text(
+        "When you have decided some videos on the review sheet, or know a video's subject; it takes hundreds of rows."
+    ),
     examples={
         "": {
             "reviewer": "小王",

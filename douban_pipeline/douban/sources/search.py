@@ -28,6 +28,7 @@ class VideoQuery:
             say more than title and year.
         fits: Whether a hit may be what is searched for; without it any may. An answer none of whose hits fits is as
             good as an empty one.
+        urgent: Whether a person waits for the answer: the call goes before those that are not urgent.
     """
 
     about: str
@@ -35,6 +36,7 @@ class VideoQuery:
     title: str = ""
     form: str = ""
     fits: Callable[[Hit], bool] | None = field(default=None, compare=False)
+    urgent: bool = field(default=False, compare=False)
 
     def wording(self, *, titles_only: bool) -> str:
         """Return what to ask a provider of the one kind or the other."""
@@ -206,9 +208,9 @@ class HttpSearch(ABC):
 
     @abstractmethod
     def ask(
-        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False, urgent: bool = False
     ) -> FetchedAnswer[ParsedHits]:
-        """Make the call for ``text``, to be archived under ``key``; ``found`` and ``known`` as in `Fetcher.get`."""
+        """Make the call for ``text``, to be archived under ``key``; the others as in `Fetcher.get`."""
 
     @abstractmethod
     def parse(self, body: bytes) -> ParsedHits:
@@ -253,7 +255,8 @@ class HttpSearch(ABC):
                 return any(hit.douban_id == asked.douban_id for hit in parsed.hits)
             return asked.found_in(parsed.hits)
 
-        return self.ask(question.wording(titles_only=self.titles_only), self.key_of(question), found=found, known=known)
+        text, key = question.wording(titles_only=self.titles_only), self.key_of(question)
+        return self.ask(text, key, found=found, known=known, urgent=question.urgent)
 
     def _cached(self, question: VideoQuery, max_age: timedelta | None) -> FetchedAnswer[ParsedHits] | None:
         key = self.key_of(question)

@@ -119,7 +119,7 @@ class SearxngProvider(HttpSearch):
     parser_version = "searxng-1"
 
     def ask(
-        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False, urgent: bool = False
     ) -> FetchedAnswer[ParsedHits]:
         """Ask for JSON, which an instance must allow in its settings."""
         return self._fetcher.get(
@@ -131,6 +131,7 @@ class SearxngProvider(HttpSearch):
             hints={403: "is json among search.formats in the instance's settings.yml?"},
             found=found,
             known=known,
+            urgent=urgent,
         )
 
     def parse(self, body: bytes) -> ParsedHits:
@@ -146,7 +147,7 @@ class DoubanSuggestProvider(HttpSearch):
     titles_only = True
 
     def ask(
-        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False, urgent: bool = False
     ) -> FetchedAnswer[ParsedHits]:
         """Ask for a title."""
         return self._fetcher.get(
@@ -157,6 +158,7 @@ class DoubanSuggestProvider(HttpSearch):
             parse=self.parse,
             found=found,
             known=known,
+            urgent=urgent,
         )
 
     def parse(self, body: bytes) -> ParsedHits:
@@ -179,7 +181,7 @@ class BochaProvider(HttpSearch):
     """Where subjects have their pages: nothing else is looked at."""
 
     def ask(
-        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False
+        self, text: str, key: str, *, found: Callable[[ParsedHits], bool], known: bool = False, urgent: bool = False
     ) -> FetchedAnswer[ParsedHits]:
         """Search pages of Douban. The sites are a parameter here, not words of the query."""
         payload = {
@@ -199,6 +201,7 @@ class BochaProvider(HttpSearch):
             refuse=_refuse_bocha,
             found=found,
             known=known,
+            urgent=urgent,
         )
 
     def parse(self, body: bytes) -> ParsedHits:

@@ -1,7 +1,7 @@
 """Jobs that people launch to revert writes and to see what happened to a video. Every default is safe."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
@@ -12,10 +12,10 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, person_job
 from douban_pipeline.douban import links
 from douban_pipeline.douban.decisions.withdrawal import revert_and_withdraw
-from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, SomeVideoIds, VideoIds
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.undo.history import histories
 from douban_pipeline.douban.undo.history_page import history_page
@@ -40,11 +40,11 @@ LEAST_EVENTS = 20
 class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    operator: str = Field(
+    operator: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
         "",
         description=page_text("Your name; it is recorded with every write. Not needed for a dry run."),
     )
-    reason: str = Field(
+    reason: Annotated[str, Filled("正式撤销请写明原因", if_written=True)] = Field(
         "",
         description=page_text("Reason, in one sentence; shown on the videos. Dry run: optional."),
     )
@@ -52,7 +52,7 @@ class RevertConfig(LaunchpadConfig):
     change_ids: list[int] = Field(
         default_factory=list, description=page_text("These changes (mac_douban_log.change_id).")
     )
-    vod_ids: list[int] = Field(
+    vod_ids: VideoIds = Field(
         default_factory=list, description=page_text("Revert the latest change of each of these videos.")
     )
     batch_id: str = Field(
@@ -72,7 +72,7 @@ class RevertConfig(LaunchpadConfig):
         description=page_text("true: the reverted links were wrong; they count in the precision of automatic links."),
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
-    max_changes: int = Field(
+    max_changes: Annotated[int, AtLeast(1, "请写明最多撤销几条")] = Field(
         10_000, description=page_text("If more changes than this are selected, nothing is reverted.")
     )
 
@@ -181,6 +181,13 @@ revert_changes = person_job(
     revert_writes,
     name="revert_changes",
     manual=_REVERT_CHANGES,
+    writes=page_text(
+        "The old values, back into the columns of the CMS that were written, as a new batch in "
+        "`mac_douban_log`; it withdraws decisions that wait. A dry run writes nothing."
+    ),
+    when=page_text(
+        "When writes were wrong: a single one, a batch, a run, or everything of a person or a rule version."
+    ),
     examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",
     tags=PERSON_TAGS,
@@ -190,8 +197,8 @@ revert_changes = person_job(
 class HistoryConfig(LaunchpadConfig):
     """Whose history is shown."""
 
-    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
-    most: int = Field(
+    vod_ids: SomeVideoIds = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
+    most: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
         20, description=page_text("Maximum number of videos shown; the more videos, the fewer events of each.")
     )
 
@@ -200,11 +207,6 @@ def show_history(context: dg.OpExecutionContext, config: HistoryConfig, services
     """Show the history of the videos."""
     services.ready()
     wanted = list(dict.fromkeys(config.vod_ids))
-    problems = [] if wanted else ["请填写 vod_ids"]
-    if config.most < 1:
-        problems.append("most 至少为 1")
-    if problems:
-        raise ProblemsError(problems)
     chosen = wanted[: config.most]
     found = list(histories(services, chosen, most_events=max(LEAST_EVENTS, MOST_EVENTS // len(chosen))))
     unknown = [history.vod_id for history in found if not history.known]
@@ -243,6 +245,8 @@ video_history = person_job(
     show_history,
     name="video_history",
     manual=_VIDEO_HISTORY,
+    writes=page_text("Nothing."),
+    when=page_text("When you want to know why a video is as it is, before you decide or revert."),
     examples={"": {"vod_ids": [1024, 2048], "most": 20}},
     nothing_done="没有可展示的历史",
     tags=PERSON_TAGS,

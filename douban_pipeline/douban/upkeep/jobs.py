@@ -4,18 +4,24 @@ Every default is safe.
 """
 
 from datetime import timedelta
+from typing import Annotated
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.dagster_kit.run_retention import RetentionConfig, prune_opening, prune_runs, report_pruned
+from douban_pipeline.dagster_kit.run_retention import (
+    NOTHING_PRUNED,
+    PRUNE_EXAMPLES,
+    RetentionConfig,
+    prune_runs,
+    report_pruned,
+)
 from douban_pipeline.douban.chain.match.revisits import revisit
 from douban_pipeline.douban.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.douban.services import Services
@@ -34,16 +40,20 @@ kept elsewhere."""
 class GateConfig(LaunchpadConfig):
     """Which source's breaker is changed, how, by whom and why."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is shown with the breaker."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is shown with the breaker."))
     note: str = Field(
         "", description=page_text("Reason, in one sentence; for open, it is shown while calls are stopped.")
     )
     dry_run: bool = Field(True, description=page_text("true: only check; false: change the breaker."))
-    source: str = Field("", description=page_text("Name of the source, as `source_gates` shows it."))
+    source: Annotated[str, Filled("请填写 source_gates 所列来源的名字")] = Field(
+        "", description=page_text("Name of the source, as `source_gates` shows it.")
+    )
     action: GateAction = Field(
         GateAction.close, description=page_text("open: stop all calls for `minutes`; close: allow calls.")
     )
-    minutes: int = Field(60, description=page_text("For open: minutes after which one call tests the source."))
+    minutes: Annotated[int, AtLeast(1, "请写明分钟数")] = Field(
+        60, description=page_text("For open: minutes after which one call tests the source.")
+    )
 
 
 def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg.ResourceParam[Services]) -> None:
@@ -93,6 +103,8 @@ set_gate = person_job(
     change_gate,
     name="set_gate",
     manual=_SET_GATE,
+    writes=page_text("The source's row in `mac_douban_gate`. A dry run only checks."),
+    when=page_text("When a source should be left alone for a while, or its cause of failure is mended."),
     examples={
         "": {
             "reviewer": "小王",
@@ -111,7 +123,7 @@ set_gate = person_job(
 class RevisitConfig(LaunchpadConfig):
     """Whose empty answers are not believed, and of when."""
 
-    reviewer: str = Field("", description=page_text("Your name."))
+    reviewer: PersonName = Field("", description=page_text("Your name."))
     note: str = Field("", description=page_text("Reason, in one sentence."))
     dry_run: bool = Field(True, description=page_text("true: only list the videos; false: search for them again."))
     source: str = Field("searxng", description=page_text("Search source with unreliable empty answers."))
@@ -155,6 +167,10 @@ revisit_not_found = person_job(
     queue_revisits,
     name="revisit_not_found",
     manual=_REVISIT,
+    writes=page_text(
+        "The next visit of the listed videos, and what the archive says of the window. A dry run only lists them."
+    ),
+    when=page_text("When a search source was broken for hours and answered that nothing was found."),
     examples={
         "": {
             "reviewer": "小王",
@@ -225,6 +241,8 @@ prune_archive = person_job(
     delete_answers,
     name="prune_archive",
     manual=_PRUNE_ARCHIVE,
+    writes=page_text("Deletes rows of `mac_douban_snapshot`. A dry run only counts them."),
+    when=page_text("By itself each week; by hand when the disk is short."),
     examples={"": {"dry_run": False}},
     nothing_done="未清理存档",
     tags=tags_of("housekeeping"),
@@ -241,7 +259,7 @@ class ReparseConfig(LaunchpadConfig):
         True,
         description=page_text("Only answers that are not marked as parsed by the current version of the parser."),
     )
-    limit: int = Field(
+    limit: Annotated[int, AtLeast(0, "全部请写 0")] = Field(
         0,
         description=page_text("Maximum number of answers, oldest first; 0: all."),
     )
@@ -256,13 +274,8 @@ def reparse_answers(
 ) -> None:
     """Read the archived answers of a source with the present parser, and report how many it refuses."""
     services.ready()
-    problems = []
     if config.source not in PARSERS:
-        problems.append(f"source: 只能是 {'、'.join(PARSERS)}，现为 {config.source!r}")
-    if config.limit < 0:
-        problems.append(f"limit: 不得小于 0，现为 {config.limit}")
-    if problems:
-        raise ProblemsError(problems)
+        raise ProblemsError([f"source: 只能是 {'、'.join(PARSERS)}，现为 {config.source!r}"])
     found = reparse(
         services,
         config.source,
@@ -301,6 +314,10 @@ reparse_archive = person_job(
     reparse_answers,
     name="reparse_archive",
     manual=_REPARSE_ARCHIVE,
+    writes=page_text(
+        "The parser's version of answers in `mac_douban_snapshot`, nothing else. A dry run writes nothing."
+    ),
+    when=page_text("After an upgrade that changed how answers are parsed."),
     examples={"": {"source": "douban", "only_older_versions": True, "limit": 0, "dry_run": False}},
     nothing_done="未重新解析",
     tags=PERSON_TAGS,
@@ -337,8 +354,6 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
-@dg.op
-@page_docstring
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks, ended alerts and TMDB's facts after their retention periods."""
     services.ready()
@@ -352,22 +367,39 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     report_pruned(context, counts, dry_run=config.dry_run)
 
 
-@dg.job(
-    config=prune_opening("prune"),
-    owners=owners(),
+_PRUNE_HISTORY = page_text(
+    """\
+Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
+
+Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
+starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is
+kept. Runs of other code locations are not deleted; each location prunes its own. The change log, verdicts and
+archived answers are kept: they explain the values in the CMS. Only what TMDB said is taken out of them before six
+months are over, as its terms ask; which of its titles was used, and for which kinds of facts, stays.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+prune_history = person_job(
+    prune,
+    name="prune_history",
+    manual=_PRUNE_HISTORY,
+    writes=page_text(
+        "Deletes runs from Dagster's instance, and rows of `mac_douban_task` and `mac_douban_alert`; "
+        "empties expired facts of TMDB. A dry run (the default) only counts them."
+    ),
+    when=page_text("By itself every night; by hand when the disk is short, or `check` asks for it."),
+    examples=PRUNE_EXAMPLES,
+    nothing_done=NOTHING_PRUNED,
     tags=tags_of("housekeeping"),
 )
-@page_docstring
-def prune_history() -> None:
-    """Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
-
-    Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
-    starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is
-    kept. Runs of other code locations are not deleted; each location prunes its own. The change log, verdicts and
-    archived answers are kept: they explain the values in the CMS. Only what TMDB said is taken out of them before six
-    months are over, as its terms ask; which of its titles was used, and for which kinds of facts, stays.
-    """
-    prune()
 
 
 jobs = [set_gate, revisit_not_found, prune_archive, reparse_archive, prune_history]

@@ -1,7 +1,7 @@
 """Deletes archived answers that nothing refers to any more.
 
 Why no answer is deleted to which a row is about to refer: the candidates for deletion are chosen at the start, at T:
-answers last seen before T minus ``archive_days`` (30 at least) minus `MARGIN`. A new reference to an answer comes
+answers last seen before T minus `ARCHIVE_AGE` minus `MARGIN`. A new reference to an answer comes
 
 - from the source: storing the answer updated its last-seen time. One that is seen again after T is checked again,
   under a lock, in the transaction that would delete it;
@@ -28,6 +28,8 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 
+ARCHIVE_AGE = timedelta(days=170)
+"""Age from which answers that nothing refers to are deleted, weekly: within the six months that TMDB's terms allow."""
 MARGIN = timedelta(days=1)
 """Longer than anybody takes from reading a cached answer to storing a row that names it."""
 
@@ -85,7 +87,7 @@ class _Reference:
 
 
 def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None]) -> PrunedAnswers:
-    """Delete answers last seen more than ``archive_days`` ago that nothing refers to.
+    """Delete answers last seen more than `ARCHIVE_AGE` ago that nothing refers to.
 
     Takes 9 bytes of memory per old answer, regardless of the number of references. Every deletion is a short
     transaction, so that a run may be interrupted at any time and the next one continues.
@@ -95,7 +97,7 @@ def prune(services: Services, *, dry_run: bool, progress: Callable[[str], None])
         dry_run: Only count what would be deleted.
         progress: Called regularly with the progress.
     """
-    before = services.clock.now() - timedelta(days=services.settings.archive_days) - MARGIN
+    before = services.clock.now() - ARCHIVE_AGE - MARGIN
     old = _sorted(services.archive.unseen_since(before))
     progress(f"{old.size} answers were last seen before {before:%Y-%m-%d %H:%M} UTC")
     holders = _holders(services.tables) if old.size else []

@@ -185,7 +185,7 @@ def _line(connection: Connection, services: FeedsServices, row: Row[Any], now: i
 
 def _actions(services: FeedsServices, source_id: str, *, active: bool) -> list[tuple[str, str]]:
     """Return the actions on a source: text and address of a launchpad filled in."""
-    polled = Launchpad("poll_sources_now", op_config("poll_now", {"sources": [source_id]}))
+    polled = Launchpad("poll_sources_now", op_config("poll_now", {"dry_run": True, "sources": [source_id]}))
     change: dict[str, Any] = {"dry_run": False, "sources": [source_id]}
     change |= {"reason": "在来源页面上暂停"} if active else {"resume": True}
     changed = Launchpad("pause_sources", op_config("change_states", change))

@@ -25,8 +25,8 @@ from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_headers
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
-from douban_pipeline.tmdb.store import outbox
-from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.store import due, outbox
+from douban_pipeline.tmdb.store.postgres import POOL_MAX, PostgresTmdbStore
 
 ANSWER_DEADLINE_SECONDS = 3.0
 """Seconds that an answer waits for TMDB: a person is waiting for it."""
@@ -47,9 +47,7 @@ def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
     url = settings.database_url.get_secret_value()
     if not url:
         return None
-    return PostgresTmdbStore(
-        url, settings.pool_min, settings.pool_max, settings.language, wait_seconds=STORE_WAIT_SECONDS
-    )
+    return PostgresTmdbStore(url, language=settings.language, wait_seconds=STORE_WAIT_SECONDS)
 
 
 @contextmanager
@@ -90,8 +88,8 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
 
 
 def _known(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None) -> StoredTitles:
-    threads = max(1, min(THREADS, settings.pool_max - 1))
-    return StoredTitles(store, clock or SystemClock(), timedelta(days=settings.refresh_days), threads)
+    threads = min(THREADS, POOL_MAX - 1)
+    return StoredTitles(store, clock or SystemClock(), timedelta(days=due.REFRESH_DAYS), threads)
 
 
 @contextmanager

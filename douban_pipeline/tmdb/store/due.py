@@ -10,6 +10,8 @@ from psycopg import Connection, sql
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 
+REFRESH_DAYS = 150
+"""Days after which runs fetch an answer again: a month before it would have to be dropped."""
 _WANTED = """
     SELECT media_type AS entity, tmdb_id FROM tmdb.vod_link WHERE state = 'confirmed'
     UNION SELECT entity_type, tmdb_id FROM tmdb.enrichment_request_entities WHERE selected

@@ -15,6 +15,8 @@ from psycopg import Connection, sql
 from douban_pipeline.tmdb.store.statements import ENQUEUE, TABLES, EntityTable
 from douban_pipeline.tmdb.store.tables import held
 
+RAW_DAYS = 180
+"""Days after which facts must be fetched again or dropped."""
 CONFIRMED_EVERY = timedelta(days=1)
 """How old the time of a stub's name may be beside the newest answer that names it: names are confirmed once a day.
 

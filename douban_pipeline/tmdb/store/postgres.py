@@ -34,6 +34,8 @@ from douban_pipeline.tmdb.types import EntityKey, EntityType
 _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
+POOL_MAX = 10
+"""Most connections of a process: PostgreSQL's default of 100 serves ten processes."""
 WAIT_SECONDS = 30.0
 """Seconds a caller waits for a connection."""
 ATTEMPTS = 5
@@ -80,7 +82,7 @@ class PostgresTmdbStore:
         self,
         dsn: str,
         min_size: int = 1,
-        max_size: int = 10,
+        max_size: int = POOL_MAX,
         language: str = "zh-CN",
         *,
         create_schema: bool = False,

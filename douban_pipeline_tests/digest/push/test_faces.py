@@ -63,7 +63,7 @@ def test_the_job_sends_and_says_what(platforms: PushServer, place: Office) -> No
     dry = run(place, push_notifications, {"ops": {"push": {"config": {"dry_run": True}}}})
     assert dry.success
     assert not platforms.taken
-    done = run(place, push_notifications)
+    done = run(place, push_notifications, {"ops": {"push": {"config": {"dry_run": False}}}})
     shown = metadata_of(done, "push")
     assert shown["sent"] == 1
     assert "已送达" in shown["messages"]

@@ -195,6 +195,6 @@ def test_the_check_and_the_command_name_the_columns(confirmed):
 @pytest.mark.postgres
 def test_the_nightly_job_expires_them(confirmed):
     confirmed.clock.advance(days=TERM.days)
-    run = launched(confirmed, prune_history)
+    run = launched(confirmed, prune_history, {"prune": {"config": {"dry_run": False}}})
     assert run.success
     assert holding(confirmed.library, *ONLY_TMDBS) == set()

@@ -51,7 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Room, di
     rows = [linked(entry, vod_id, vod_content="<p>原有简介</p>") for vod_id, entry in enumerate(FILMS, start=1)]
     url = f"sqlite:///{tmp_path_factory.mktemp('inventions') / 'library.sqlite'}"
     with ReplayServer(FILMS) as upstream, build_library(url) as blank:
-        house = room_of(blank, upstream, rows, run_seconds=1500, lease_seconds=1800)
+        house = room_of(blank, upstream, rows, run_seconds=1500)
         # As the intake of the library tells them.
         people, cms = house.library.services.people, house.library.cms
         people.remember(name for row in rows for name in names_of_row({"vod_writer": "", **row}, cms.widths))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dagster as dg
 import pytest
 
 from douban_pipeline.cms.values import content_text
+from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
 from douban_pipeline.douban.intros.jobs import RedoConfig, redo_intros
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
 from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import Run
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
@@ -154,12 +155,15 @@ def test_all_that_is_wrong_is_said_at_once_and_nobody_is_asked(room):
     house = room(linked(RIVER, 4), video(5), linked(WHALE, 6), dry_run=True)
     house.library.set_state(5, douban_review_status="NOT_FOUND")
     house.library.set_state(6, douban_review_status="REVIEW")
-    result = house.redo(4, 4, 5, 6, 77, reviewer=" ")
+    with pytest.raises(RefusedConfigError, match="reviewer: 不能为空，请填写你的名字"):
+        house.redo(4, reviewer=" ")
+    with pytest.raises(RefusedConfigError, match="vod_ids: 不能为空，请填写影片的编号"):
+        house.redo()
+    result = house.redo(4, 4, 5, 6, 77)
     failure = Run(result).failure
     assert not result.success
     for problem in (
         "未重写任何简介",
-        "reviewer: 请填写你的名字",
         "影片 4：写了 2 次",
         "影片 5：影片不是已确认状态",
         "影片 6：影片不是已确认状态",
@@ -170,9 +174,8 @@ def test_all_that_is_wrong_is_said_at_once_and_nobody_is_asked(room):
     # In the name of what is automatic, a rewritten locked text would be a breach that stops the chain.
     named = house.under(dry_run=False).redo(4, reviewer="Pipeline")
     assert "reviewer: pipeline 代表自动写入，请填写你的名字" in Run(named).failure
-    empty = house.under(ai_intros=False, openrouter_api_key="").redo()
-    assert "vod_ids: 至少填写一部影片" in Run(empty).failure
-    assert "AI 简介未开启" in Run(empty).failure
+    off = house.under(ai_intros=False, openrouter_api_key="").redo(4)
+    assert "AI 简介未开启" in Run(off).failure
     assert (house.calls, house.intros()) == (0, [])
     assert metadata_of(house.redo(4, dry_run=True))["shown"] == 1, "showing is allowed where writing is not"
 
@@ -188,4 +191,4 @@ def test_the_launchpad_is_prefilled_and_safe():
     config = redo_intros.run_config["ops"]["rewrite"]["config"]
     assert set(config) == set(RedoConfig.model_fields)
     assert (config["dry_run"], config["vod_ids"]) == (True, [])
-    assert dg.validate_run_config(redo_intros, redo_intros.run_config)
+    assert fits_schema(redo_intros, redo_intros.run_config)

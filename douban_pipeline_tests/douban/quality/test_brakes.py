@@ -15,6 +15,7 @@ from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import new_run_id
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
@@ -211,9 +212,9 @@ def test_a_person_lifts_a_brake_and_the_stratum_is_judged_afresh(scenario):
     run = scenario.launch("nightly_reports")
     assert run.guards["precision_holds"].passed, "what was known before the lift does not pull it again"
     assert run.metadata("automatic_precision")["labels"] == 30, "but is not forgotten"
-    refused = release(scenario, reviewer="")
+    assert release(scenario, reviewer="").failure == "未恢复任何类别：\n- reviewer: 不能为空，请填写你的名字"
+    refused = release(scenario)
     assert "未恢复任何类别" in refused.failure
-    assert "reviewer: 请填写你的名字" in refused.failure
     assert "season 没有处于暂停状态；目前暂停的有：无" in refused.failure
 
 
@@ -221,7 +222,7 @@ def test_the_launchpad_is_prefilled_and_safe():
     config = lift_brakes.run_config["ops"]["release"]["config"]
     assert set(config) == set(LiftConfig.model_fields)
     assert (config["dry_run"], config["strata"]) == (True, [])
-    assert dg.validate_run_config(lift_brakes, lift_brakes.run_config)
+    assert fits_schema(lift_brakes, lift_brakes.run_config)
 
 
 def test_the_writing_step_refuses_what_a_brake_holds_back(scenario):

@@ -278,7 +278,7 @@ def test_the_links_of_the_table_settle_a_video_as_soon_as_somebody_signs(scenari
     config = links_of(table, 4)["确认首选"]["ops"]
     unsigned = scenario.launch("record_decisions", config)
     assert not unsigned.success
-    assert "请填写审核员的名字" in unsigned.failure
+    assert "reviewer: 不能为空，请填写你的名字" in unsigned.failure
     config["store_decisions"]["config"]["reviewer"] = "小王"
     assert scenario.launch("record_decisions", config).success
     assert [(each["vod_id"], each["douban_id"]) for each in scenario.decisions()] == [(4, first)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from types import SimpleNamespace
 from urllib.parse import unquote
 
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
+from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.review.jobs import (
     DecisionRow,
@@ -28,6 +30,7 @@ from douban_pipeline.douban.review.worklist.page import SHEET_NAME
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.wording import ACTIONS
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.scenario import (
     FILMS,
     KITE,
@@ -213,14 +216,24 @@ def test_a_secret_of_the_environment_cannot_be_written_down(scenario, field, mon
 
 
 def test_launching_the_defaults_says_what_to_fill_in(scenario):
-    found = scenario.definitions.resolve_job_def("record_decisions")
-    result = found.execute_in_process(instance=scenario.instance, raise_on_error=False)
-    [event] = [event for event in result.all_events if event.is_step_failure]
-    message = event.step_failure_data.error.message
-    assert "未记录任何决定" in message
-    assert "reviewer: 请填写审核员的名字" in message
-    assert "decisions 第 1 条（影片 0）：没有这部影片，请把示例换成真实的 vod_id" in message
+    runs = scenario.instance.get_runs_count()
+    assert scenario.launch("record_decisions").failure.splitlines() == [
+        "未记录任何决定：",
+        "- reviewer: 不能为空，请填写你的名字",
+        "- decisions 第 1 条 vod_id: 至少为 1，现为 0，影片的编号在 mac_vod.vod_id",
+    ]
+    assert scenario.instance.get_runs_count() == runs, "no run was begun"
     assert scenario.decisions() == []
+
+
+def test_five_hundred_videos_are_decided_in_one_launch(scenario):
+    ids = range(1001, 1501)
+    scenario.library.add(*(row_of(WHALE, vod_id) for vod_id in ids))
+    given = [{"vod_id": vod_id, "action": "ignore", "days": 30} for vod_id in ids]
+    assert Intake.of(scenario.services).changes().new == len(ids)
+    done = launch(scenario, *given).output
+    assert (done["recorded"], done["decisions"].count("已记录")) == (500, 500)
+    assert Counter(row["state"] for row in scenario.decisions()) == {"pending": 500}
 
 
 def test_the_launchpad_is_prefilled_with_everything_and_every_default_is_safe():
@@ -230,7 +243,7 @@ def test_the_launchpad_is_prefilled_with_everything_and_every_default_is_safe():
     assert [set(row) for row in config["decisions"]] == [set(DecisionRow.model_fields)]
     assert config["dry_run"] is True
     assert config["decisions"][0]["action"] == "confirm_top1", "members are typed by name"
-    assert dg.validate_run_config(record_decisions, record_decisions.run_config)
+    assert fits_schema(record_decisions, record_decisions.run_config)
 
 
 def test_a_launch_links_to_what_takes_it_back(scenario):
@@ -268,10 +281,10 @@ def test_the_manual_names_every_action_and_field_and_its_example_can_be_launched
     assert set(ACTIONS) == set(DecisionAction)
     [example] = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     config = yaml.safe_load(example)
-    assert dg.validate_run_config(record_decisions, config)
+    assert fits_schema(record_decisions, config)
     assert len({row["action"] for row in config["ops"]["store_decisions"]["config"]["decisions"]}) >= 5
     assert "影片 1024" in scenario.launch("record_decisions", config["ops"]).failure
-    [path] = re.findall(r"^\[[^]]+\]\((/locations/\S+/jobs/record_decisions/\S+)\)", manual.split("\n\n")[1])
+    [path] = re.findall(r"^\[[^]]+\]\((/locations/\S+/jobs/record_decisions/\S+)\)", manual, re.MULTILINE)
     opened = yaml.safe_load(unquote(path.partition("config=")[2]))["ops"]["store_decisions"]["config"]
     assert (opened["reviewer"], opened["dry_run"]) == ("", True), "nobody signed it"
     assert opened["decisions"] == config["ops"]["store_decisions"]["config"]["decisions"]
@@ -280,7 +293,7 @@ def test_the_manual_names_every_action_and_field_and_its_example_can_be_launched
 def test_a_link_into_the_launchpad_opens_what_can_be_launched():
     rows = [row(vod_id=4, action="choose", rank=2, verdict_id=7), row(vod_id=5, action="ignore", days=30)]
     config = op_config("store_decisions", {"reviewer": "", "note": "", "dry_run": True, "decisions": rows})
-    assert dg.validate_run_config(record_decisions, yaml.safe_load(config))
+    assert fits_schema(record_decisions, yaml.safe_load(config))
 
 
 # --- what is left to others -------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-import dagster as dg
 import pytest
 import sqlalchemy as sa
 import yaml
@@ -14,6 +13,7 @@ from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.undo.jobs import HistoryConfig, video_history
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.library import build_library
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.scenario import CLOCKS, FILMS, RIVER, TRAM, WHALE, row_of
 
 EVIL = "<script>|*_`[x](http://e.org)"
@@ -259,7 +259,8 @@ def test_videos_that_never_were_are_distinguished(scenario):
 
 
 @pytest.mark.parametrize(
-    ("config", "problem"), [({"vod_ids": []}, "请填写 vod_ids"), ({"vod_ids": [4], "most": 0}, "most 至少为 1")]
+    ("config", "problem"),
+    [({"vod_ids": []}, "vod_ids: 不能为空"), ({"vod_ids": [4], "most": 0}, "most: 至少为 1，现为 0")],
 )
 def test_what_is_wrong_is_reported(scenario, config, problem):
     run = scenario.launch("video_history", {"show_history": {"config": config}})
@@ -305,4 +306,4 @@ def test_nothing_is_written(scenario):
 def test_the_launchpad_is_prefilled():
     config = video_history.run_config["ops"]["show_history"]["config"]
     assert set(config) == set(HistoryConfig.model_fields)
-    assert dg.validate_run_config(video_history, video_history.run_config)
+    assert fits_schema(video_history, video_history.run_config)

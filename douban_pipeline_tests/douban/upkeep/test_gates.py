@@ -19,7 +19,8 @@ from douban_pipeline.douban.upkeep.gates import MOST_MINUTES, GateAction, GateCh
 from douban_pipeline.douban.upkeep.jobs import GateConfig
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
-from douban_pipeline_tests.harness.fixtures.runs import Run
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
+from douban_pipeline_tests.harness.fixtures.runs import Run, run_of
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 REPORT = "report"
@@ -45,8 +46,10 @@ def launch(library: Library, dagster_instance: dg.DagsterInstance):
         ops = {"ops": {"change_gate": {"config": config}}} if config else {}
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         definition = definitions.resolve_job_def(job)
-        return Run(
-            definition.execute_in_process(run_config={**quiet, **ops}, instance=dagster_instance, raise_on_error=False)
+        return run_of(
+            lambda: definition.execute_in_process(
+                run_config={**quiet, **ops}, instance=dagster_instance, raise_on_error=False
+            )
         )
 
     return run
@@ -149,7 +152,9 @@ def test_a_person_opens_and_closes(library: Library, launch) -> None:
 
 
 def test_every_mistake_is_reported_at_once(library: Library, launch) -> None:
-    run = launch("set_gate", action="open", minutes=0, source="douban2", reviewer="王" * 65, dry_run=False)
+    run = launch(
+        "set_gate", action="open", minutes=MOST_MINUTES + 1, source="douban2", reviewer="王" * 65, dry_run=False
+    )
     assert run.failure.splitlines()[-5:] == [
         "dagster._core.definitions.events.Failure: 未改动任何来源：",
         "- reviewer: 名字最多 64 个字符",
@@ -157,7 +162,10 @@ def test_every_mistake_is_reported_at_once(library: Library, launch) -> None:
         "- source: 没有 douban2 这个来源；已知的有：douban、searxng",
         f"- minutes: 暂停的分钟数须在 1 到 {MOST_MINUTES} 之间",
     ]
-    assert "配置中不得引用环境变量：HOME" in launch("set_gate", note={"env": "HOME"}).failure
+    assert (
+        "配置中不得引用环境变量：HOME"
+        in launch("set_gate", reviewer="小王", source="douban", note={"env": "HOME"}).failure
+    )
 
 
 @pytest.mark.parametrize(("minutes", "good"), [(0, False), (1, True), (MOST_MINUTES, True), (MOST_MINUTES + 1, False)])
@@ -178,7 +186,7 @@ def test_the_launchpad_is_prefilled_and_safe() -> None:
     config = jobs.set_gate.run_config["ops"]["change_gate"]["config"]
     assert set(config) == set(GateConfig.model_fields)
     assert (config["dry_run"], config["source"]) == (True, "")
-    assert dg.validate_run_config(jobs.set_gate, jobs.set_gate.run_config)
+    assert fits_schema(jobs.set_gate, jobs.set_gate.run_config)
 
 
 def test_rates_are_those_of_the_minutes_asked_for() -> None:

@@ -160,10 +160,9 @@ def test_the_job_counts_and_notes_only_when_it_is_asked_to(
 
 
 def test_every_mistake_is_reported_at_once(library: Library, dagster_instance: dg.DagsterInstance) -> None:
-    run = launch(library, dagster_instance, source="imdb", limit=-1)
+    run = launch(library, dagster_instance, source="imdb")
     assert run.failure.split("\n- ")[1:] == [
         "source: 只能是 douban、searxng、douban_suggest、bocha，现为 'imdb'",
-        "limit: 不得小于 0，现为 -1",
     ]
 
 

@@ -102,7 +102,7 @@ class Operator:
         if self._is_time("reports", passed, None):
             self.launch("nightly_reports")
         if self._is_time("clear", passed, None):
-            self.launch("prune_history")
+            self.launch("prune_history", {"ops": {"prune": {"config": {"dry_run": False}}}})
             self.launch("prune_archive", {"ops": {"delete_answers": {"config": {"dry_run": False}}}})
 
     def _is_time(self, duty: str, passed: float, every: float | None) -> bool:
@@ -142,7 +142,7 @@ class Operator:
 
     def sweep(self) -> str | None:
         """Launch a sweep over the whole library."""
-        return self.launch("sweep_library", {"ops": {"sweep": {"config": {"part": 0, "parts": 1}}}})
+        return self.launch("sweep_library", {"ops": {"sweep": {"config": {"dry_run": False, "part": 0, "parts": 1}}}})
 
     def launch(
         self, job: str, config: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None

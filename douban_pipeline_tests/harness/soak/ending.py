@@ -76,7 +76,7 @@ def drain(
 
 def _take_in(operator: Operator) -> None:
     operator.sweep()
-    operator.launch("take_in_changes")
+    operator.launch("take_in_changes", {"ops": {"take_in": {"config": {"dry_run": False}}}})
 
 
 def _visit_all(operator: Operator) -> None:

@@ -62,8 +62,7 @@ SETTINGS: Mapping[str, str] = {
     "DRY_RUN": "false",
     "RESTORE_LOCKED": "true",
     "BULK_UNLOCKERS": ",".join(REVIEWERS),
-    # What a killed run held comes back while the soak lasts: the shortest lease that is allowed with 60 seconds.
-    "LEASE_SECONDS": "210",
+    # What a killed run held comes back while the soak lasts: a lease is twice the longest step.
     "RUN_SECONDS": "60",
     "MAX_DUE_WAIT_MINUTES": "1",
 }

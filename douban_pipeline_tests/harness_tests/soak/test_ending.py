@@ -32,7 +32,7 @@ class Clockwork:
     def sweep(self) -> None:
         self.launched.append("sweep")
 
-    def launch(self, job: str) -> None:
+    def launch(self, job: str, _config: object = None) -> None:
         self.launched.append(job)
 
     def visit_shards(self, first: int, _pipeline: str) -> None:

@@ -41,7 +41,7 @@ def test_the_settings_are_in_force_for_a_while_and_nothing_else_of_ours(monkeypa
     assert settings.top_n != 7
     assert (settings.dry_run, settings.restore_locked, settings.ai_intros) == (False, True, True)
     assert settings.run_seconds <= 60
-    assert settings.lease == settings.longest_step
+    assert settings.lease == 2 * settings.longest_step
     assert settings.openrouter_api_key.get_secret_value() == "soak"
 
 

@@ -86,12 +86,16 @@ class FirstVisits:
 
 @dataclass(slots=True)
 class IntakeReport:
-    """How many videos were looked at, newly taken in, changed, and found gone (deleted or in the recycle bin)."""
+    """How many videos were looked at, newly taken in, changed, and found gone (deleted or in the recycle bin).
+
+    ``names`` is the number of names of people that were new to their table.
+    """
 
     seen: int = 0
     new: int = 0
     changed: int = 0
     gone: int = 0
+    names: int = 0
     by_tier: dict[str, int] = field(default_factory=dict)
 
 
@@ -249,9 +253,9 @@ class Intake:
         now = self.clock.now()
         report.seen += len(rows)
         # Of all rows, not only of those that changed: the dictionary may be younger than the library.
-        if not self.dry_run:
-            names = {name for row in rows for name in names_of_row(row, self.cms.widths)}
-            self.people.remember(names.union(map(simplify, names)))
+        names = {name for row in rows for name in names_of_row(row, self.cms.widths)}
+        names.update([*map(simplify, names)])
+        report.names += self.people.count_new(names, blank=self.blank) if self.dry_run else self.people.remember(names)
         with reading(self.engine) as connection:
             states = {} if self.blank else state_rows(connection, self.tables, [row["vod_id"] for row in rows])
         rows = [row for row in rows if row["vod_id"] not in states or self._change(row, states[row["vod_id"]], now)]

@@ -1,6 +1,7 @@
 """Jobs that keep the state table in step with the CMS. Jobs that take in videos belong here."""
 
 from datetime import UTC, datetime
+from typing import Annotated
 
 import dagster as dg
 from pydantic import Field
@@ -8,10 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring, page_text
+from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.chain.due.cleared_ids import ClearedIdsAnswer, settle
 from douban_pipeline.douban.chain.due.intake import Intake, IntakeReport
@@ -31,8 +31,7 @@ _DRY_RUN = page_text("true: only count the videos that would be added or changed
 class InitialiseConfig(LaunchpadConfig):
     """How a library is taken in."""
 
-    dry_run: bool = Field(False, description=_DRY_RUN)
-
+    dry_run: bool = Field(True, description=_DRY_RUN)
     spread: bool = Field(
         True,
         description=page_text(
@@ -45,23 +44,24 @@ class InitialiseConfig(LaunchpadConfig):
 class TakeInConfig(LaunchpadConfig):
     """Whether what is new is taken in, or only counted."""
 
-    dry_run: bool = Field(False, description=_DRY_RUN)
+    dry_run: bool = Field(True, description=_DRY_RUN)
 
 
 class SweepConfig(LaunchpadConfig):
     """Which slice of the library is swept."""
 
-    dry_run: bool = Field(False, description=_DRY_RUN)
-
-    part: int = Field(0, description=page_text("Number of the slice, from 0."))
-    parts: int = Field(1, description=page_text("Number of slices into which the ids are divided; 1: all ids."))
+    dry_run: bool = Field(True, description=_DRY_RUN)
+    part: Annotated[int, AtLeast(0, "第一份是 0")] = Field(0, description=page_text("Number of the slice, from 0."))
+    parts: Annotated[int, AtLeast(1, "不分份请写 1")] = Field(
+        1, description=page_text("Number of slices into which the ids are divided; 1: all ids.")
+    )
 
 
 def _too_early(context: dg.OpExecutionContext, services: Services) -> bool:
     """Return whether the library was never taken in, and say what to do."""
     early = not Intake.of(services).has_begun()
     if early:
-        context.log.warning("the library is not initialised: launch the job initialise_library")
+        context.log.warning("the library is not initialised: launch the job initialise_library with dry_run: false")
     return early
 
 
@@ -72,12 +72,11 @@ def _metadata(report: IntakeReport) -> dict[str, dg.MetadataValue]:
         "new": dg.MetadataValue.int(report.new),
         "changed": dg.MetadataValue.int(report.changed),
         "gone": dg.MetadataValue.int(report.gone),
+        "names": dg.MetadataValue.int(report.names),
         "tiers": run_table(tiers),
     }
 
 
-@dg.op
-@page_docstring
 def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, services: dg.ResourceParam[Services]) -> None:
     """Create or upgrade the tables of the pipeline, then add every video of the CMS."""
     prefix = services.settings.table_prefix
@@ -99,27 +98,47 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     intake = Intake.of(services, dry_run=config.dry_run, blank=before is None and config.dry_run)
     report = intake.initialise(spread=config.spread, progress=progress)
     context.log.info(f"{report.seen} videos looked at, {report.new} {would} taken in, {report.changed} {would} changed")
-    context.add_output_metadata({**_metadata(report), "dry_run": dg.MetadataValue.bool(config.dry_run)})
+    tables = {"tables_before": dg.MetadataValue.text(before or ""), "tables_after": dg.MetadataValue.text(after or "")}
+    context.add_output_metadata({**_metadata(report), **tables, "dry_run": dg.MetadataValue.bool(config.dry_run)})
 
 
-@dg.job(
-    config=dg.RunConfig(ops={"initialise": InitialiseConfig(dry_run=False, spread=True)}),
-    owners=owners(),
+_INITIALISE = page_text(
+    """\
+Set up the pipeline for a CMS: its own tables, and a state row for every video.
+
+Videos without a Douban id start as NOT_FOUND, shown as unchecked until they are searched for; those with one as
+CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Safe to repeat: known
+videos keep their state, and tables of an older release are upgraded.
+
+Examples:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+initialise_library = person_job(
+    initialise,
+    name="initialise_library",
+    manual=_INITIALISE,
+    writes=page_text(
+        "Our tables, and a row per video in `mac_douban_video`; names of people in "
+        "`mac_douban_person`. Nothing in the CMS's own tables. A dry run (the default) writes "
+        "nothing, and counts exactly that."
+    ),
+    when=page_text(
+        "Once after `setup`, before anything else; again after an upgrade that asks for it, or after a restore."
+    ),
+    examples={"先看会写多少": {"dry_run": True}, "正式接入": {"dry_run": False, "spread": True}},
+    nothing_done="未接入影视库",
+    location=LOCATION,
     tags=INTAKE_TAGS,
 )
-@page_docstring
-def initialise_library() -> None:
-    """Set up the pipeline for a CMS: its own tables, and a state row for every video.
-
-    Videos without a Douban id start as NOT_FOUND, shown as unchecked until they are searched for; those with one as
-    CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Nothing in the CMS's
-    own tables is changed. Safe to repeat: known videos keep their state, and tables of an older release are upgraded.
-    """
-    initialise()
 
 
-@dg.op
-@page_docstring
 def take_in(context: dg.OpExecutionContext, config: TakeInConfig, services: dg.ResourceParam[Services]) -> None:
     """Process new rows, rows whose `vod_time` changed, and titles that resource sites added or changed."""
     services.ready()
@@ -162,24 +181,43 @@ def _take_newcomers(context: dg.OpExecutionContext, services: Services, intake: 
     }
 
 
-@dg.job(
-    config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}),
-    owners=owners(),
+_TAKE_IN = page_text(
+    """\
+Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
+
+If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too.
+
+Example:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+take_in_changes = person_job(
+    take_in,
+    name="take_in_changes",
+    manual=_TAKE_IN,
+    writes=page_text(
+        "Rows of `mac_douban_video` that are new or changed, and names of people. A dry run (the "
+        "default) only counts them."
+    ),
+    when=page_text("By itself, as `intake_sensor` finds changes; by hand when the sensor is off."),
+    examples={"": {"dry_run": False}},
+    nothing_done="未收进任何变化",
+    location=LOCATION,
     tags=INTAKE_TAGS,
 )
-@page_docstring
-def take_in_changes() -> None:
-    """Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
-
-    If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too.
-    """
-    take_in()
 
 
-@dg.op
-@page_docstring
 def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.ResourceParam[Services]) -> None:
     """Check one slice of all ids, whatever their `vod_time`."""
+    if config.part >= config.parts:
+        last = config.parts - 1
+        raise ProblemsError([f"part: {config.parts} 份的编号是 0 到 {last}，现为 {config.part}，请改为其中之一"])
     services.ready()
     if _too_early(context, services):
         return
@@ -188,24 +226,44 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     context.add_output_metadata({**_metadata(report), "dry_run": dg.MetadataValue.bool(config.dry_run)})
 
 
-@dg.job(
-    config=dg.RunConfig(ops={"sweep": SweepConfig(dry_run=False, part=0, parts=1)}),
-    owners=owners(),
+_SWEEP = page_text(
+    """\
+Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand.
+
+Examples:
+
+{examples}
+
+Fields
+
+{fields}
+"""
+)
+
+sweep_library = person_job(
+    sweep,
+    name="sweep_library",
+    manual=_SWEEP,
+    writes=page_text(
+        "Rows of `mac_douban_video` that are new, changed or gone, and names of people. A dry run "
+        "(the default) only counts them."
+    ),
+    when=page_text("By itself every hour, for one slice of 24; by hand over all ids after a batch edit in the CMS."),
+    examples={
+        "先看全库有多少变化": {"dry_run": True, "part": 0, "parts": 1},
+        "正式清扫全库": {"dry_run": False, "part": 0, "parts": 1},
+        "只清扫 24 份中的第一份": {"dry_run": False, "part": 0, "parts": 24},
+    },
+    nothing_done="未清扫",
+    location=LOCATION,
     tags=INTAKE_TAGS,
 )
-@page_docstring
-def sweep_library() -> None:
-    """Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand.
-
-    One slice per hour.
-    """
-    sweep()
 
 
 class ClearedConfig(LaunchpadConfig):
     """What is said of ids that were cleared in bulk."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is recorded."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded."))
     dry_run: bool = Field(True, description=page_text("true: only count them; false: apply the answer."))
     answer: ClearedIdsAnswer = Field(
         ClearedIdsAnswer.rematch,
@@ -216,8 +274,6 @@ class ClearedConfig(LaunchpadConfig):
 def settle_cleared(context: dg.OpExecutionContext, config: ClearedConfig, services: dg.ResourceParam[Services]) -> None:
     """Answer for ids that were cleared in the CMS in bulk."""
     services.ready()
-    if not config.reviewer.strip():
-        raise ProblemsError(["reviewer 为空：请填写你的名字"])
     count = settle(services, config.answer, config.reviewer.strip()[:64], dry_run=config.dry_run)
     context.log.info(f"{count} videos {'wait for an answer' if config.dry_run else 'are free again'}")
     context.add_output_metadata({"dry_run": config.dry_run, "videos": count, "answer": config.answer.name})
@@ -242,6 +298,8 @@ settle_cleared_ids = person_job(
     settle_cleared,
     name="settle_cleared_ids",
     manual=_SETTLE,
+    writes=page_text("The state of these videos in `mac_douban_video`. A dry run only counts them."),
+    when=page_text("When the alert says that many ids were cleared in the CMS at once."),
     examples={
         "误操作": {"reviewer": "小王", "dry_run": False, "answer": "rematch"},
         "关联是错的": {"reviewer": "小王", "dry_run": False, "answer": "rule_out"},

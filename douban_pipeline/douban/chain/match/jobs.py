@@ -1,19 +1,21 @@
 """Jobs that have links judged again, by a person's order, every default safe, and by themselves; and the index."""
 
+from typing import Annotated
+
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import subject_link
 from douban_pipeline.dagster_kit.labels import owners
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, LaunchpadConfig, PersonName, asset_job_manual, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
-from douban_pipeline.douban.chain.match.assets import due_rechecks
+from douban_pipeline.douban.chain.match.assets import DueRechecksConfig, due_rechecks
 from douban_pipeline.douban.chain.match.ordered import MOST_RECHECKS, RecheckOrder, order_rechecks
 from douban_pipeline.douban.known_subjects.archived import index_archived
 from douban_pipeline.douban.known_subjects.known_search import archived_index
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.resources import PERSON_TAGS, tags_of
+from douban_pipeline.douban.resources import PERSON_TAGS, VideoIds, tags_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.wording import ID_SOURCES, word_for
 
@@ -23,10 +25,10 @@ _SHOWN = 500
 class RecheckConfig(LaunchpadConfig):
     """Which links are judged again, by whose order and why."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is recorded with every task."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded with every task."))
     note: str = Field("", description=page_text("Reason, in one sentence."))
     dry_run: bool = Field(True, description=page_text("true: only list them; false: queue them."))
-    vod_ids: list[int] = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
+    vod_ids: VideoIds = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
     sources: list[str] = Field(
         default_factory=list,
         description=page_text("Any of: person, import, auto, ai_search, cms."),
@@ -34,7 +36,7 @@ class RecheckConfig(LaunchpadConfig):
     type_ids: list[int] = Field(
         default_factory=list, description=page_text("Categories (child categories are not included).")
     )
-    max_rows: int = Field(
+    max_rows: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
         100,
         description=page_text("Maximum number of videos, 1 to {most_rechecks}.").format(most_rechecks=MOST_RECHECKS),
     )
@@ -83,6 +85,8 @@ recheck_links = person_job(
     queue_rechecks,
     name="recheck_links",
     manual=_MANUAL,
+    writes=page_text("RECHECK tasks in `mac_douban_task`. A dry run only lists the links."),
+    when=page_text("When somebody says that links are wrong, or after rules changed."),
     examples={
         "几部影片": {"reviewer": "小王", "note": "读者说不对", "dry_run": False, "vod_ids": [1024, 2048]},
         "CMS 原有的 ID": {"reviewer": "小王", "note": "来源不明", "dry_run": False, "sources": ["cms"]},
@@ -97,9 +101,14 @@ recheck_due_links = dg.define_asset_job(
     selection=dg.AssetSelection.assets(due_rechecks),
     owners=owners(),
     tags=tags_of("rechecks"),
-    description=page_text(
-        "Queues links to be judged again: with changed facts, by other rules, or judged long ago. "
-        "Launched by a schedule."
+    description=asset_job_manual(
+        page_text(
+            "Queues links to be judged again: with changed facts, by other rules, or judged long ago. "
+            "Launched by a schedule."
+        ),
+        writes=page_text("RECHECK tasks in `mac_douban_task`; nothing in the CMS."),
+        when=page_text("By itself every hour, for one slice of 24; by hand over all shards after rules changed."),
+        ops={due_rechecks.node_def.name: DueRechecksConfig(part=0, parts=1)},
     ),
 )
 
@@ -119,9 +128,13 @@ def write_index(context: dg.OpExecutionContext, services: dg.ResourceParam[Servi
     name="index_archive",
     owners=owners(),
     tags=tags_of("housekeeping"),
-    description=page_text(
-        "Indexes the subjects in archived answers, so that they are found for other videos of the "
-        "same work without a request. Launched by a schedule each night."
+    description=asset_job_manual(
+        page_text(
+            "Indexes the subjects in archived answers, so that they are found for other videos of the "
+            "same work without a request. Launched by a schedule each night."
+        ),
+        writes=page_text("A file of HOME, which it replaces."),
+        when=page_text("By itself every night; by hand when the file was lost."),
     ),
 )
 def index_archive() -> None:

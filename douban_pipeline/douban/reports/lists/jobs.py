@@ -1,13 +1,13 @@
 """Jobs that the lists' batch links launch: every default is safe."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.reports.lists.duplicate_settlement import MOST_GROUPS, Settlement, settlement
@@ -15,7 +15,7 @@ from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.lookup import video_name
 from douban_pipeline.douban.reports.lists.matching_now import MOST, queue_matches
-from douban_pipeline.douban.resources import PERSON_TAGS
+from douban_pipeline.douban.resources import PERSON_TAGS, VideoIds
 from douban_pipeline.douban.review.jobs import (
     DRY_RUN,
     NOTHING_RECORDED,
@@ -34,9 +34,9 @@ _SHOWN = 500
 class MatchNowConfig(LaunchpadConfig):
     """Which videos without an id are matched at once: only the named ones, or all that pass the filters."""
 
-    reviewer: str = Field("", description=page_text("Your name; it is recorded with the tasks."))
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded with the tasks."))
     dry_run: bool = Field(True, description=page_text("true: only show the videos; false: queue them."))
-    vod_ids: list[int] = Field(default_factory=list, description=page_text("Only these videos; if empty, the filters."))
+    vod_ids: VideoIds = Field(default_factory=list, description=page_text("Only these videos; if empty, the filters."))
     type_ids: list[int] = Field(default_factory=list, description=page_text("Categories."))
     since_days: int = Field(0, ge=0, description=page_text("Updated within this number of days; 0: any."))
     statuses: list[ShownStatus] = Field(
@@ -44,7 +44,7 @@ class MatchNowConfig(LaunchpadConfig):
         description=page_text("Only these statuses; empty: all."),
     )
     text: str = Field("", description=page_text("Text in the title or the reason."))
-    most: int = Field(
+    most: Annotated[int, AtLeast(1, "请写明最多几个")] = Field(
         200, description=page_text("Maximum number of videos, 1 to {most}, newest first.").format(most=MOST)
     )
 
@@ -101,6 +101,8 @@ queue_matches_job = person_job(
     queue,
     name="queue_matches",
     manual=_QUEUE_MATCHES,
+    writes=page_text("Tasks in `mac_douban_task`. A dry run only shows the videos."),
+    when=page_text("When videos without an id should not wait until they are due."),
     examples={
         "最近 30 天更新的 200 部": {"reviewer": "小王", "dry_run": False, "since_days": 30, "most": 200},
         "这几部": {"reviewer": "小王", "dry_run": False, "vod_ids": [1024, 2048]},
@@ -114,7 +116,7 @@ queue_matches_job = person_job(
 class SettleConfig(LaunchpadConfig):
     """Which groups are settled, by which rule, by whom and why."""
 
-    reviewer: str = Field("", description=REVIEWER)
+    reviewer: PersonName = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
     keeper: KeeperRule = Field(
@@ -122,7 +124,7 @@ class SettleConfig(LaunchpadConfig):
     )
     douban_ids: list[int] = Field(default_factory=list, description=page_text("The subjects of the groups."))
     every_group: bool = Field(False, description=page_text("Or: all groups, the smallest first."))
-    most: int = Field(
+    most: Annotated[int, AtLeast(1, "请写明最多几个")] = Field(
         100, description=page_text("Maximum number of groups, 1 to {most_groups}.").format(most_groups=MOST_GROUPS)
     )
     largest: int = Field(
@@ -200,6 +202,10 @@ settle_duplicates = person_job(
     settle,
     name="settle_duplicates",
     manual=_SETTLE,
+    writes=page_text(
+        "Rows in `mac_douban_decision`, a `clear_id` for each video that loses the id. A dry run only shows them."
+    ),
+    when=page_text("When the list of duplicates has many groups to settle by one rule."),
     examples={
         "几组": {"reviewer": "小王", "note": "重复采集", "dry_run": False, "douban_ids": [1292052, 1291546]},
         "所有两三部的组，留播放最多的": {

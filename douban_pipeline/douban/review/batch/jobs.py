@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
@@ -11,10 +11,10 @@ from pydantic import Field
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import Markdown, subject_link
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS
+from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, VideoIds
 from douban_pipeline.douban.review.batch.filters import MOST_ROWS, VideoFilter
 from douban_pipeline.douban.review.batch.rules import UNLOCKING, BatchDecision, target_of
 from douban_pipeline.douban.review.batch.selection import (
@@ -58,7 +58,7 @@ _YES_NO = {YesNo.any: None, YesNo.yes: True, YesNo.no: False}
 class BatchConfig(LaunchpadConfig):
     """The decision, and the filter of videos. Empty filters do not restrict; at least one must be set."""
 
-    reviewer: str = Field("", description=REVIEWER)
+    reviewer: PersonName = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
     action: DecisionAction = Field(
@@ -78,7 +78,7 @@ class BatchConfig(LaunchpadConfig):
         False,
         description=page_text("Required to unlock, and to replace locked ids."),
     )
-    max_rows: int = Field(
+    max_rows: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
         100,
         description=page_text("Maximum number of videos, 1 to {most_rows}; the first ones of the review queue.").format(
             most_rows=MOST_ROWS
@@ -111,7 +111,7 @@ class BatchConfig(LaunchpadConfig):
     updated_before_days: int = Field(0, description=page_text("Not updated for this number of days; 0: any."))
     locked_within_days: int = Field(0, description=page_text("Locked within this number of days; 0: any."))
     locked_before_days: int = Field(0, description=page_text("Locked more than this number of days ago; 0: any."))
-    vod_ids: list[int] = Field(default_factory=list, description=page_text("Only these videos (mac_vod.vod_id)."))
+    vod_ids: VideoIds = Field(default_factory=list, description=page_text("Only these videos (mac_vod.vod_id)."))
     except_vod_ids: list[int] = Field(default_factory=list, description=page_text("Exclude these videos."))
 
 
@@ -124,8 +124,7 @@ def select_and_record(
     try:
         selection = select_videos(services, _filter(config, services.clock.now()), batch, progress=_looking(context))
     except SelectionError as error:
-        unsigned = [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
-        raise ProblemsError([*unsigned, *error.problems]) from error
+        raise ProblemsError(error.problems) from error
     context.log.info(
         f"{selection.matched_in_all} videos match: {len(selection.videos)} selected, "
         f"{selection.left_out_in_all} left out, {selection.beyond} beyond max_rows"
@@ -292,6 +291,8 @@ record_batch_decisions = person_job(
     select_and_record,
     name="record_batch_decisions",
     manual=_MANUAL,
+    writes=page_text("Rows in `mac_douban_decision`, one per selected video. A dry run only shows them."),
+    when=page_text("When one decision fits many videos that a filter can name; look at the dry run first."),
     examples=_EXAMPLES,
     nothing_done=NOTHING_RECORDED,
     location=LOCATION,

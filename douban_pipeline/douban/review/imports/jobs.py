@@ -8,7 +8,7 @@ from pydantic import Field
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time, table
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, PersonName, person_job
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS
 from douban_pipeline.douban.review.imports.csv_files import CsvError, ParsedDecisions, parse_csv
@@ -34,7 +34,7 @@ _SHOWN = 500
 class ImportConfig(LaunchpadConfig):
     """Who decided, and where the decisions are: either ``file`` or ``text``."""
 
-    reviewer: str = Field("", description=REVIEWER)
+    reviewer: PersonName = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason; for rows without a note of their own."))
     dry_run: bool = Field(True, description=DRY_RUN)
     file: str = Field(
@@ -56,7 +56,7 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     )
     if not parsed.decisions:
         nothing = unread or [f"没有一行填写了决定（共 {parsed.undecided} 行）"]
-        raise ProblemsError([*_unsigned(config), *nothing])
+        raise ProblemsError(nothing)
     try:
         recording = record(
             services,
@@ -91,18 +91,14 @@ def _parsed(config: ImportConfig, services: Services) -> ParsedDecisions:
     name, text = config.file.strip(), config.text
     if bool(name) == bool(text.strip()):
         given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
-        raise ProblemsError([*_unsigned(config), f"file、text: {given}"])
+        raise ProblemsError([f"file、text: {given}"])
     try:
         data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
         return parse_csv(data)
     except InboxError as error:
         raise _not_there(error, services.settings) from error
     except CsvError as error:
-        raise ProblemsError([*_unsigned(config), *error.problems]) from error
-
-
-def _unsigned(config: ImportConfig) -> list[str]:
-    return [] if config.reviewer.strip() else ["reviewer: 请填写审核员的名字"]
+        raise ProblemsError(error.problems) from error
 
 
 def _not_there(error: InboxError, settings: Settings) -> dg.Failure:
@@ -154,6 +150,8 @@ import_decisions = person_job(
     read_and_record,
     name="import_decisions",
     manual=_MANUAL,
+    writes=page_text("Rows in `mac_douban_decision`, one per line with a decision. A dry run only checks the lines."),
+    when=page_text("When reviewers worked in a spreadsheet, such as the CSV of the review queue."),
     examples={"收件夹里的文件": _FILE, "粘贴的内容": _TEXT},
     nothing_done=NOTHING_RECORDED,
     location=LOCATION,

@@ -14,7 +14,9 @@ from douban_pipeline.douban.review.records.record import DecisionError
 from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER
 from douban_pipeline.douban.review.records.snapshot import LARGEST_ID
 from douban_pipeline.douban.review.served.desk import NotUndone, NotYet, ReviewDesk, SentChoice
+from douban_pipeline.douban.review.served.lookup import Lookup, NotLookedUp
 from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
+from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import DecisionAction
 
 MOST_AT_ONCE = 60
@@ -109,7 +111,20 @@ class Closed(_CardsBody):
     given_up: list[_Video] = Field(max_length=2000)
 
 
-def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
+class SearchedWords(_CardsBody):
+    """Words that a reviewer searches Douban for."""
+
+    words: str = Field(min_length=1, max_length=100)
+
+
+class NamedSubject(_CardsBody):
+    """A subject that a reviewer names for a video."""
+
+    vod: _Video
+    id: int = Field(ge=SMALLEST_ID, le=LARGEST_ID)
+
+
+def review_router(desk: ReviewDesk, pictures: Pictures, lookup: Lookup) -> APIRouter:
     """Return the router of the served sheet."""
     router = APIRouter()
 
@@ -118,11 +133,13 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
             return HTTPException(409, str(error))
         if isinstance(error, NotUndone):
             return HTTPException(422, str(error))
+        if isinstance(error, NotLookedUp):
+            return HTTPException(404 if error.missing else 503, str(error))
         if isinstance(error, DecisionError):
             return HTTPException(422, "；".join(error.problems))
         return HTTPException(503, f"数据库此刻无法读取（{type(error).__name__}）")
 
-    known = (NotYet, NotUndone, DecisionError, DatabaseError, SQLAlchemyError)
+    known = (NotYet, NotUndone, NotLookedUp, DecisionError, DatabaseError, SQLAlchemyError)
 
     @router.get("")
     def without_slash(request: Request) -> Response:
@@ -193,6 +210,20 @@ def review_router(desk: ReviewDesk, pictures: Pictures) -> APIRouter:
         except known as error:
             raise refusal(error) from error
         return Response(status_code=204)
+
+    @router.post("/search")
+    def search(asked: SearchedWords) -> Response:
+        try:
+            return JSONResponse({"hits": lookup.by_words(asked.words)})
+        except known as error:
+            raise refusal(error) from error
+
+    @router.post("/subject")
+    def subject(named: NamedSubject) -> Response:
+        try:
+            return JSONResponse(lookup.by_id(named.vod, named.id))
+        except known as error:
+            raise refusal(error) from error
 
     @router.get("/picture/{kind}/{number}")
     def picture(kind: str, number: int) -> Response:

@@ -61,6 +61,11 @@ class Picture:
     media_type: str
 
 
+def kept_picture(home: Path, address: str) -> Path:
+    """Return the file under HOME that keeps the picture of an address."""
+    return home.absolute() / "cache" / "posters" / hashlib.sha256(address.encode()).hexdigest()
+
+
 class Pictures:
     """Posters of videos and subjects. Safe to share between threads.
 
@@ -70,8 +75,8 @@ class Pictures:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        home = services.settings.home.absolute()
-        self._folder = ReportFolder(home / "cache" / "posters", "", variable("home"))
+        folder = kept_picture(services.settings.home, "").parent
+        self._folder = ReportFolder(folder, "", variable("home"))
         self._transport = Transport(
             "poster",
             DEFAULT_RULES,
@@ -94,8 +99,8 @@ class Pictures:
         address = self._address(kind, number)
         if not address:
             raise NoPicture("没有海报")
-        name = hashlib.sha256(address.encode()).hexdigest()
-        path = self._folder.path / name
+        path = kept_picture(self._services.settings.home, address)
+        name = path.name
         kept = _read(path)
         if kept is not None:
             return kept

@@ -19,7 +19,7 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.tmdb_attribution import attribution_parts
 from douban_pipeline.douban.evidence.added_facts import Added
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
-from douban_pipeline.douban.review.records.replacement import archived, compared
+from douban_pipeline.douban.review.records.replacement import Replacement, archived, compared
 from douban_pipeline.douban.review.records.snapshot import (
     LARGEST_ID,
     ReviewCandidate,
@@ -36,6 +36,7 @@ from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.wording import PROFILES, REVIEW_STATUSES, word_for
 from douban_pipeline.matching import Code, Kind, clean_title
 from douban_pipeline.matching.codes import labels_of
+from douban_pipeline.matching.scoring import TIE_BREAK
 
 LABELS: Mapping[str, str] = {
     "title": "片名",
@@ -54,7 +55,7 @@ LABELS: Mapping[str, str] = {
 }
 """The rows of the comparison, in order; rows for which the matcher gives points have the names of its items."""
 
-_ITEM_ROWS = {"tie_break": "rating"}
+_ITEM_ROWS = {TIE_BREAK: "rating"}
 _AGAINST: Mapping[str, str] = {
     Code.SEASON_CONFLICT: "title",
     Code.EDITION_CONFLICT: "title",
@@ -64,6 +65,17 @@ _AGAINST: Mapping[str, str] = {
     Code.MEDIUM_CONFLICT: "kind",
 }
 """Rows that a conflict marks although their item does not: names may be equal while the seasons differ."""
+
+_SAID_BY: Mapping[str, str] = {
+    Code.TITLE_TOO_FAR: "title",
+    Code.YEAR_GAP: "year",
+    Code.YEAR_OFF: "year",
+    Code.REGION_CONFLICT: "region",
+    Code.DIRECTOR_CONFLICT: "director",
+    Code.ACTORS_DISJOINT: "actors",
+    Code.LENGTH_CONFLICT: "length",
+}
+"""Conflicts that a row of the comparison shows by its two values, where its mark says that they differ."""
 
 _KINDS: Mapping[str | None, str] = {
     Kind.FILM: "电影",
@@ -103,6 +115,8 @@ def frame_of(services: Services) -> dict[str, Any]:
         "at": int(now.timestamp()),
         "served": settings.review_url,
         "highest": profile.most,
+        # Where the score is a share of the compared points, leads are measured in points all the same.
+        "share": profile.name != "plan",
         "confirm": settings.confirm_score,
         "review": settings.review_score,
         "lead": settings.lead_score,
@@ -121,6 +135,19 @@ def site_addresses(settings: Settings) -> dict[str, str]:
     site = settings.site_url.rstrip("/")
     paths = {"page": settings.site_page, "player": settings.site_player}
     return {name: site + path if site and path else "" for name, path in paths.items()}
+
+
+def candidate_of(services: Services, entry: QueueEntry, candidate: ReviewCandidate) -> dict[str, Any]:
+    """Return a candidate beside those of a video's verdict, as on its card, with ``writes`` as lines."""
+    holders = holders_of(services, {candidate.douban_id})
+    titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
+    lines = [_lines(each) for each in compared(services, {entry.vod_id: candidate.douban_id}, most=1)]
+    return {
+        **_candidate(candidate),
+        **_held(entry, candidate.douban_id, holders, titles),
+        "poster": "",
+        "writes": lines[0] if lines else [],
+    }
 
 
 def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str, Any]]:
@@ -171,9 +198,12 @@ def _writes(services: Services, entries: Mapping[int, QueueEntry]) -> dict[int, 
             if rank < len(entry.candidates) and entry.candidates[rank].douban_id != entry.douban_id
         }
         for each in compared(services, targets, most=len(targets)) if targets else ():
-            lines = [f"{value.name}：{value.local or '空'} → {value.written}" for value in each.values if value.written]
-            found.setdefault(each.vod_id, {})[str(each.new_id)] = [plain(line) for line in lines]
+            found.setdefault(each.vod_id, {})[str(each.new_id)] = _lines(each)
     return found
+
+
+def _lines(each: Replacement) -> list[str]:
+    return [plain(f"{value.name}：{value.local or '空'} → {value.written}") for value in each.values if value.written]
 
 
 def plain(text: object) -> str:
@@ -315,16 +345,19 @@ def _held(
 
 def _candidate(candidate: ReviewCandidate) -> dict[str, Any]:
     facts = candidate.facts
+    earned = sum(item["points"] for item in candidate.items if item["name"] != TIE_BREAK)
     return {
         "rank": candidate.rank,
         "id": candidate.douban_id,
         "title": plain(candidate.title),
         "year": candidate.year,
         "score": candidate.score,
+        "earned": round(earned, 2),
         "fetched": candidate.fetched,
         "samePoster": candidate.same_poster,
         "labels": list(labels_of(candidate.rejects)),
         "conflicts": [plain(text) for text in candidate.conflicts.values()],
+        "saidBy": {_SAID_BY[code]: plain(text) for code, text in candidate.conflicts.items() if code in _SAID_BY},
         "marks": _marks(candidate),
         "facts": _subject_rows(candidate.title, facts),
     }

@@ -17,7 +17,7 @@ def scenario(stage):
     found = stage([row_of(RIVER, 4), row_of(WHALE, 5), video(6)], FILMS)
     found.library.set_cms(4, vod_year="1999", vod_time=2_000_000_000)
     found.library.execute("DELETE FROM mac_vod WHERE vod_id = 6")
-    found.library.add(video(7, vod_time=2_000_000_000))
+    found.library.add(video(7, vod_time=2_000_000_000, vod_director="从未出现过"))
     return found
 
 
@@ -31,19 +31,23 @@ def scenario(stage):
 )
 def test_what_would_be_taken_in_is_counted_as_it_is_then_taken_in(scenario, job, op, counts):
     before = scenario.library.states()
-    shown = scenario.launch(job, {op: {"config": {"dry_run": True}}})
+    shown = scenario.launch(job)
+    assert shown.output["dry_run"] is True, "unless it is told to write"
     assert shown.success
     assert (shown.output["new"], shown.output["changed"], shown.output["gone"]) == counts
     assert scenario.library.states() == before
     done = scenario.launch(job, {op: {"config": {"dry_run": False}}})
     assert (done.output["new"], done.output["changed"], done.output["gone"]) == counts
+    preview = {name: value for name, value in shown.output.items() if name != "dry_run"}
+    assert preview.items() <= done.output.items()
     assert 7 in scenario.library.states()
 
 
 def test_a_library_without_our_tables_would_be_new_as_a_whole(shared_library):
-    library = shared_library.renewed([video(1), video(2)])
+    library = shared_library.renewed([video(1), video(2, vod_director="无名氏甲")])
     report = Intake.of(library.services, dry_run=True, blank=True).initialise()
     assert (report.seen, report.new, report.changed) == (2, 2, 0)
+    assert report.names == 1
 
 
 def test_what_would_be_pruned_is_counted(scenario):

@@ -22,6 +22,8 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings, video
 
 FAR = timedelta(days=30)
 
+_FOR_REAL = {"ops": {"take_in": {"config": {"dry_run": False}}}}
+
 
 @pytest.fixture
 def library(shared_library):
@@ -149,7 +151,11 @@ def test_the_sensor_launches_and_the_run_shows_what_came(library):
         assert isinstance(tick(library.services), dg.SkipReason), "nothing can be done before the collector"
         told(library, "繁花")
         assert isinstance(tick(library.services), dg.RunRequest)
-        done = take_in_changes.execute_in_process(instance=instance, resources={"services": library.services})
+        done = take_in_changes.execute_in_process(
+            _FOR_REAL,
+            instance=instance,
+            resources={"services": library.services},
+        )
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         shown = event.step_output_data.metadata
         assert (shown["newcomers_taken"].value, shown["newcomers_waiting"].value) == (1, 1)
@@ -159,6 +165,10 @@ def test_the_sensor_launches_and_the_run_shows_what_came(library):
         dead = GivenSettings(database_url=library.url, feeds_url="postgresql+psycopg2://nobody@127.0.0.1:1/x").feeds_url
         broken = replace(library.services, settings=settings.model_copy(update={"feeds_url": dead}))
         assert "来源系统的新片无法读取" in tick(broken).skip_message
-        done = take_in_changes.execute_in_process(instance=instance, resources={"services": broken})
+        done = take_in_changes.execute_in_process(
+            _FOR_REAL,
+            instance=instance,
+            resources={"services": broken},
+        )
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         assert "newcomers_problem" in event.step_output_data.metadata

@@ -208,10 +208,10 @@ def test_links_are_judged_again_by_order_and_none_is_taken_away(stage):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"reviewer": " ", "vod_ids": [4]}, "reviewer: 请填写你的名字"),
+        ({"reviewer": " ", "vod_ids": [4]}, "reviewer: 不能为空，请填写你的名字"),
         ({}, "vod_ids、sources、type_ids: 至少填写一项"),
         ({"sources": ["manual"]}, "sources: 没有 manual，可用 person、import、auto、ai_search、cms"),
-        ({"vod_ids": [4], "max_rows": 0}, "max_rows: 须在 1 至 2000 之间，现为 0"),
+        ({"vod_ids": [4], "max_rows": 2001}, "max_rows: 须在 1 至 2000 之间，现为 2001"),
     ],
 )
 def test_an_order_that_says_too_little_is_refused(stage, config, said):

@@ -112,7 +112,7 @@ def ordered(linked):
     apply_elsewhere(linked, 5)
     queue = linked.services.queue("silent")
     tasks = queue.lease([5], TaskStage.SYNC, limit=5)
-    linked.clock.advance(seconds=linked.services.settings.lease_seconds + 1)
+    linked.clock.advance(seconds=linked.services.settings.lease.total_seconds() + 1)
     return linked, queue, tasks
 
 

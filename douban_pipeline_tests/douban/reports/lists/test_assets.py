@@ -27,6 +27,7 @@ from douban_pipeline_tests.douban.reports.planting import (
     verdict,
 )
 from douban_pipeline_tests.harness.fixtures.library import Library, video
+from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 
 RIVER = 90_000_101
 UI = "https://dagster.example.org"
@@ -81,7 +82,7 @@ def test_everything_is_reported_escaped_with_links_that_work(name: str, populate
     assert jobs
     for path in jobs:
         job, config = launched(path)
-        assert dg.validate_run_config(repository.get_job(job), config), path
+        assert fits_schema(repository.get_job(job), config), path
     assert populated.all_bytes() == before
 
 

@@ -91,7 +91,7 @@ def _pruned(world: World, stack: DagsterStack, shards: int) -> list[Figure]:
         clone_runs(instance, real, [now - timedelta(minutes=15 * n) for n in range(YOUNG_RUNS)])
         runs = instance.get_runs_count()
     full, rows = bytes_of(stack), rows_of(stack)
-    prune = stack.launch("prune_history")
+    prune = stack.launch("prune_history", config={"ops": {"prune": {"config": {"dry_run": False}}}})
     wait_for_runs(stack, prune)
     with stack.instance() as instance:
         record = instance.get_run_record_by_id(prune)

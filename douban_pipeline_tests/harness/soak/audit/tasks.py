@@ -21,7 +21,7 @@ _LONGEST_WAIT = timedelta(days=2)
 def no_task_is_lost(evidence: Evidence, records: Records) -> Finding:
     """Check that every open task can be taken by a run that comes now, or at a moment soon."""
     case = Case("every open task can still be taken")
-    lease = timedelta(seconds=evidence.services.settings.lease_seconds)
+    lease = evidence.services.settings.lease
     for task in records.rows("SELECT * FROM {own}task WHERE status IN ('PENDING', 'RUNNING') OR open_key IS NOT NULL"):
         case.checked += 1
         for why in _stuck(task, evidence.ended, lease):

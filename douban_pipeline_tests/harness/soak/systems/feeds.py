@@ -69,7 +69,6 @@ class FeedsLife(SystemLife):
             home=self.ground.home,
             database_url=self.ground.database("feeds"),
             profile="budget",
-            max_gap=900,
             allow_private=True,
             requests_per_minute=PER_MINUTE,
             request_timeout_seconds=4.0,
@@ -84,7 +83,7 @@ class FeedsLife(SystemLife):
         follow(self.services, asked, dry_run=False)
         self._ill: dict[tuple[int, str], float] = {}
         self._well_since = self._asked_at = 0.0
-        given = ("database_url", "profile", "max_gap", "allow_private", "requests_per_minute")
+        given = ("database_url", "profile", "allow_private", "requests_per_minute")
         more = ("request_timeout_seconds", "lease_seconds", "werss_url", "werss_username")
         return variables(self.settings, *given, *more, "werss_password")
 
@@ -118,7 +117,9 @@ class FeedsLife(SystemLife):
         return True
 
     def _poll(self, names: list[str]) -> str:
-        done = self.ground.launch(self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"sources": names}}}})
+        done = self.ground.launch(
+            self.name, "poll_sources_now", {"ops": {"poll_now": {"config": {"dry_run": False, "sources": names}}}}
+        )
         return "sources polled by hand" if done else "a launch that failed"
 
     def _set(self, place: tuple[int, str], fault: str) -> None:

@@ -25,6 +25,7 @@ from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.due import REFRESH_DAYS
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
@@ -149,7 +150,7 @@ class TmdbLife(SystemLife):
         """Let as many days pass for what is stored of a film as it is answered from the store."""
         query = "UPDATE tmdb.movies SET fetched_at = now() - make_interval(days => %s) WHERE tmdb_id = %s"
         with self.services.store.transaction() as connection:
-            connection.execute(query, (self.settings.refresh_days + 1, number))
+            connection.execute(query, (REFRESH_DAYS + 1, number))
 
     def _question(self, number: int) -> str:
         body = {

@@ -43,9 +43,18 @@ class Card {
     const pick = (name) => this.pick(name);
     const shown = this.data.candidates.length ? comparison(this.sheet, this.data, pick) : this.localOnly();
     if (this.data.both) this.element.append(bothVerdicts(this.data));
-    this.element.append(shown, this.actions(pick), this.told());
+    this.hits = el("div", "hits");
+    this.hits.setAttribute("aria-live", "polite");
+    this.element.append(shown, el("div", "dock", this.hits, this.actions(pick), this.told()));
     this.element.classList.add("filled");
     this.show();
+  }
+
+  /** Makes the rest of the card again. */
+  refill() {
+    while (this.element.children.length > 2) this.element.lastChild.remove();
+    this.filled = false;
+    this.fill();
   }
 
   localOnly() {
@@ -70,15 +79,6 @@ class Card {
       row.append(made);
     };
     if (this.data.id) add("keep", "0", "现有 ID 正确");
-    this.input = el("input", "");
-    Object.assign(this.input, { type: "text", inputMode: "url", autocomplete: "off", placeholder: "豆瓣 ID 或网址" });
-    this.input.setAttribute("aria-label", `为影片 ${this.data.vod} 指定豆瓣 ID 或条目网址`);
-    this.input.setAttribute("aria-keyshortcuts", "e");
-    this.input.addEventListener("input", () => {
-      const typed = this.input.value.slice(0, 300);
-      this.choose({ typed, pick: typed.trim() ? "id" : "" });
-    });
-    row.append(el("label", "typed", keySign("e"), "指定 ID", this.input));
     if (this.data.candidates.some((each) => each.holders)) {
       row.append(button("duplicate", "d", "同一作品，接受重复", () => this.duplicate()));
     }
@@ -90,9 +90,82 @@ class Card {
     row.append(button("accept toggle", "a", "接受冲突", () => this.toggle("accept")));
     row.append(button("intro toggle", "s", this.data.introLocked ? "解锁简介" : "锁定简介", () => this.toggle("intro")));
     if (this.data.cmsLocked) row.append(button("override toggle", "w", "CMS 已锁定，仍要写入", () => this.toggle("override")));
+    row.append(this.typedField());
     const search = `https://search.douban.com/movie/subject_search?search_text=${encodeURIComponent(this.data.search)}&cat=1002`;
     row.append(link("", search, "在豆瓣搜索 ↗"));
     return row;
+  }
+
+  /** Returns the field for a subject that is not among the candidates.
+
+     In a file what is typed is the choice. The service looks it up first, by its id, its address or words, and shows it
+     beside the candidates: half an id that somebody typed is never sent. */
+  typedField() {
+    const { live } = this.app;
+    this.input = el("input", "");
+    const placeholder = live ? "片名、豆瓣 ID 或网址，回车" : "豆瓣 ID 或网址";
+    Object.assign(this.input, { type: "text", inputMode: live ? "search" : "url", autocomplete: "off", placeholder });
+    this.input.setAttribute("aria-label", `为影片 ${this.data.vod} 指定豆瓣 ID${live ? "、网址或片名" : " 或条目网址"}`);
+    this.input.setAttribute("aria-keyshortcuts", "e");
+    if (!live) {
+      this.input.addEventListener("input", () => {
+        const typed = this.input.value.slice(0, 300);
+        this.choose({ typed, pick: typed.trim() ? "id" : "" });
+      });
+      return el("label", "typed", keySign("e"), "指定 ID", this.input);
+    }
+    this.input.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && this.find());
+    this.input.addEventListener("paste", () => setTimeout(() => subjectId(this.input.value, this.sheet.ids) && this.find(), 0));
+    return el("label", "typed", keySign("e"), "找条目", this.input);
+  }
+
+  /** Looks up what is typed: one subject by its id, or those that a search names. */
+  async find() {
+    const text = this.input.value.trim().slice(0, 100);
+    if (!text) return;
+    const id = subjectId(text, this.sheet.ids);
+    const there = this.data.candidates.find((each) => each.id === id);
+    if (there) return this.found(`这个条目是候选 ${there.rank}`);
+    this.found(id ? "正在向豆瓣查询…" : "正在搜索…");
+    try {
+      if (id) await this.add(id);
+      else this.list((await this.app.live.ask("search", { words: text })).hits);
+    } catch (error) {
+      this.found(error.status ? error.message : "服务没有应答，请稍后再试");
+    }
+  }
+
+  /** Puts a subject beside the candidates. */
+  async add(id) {
+    const { writes, ...named } = await this.app.live.ask("subject", { vod: this.data.vod, id });
+    const { candidates } = this.data;
+    const there = candidates.find((each) => each.id === id);
+    const rank = there ? there.rank : Math.max(0, ...candidates.map((each) => each.rank)) + 1;
+    if (!there) candidates.push({ ...named, rank, named: true });
+    this.data.writes[id] = writes;
+    this.refill();
+    this.found(`《${named.title}》在候选旁边，按 ${rank} 选它`);
+    this.element.focus({ preventScroll: true });
+    this.element.querySelector(`[data-pick=c${rank}]`).scrollIntoView({ block: "nearest", inline: "end", behavior: "instant" });
+  }
+
+  /** Lists what a search named. */
+  list(hits) {
+    const line = ({ id, title, year, tv }) => {
+      const facts = [year, tv ? "剧集" : "", id].filter(Boolean).join(" · ");
+      return el("li", "", button("", "", `${title || "（无片名）"}　${facts}`, () => this.take(id)));
+    };
+    this.found(hits.length ? `搜到 ${hits.length} 个条目，点一个与影片比较：` : "没有搜到条目", hits.map(line));
+  }
+
+  async take(id) {
+    this.input.value = String(id);
+    await this.find();
+  }
+
+  /** Says what came of looking something up. */
+  found(text, lines = []) {
+    this.hits.replaceChildren(el("p", "", text), ...(lines.length ? [el("ul", "", ...lines)] : []));
   }
 
   told() {
@@ -109,15 +182,20 @@ class Card {
 
   /** Chooses what a button says; pressed again, it is not chosen any more. */
   pick(name) {
-    const again = this.choice.pick === name;
-    this.choose({ pick: again ? "" : name }, !again);
+    const again = isPressed(this.data, this.choice, name, this.sheet.ids);
+    this.choose(again ? { pick: "" } : this.picking(name), !again);
+  }
+
+  /** Returns the choice of a button: a subject that was named is chosen by its id, which holds after a reload, too. */
+  picking(name) {
+    const named = this.data.candidates.find((each) => each.named && name === `c${each.rank}`);
+    return named ? { pick: "id", typed: String(named.id) } : { pick: name };
   }
 
   /** Chooses a candidate although something speaks against it; pressed again, it is not chosen any more. */
   accept(name) {
-    const { pick, accept } = this.choice;
-    const again = pick === name && accept;
-    this.choose(again ? { pick: "", accept: false } : { pick: name, accept: true }, !again);
+    const again = this.choice.accept && isPressed(this.data, this.choice, name, this.sheet.ids);
+    this.choose(again ? { pick: "", accept: false } : { ...this.picking(name), accept: true }, !again);
   }
 
   ignore() {
@@ -154,7 +232,7 @@ class Card {
     if (app.live) showRenewal(this.renewal, data);
     if (!this.filled) return;
     for (const made of this.element.querySelectorAll("[data-pick]")) {
-      made.setAttribute("aria-pressed", String(made.dataset.pick === choice.pick));
+      made.setAttribute("aria-pressed", String(isPressed(data, choice, made.dataset.pick, sheet.ids)));
     }
     for (const name of ["lock", "accept", "intro", "override"]) {
       this.element.querySelector(`button.${name}`)?.setAttribute("aria-pressed", String(choice[name]));
@@ -163,11 +241,10 @@ class Card {
     const ignored = choice.pick === "ignore";
     ignore.setAttribute("aria-pressed", String(ignored));
     ignore.lastChild.textContent = !ignored ? "忽略" : choice.days ? `忽略 ${choice.days} 天` : "永久忽略";
-    const picked = candidateOf(data, choice);
     this.element.querySelectorAll("th.candidate").forEach((head, place) => {
-      head.classList.toggle("picked", data.candidates[place] === picked);
+      head.classList.toggle("picked", isPressed(data, choice, `c${data.candidates[place].rank}`, sheet.ids));
     });
-    if (this.input.value !== choice.typed) this.input.value = choice.typed;
+    if (!app.live && this.input.value !== choice.typed) this.input.value = choice.typed;
     this.input.classList.toggle("picked", choice.pick === "id");
     const told = wordsOf(data, choice, sheet.ids);
     this.chosen.replaceChildren(...(told ? [el("b", "", told)] : []), ...(state ? this.progressed(state) : this.launches(row)));

@@ -21,6 +21,13 @@ function targetOf(card, choice, ids) {
   return candidate ? candidate.id : 0;
 }
 
+/** Whether a button of a card stands for a choice: a subject that was named is chosen by its id. */
+function isPressed(card, choice, name, ids) {
+  if (choice.pick === name) return true;
+  const named = choice.pick === "id" && card.candidates?.find((each) => each.named && name === `c${each.rank}`);
+  return Boolean(named) && named.id === subjectId(choice.typed, ids);
+}
+
 /** Returns the decision that a choice means, or null while it means none. */
 function decisionOf(card, choice, ids) {
   const verdict = card.verdict ? { verdict_id: card.verdict } : {};
@@ -45,7 +52,7 @@ function decisionOf(card, choice, ids) {
   const seen = card.stale ? {} : verdict; // one that is out of date would be refused
   const named = (action, more) => ({ vod_id: card.vod, action, douban_id: target, ...more, ...accept, ...over, ...seen });
   if (card.locked && card.id !== target) return named("replace_and_lock");
-  const found = !card.stale && card.candidates.some((candidate) => candidate.id === target);
+  const found = !card.stale && card.candidates.some((candidate) => candidate.id === target && !candidate.named);
   return named(found ? "choose" : "set_id", lock);
 }
 
@@ -72,7 +79,7 @@ function wordsOf(card, choice, ids) {
   const intro = choice.intro ? (card.introLocked ? "解锁简介" : "锁定简介") : "";
   if (!decision) return choice.pick === "id" && choice.typed ? "豆瓣 ID 不完整" : intro;
   const candidate = card.candidates.find((each) => each.id === decision.douban_id);
-  const subject = candidate ? `候选 ${candidate.rank}《${candidate.title}》${candidate.id}` : `豆瓣 ID ${decision.douban_id}`;
+  const subject = candidate ? `${candidate.named ? "指定的" : "候选"} ${candidate.rank}《${candidate.title}》${candidate.id}` : `豆瓣 ID ${decision.douban_id}`;
   const told = {
     choose: subject,
     set_id: subject,

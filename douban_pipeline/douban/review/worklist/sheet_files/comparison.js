@@ -78,18 +78,40 @@ function columnHead(kind, ...children) {
   return made;
 }
 
-/** Returns the head of a candidate's column. */
-function candidateHead(sheet, card, candidate, pick) {
-  const rank = candidate.rank;
-  const choose = button("choose", rank <= 9 ? String(rank) : "", `选候选 ${rank}`, () => pick(`c${rank}`));
-  choose.dataset.pick = `c${rank}`;
+/** Returns labels as one: 标题冲突 and 年份冲突 are 标题、年份冲突. */
+function inOne(labels) {
+  const conflicts = labels.filter((label) => label.endsWith("冲突")).map((label) => label.slice(0, -2));
+  const others = labels.filter((label) => !label.endsWith("冲突"));
+  return [...(conflicts.length ? [`${conflicts.join("、")}冲突`] : []), ...others].join("；");
+}
+
+/** Returns a subject's rating in words; "" where there is none. */
+function ratingOf(facts) {
+  const [rating] = facts.rating || [];
+  const [votes] = facts.votes || [];
+  return rating ? `豆瓣 ${rating}${votes ? `（${votes} 人）` : ""}` : "";
+}
+
+/** Returns the score that ranks a candidate, and beside a share of points the points that leads are measured in. */
+function scoreOf(sheet, candidate) {
   const share = Math.max(0, Math.min(1, candidate.score / sheet.highest));
   const bar = el("span", "bar", el("i", candidate.score >= sheet.confirm ? "high" : ""));
   bar.firstChild.style.width = `${share * 100}%`;
+  const earned = !sheet.share ? "" : `，实得 ${candidate.earned.toFixed(1)}`;
+  return el("span", "total", el("b", "", candidate.score.toFixed(1)), ` / ${points(sheet.highest)} 分${earned}`, bar);
+}
+
+/** Returns the head of a candidate's column. */
+function candidateHead(sheet, card, candidate, pick) {
+  const rank = candidate.rank;
+  const said = candidate.named ? `选指定的 ${rank}` : `选候选 ${rank}`;
+  const choose = button("choose", rank <= 9 ? String(rank) : "", said, () => pick(`c${rank}`));
+  choose.dataset.pick = `c${rank}`;
   const flags = [];
+  if (candidate.named) flags.push(el("span", "flag", "您指定的，不在判定的候选中"));
   if (candidate.id === card.id) flags.push(el("span", "flag", "现有 ID"));
   if (candidate.samePoster) flags.push(el("span", "flag good", "海报相同"));
-  for (const label of candidate.labels) flags.push(el("span", "flag bad", label));
+  if (candidate.labels.length) flags.push(el("span", "flag bad", inOne(candidate.labels)));
   if (!candidate.fetched) flags.push(el("span", "flag", "仅见于搜索结果，资料未查看"));
   if (candidate.holders) {
     const named = candidate.held.map(([vod, title]) => `${vod}《${title}》`).join("、");
@@ -102,8 +124,9 @@ function candidateHead(sheet, card, candidate, pick) {
     poster(sheet, "subject", candidate.id, candidate.poster, candidate.title),
     el("strong", "", candidate.title || "（无片名）"),
     el("span", "sub", candidate.year ? `${candidate.year} · ` : "", subjectLink(candidate.id)),
-    el("span", "total", el("b", "", candidate.score.toFixed(1)), ` / ${points(sheet.highest)} 分`, bar),
-    ...flags,
+    ratingOf(candidate.facts) ? el("span", "sub", ratingOf(candidate.facts)) : null,
+    scoreOf(sheet, candidate),
+    flags.length ? el("span", "flags", ...flags) : null,
   );
 }
 
@@ -115,6 +138,7 @@ function currentHead(sheet, current) {
     poster(sheet, "subject", current.id, current.poster, current.title),
     el("strong", "", current.title),
     el("span", "sub", current.year ? `${current.year} · ` : "", subjectLink(current.id)),
+    ratingOf(current.facts) ? el("span", "sub", ratingOf(current.facts)) : null,
   );
 }
 
@@ -123,6 +147,7 @@ function candidateCell(card, candidate, row) {
   const list = candidate.facts[row] || [];
   const [outcome, earned, most] = candidate.marks[row] || ["", null, null];
   const cell = el("td", outcome);
+  cell.title = candidate.saidBy[row] || "";
   if (MARKS[outcome] && (list.length || outcome !== "unknown")) {
     const mark = el("span", "mark", MARKS[outcome][0]);
     mark.title = MARKS[outcome][1];
@@ -131,9 +156,7 @@ function candidateCell(card, candidate, row) {
     cell.append(mark);
   }
   cell.append(list.length ? words(list, card.facts[row]) : el("span", "none", "—"));
-  const equals = row === "rating" && earned;
-  if (equals) cell.append(el("span", "points", `同分时 +${points(earned)}`));
-  else if (most && (list.length || earned)) cell.append(el("span", "points", `${points(earned)}/${points(most)}`));
+  if (most && (list.length || earned)) cell.append(el("span", "points", `${points(earned)}/${points(most)}`));
   return cell;
 }
 
@@ -142,6 +165,25 @@ function localHead(sheet, card) {
   const shown = poster(sheet, "video", card.vod, card.poster, card.title);
   const frame = poster(sheet, "frame", card.vod, card.frame, card.title);
   return el("span", "", shown, el("strong", "", card.title), links.length ? el("span", "sub site", ...links) : null, frame);
+}
+
+/** Whether a row that is marked as differing shows what a conflict says. */
+function isSaidByRow(candidate, text) {
+  return Object.entries(candidate.saidBy).some(([row, said]) => said === text && candidate.marks[row]?.[0] === "disagree");
+}
+
+const IN_HEADS = ["rating", "votes"];
+/* Rows that stand in the heads of the columns: there is nothing on the other side to compare them with. */
+const ALWAYS = ["title", "year"];
+
+/** Returns whether a row helps to decide: something in it differs, or candidates earn other points by it. */
+function tells(card, name) {
+  if (ALWAYS.includes(name)) return true;
+  const marks = card.candidates.map((candidate) => candidate.marks[name] || ["", 0, 0]);
+  if (marks.some(([outcome]) => outcome === "disagree")) return true;
+  const [local, now] = [card.facts[name], card.current?.facts[name]];
+  if (local && now && !now.some((word) => local.includes(word))) return true;
+  return new Set(marks.map(([, earned]) => points(earned || 0))).size > 1;
 }
 
 /** Returns the comparison: a column for the video, one for each candidate. */
@@ -157,29 +199,35 @@ function comparison(sheet, card, pick) {
     const list = of.current.facts[labels.get(label)] || [];
     return el("td", "current", list.length ? words(list, of.facts[labels.get(label)]) : el("span", "none", "—"));
   };
+  const folded = [];
   const row = (kind, label, local, cells) => {
     const first = el("th", "local", el("span", "label", label), local);
     first.scope = "row";
+    if (kind.startsWith("folded")) folded.push(label);
     body.append(el("tr", kind, first, ...(card.current ? [currentCell(card, label)] : []), ...cells));
   };
-  if (card.candidates.some((candidate) => candidate.conflicts.length)) {
-    const list = (candidate) => el("td", "", el("ul", "", ...candidate.conflicts.map((text) => el("li", "", text))));
+  const unsaid = (candidate) => candidate.conflicts.filter((text) => !isSaidByRow(candidate, text));
+  if (card.candidates.some((candidate) => unsaid(candidate).length)) {
+    const list = (candidate) => el("td", "", el("ul", "", ...unsaid(candidate).map((text) => el("li", "", text))));
     row("conflicts", "冲突", null, card.candidates.map(list));
   }
   if (card.candidates.some((candidate) => (card.writes[candidate.id] || []).length)) {
     const lines = (candidate) => (card.writes[candidate.id] || []).map((text) => el("li", "", text));
-    row("writes", "替换后写入", null, card.candidates.map((each) => el("td", "", el("ul", "", ...lines(each)))));
+    row("folded writes", "替换后写入", null, card.candidates.map((each) => el("td", "", el("ul", "", ...lines(each)))));
   }
-  for (const [name, label] of sheet.labels.filter(([name]) => all(name))) {
+  const shown = sheet.labels.filter(([name]) => all(name) && !IN_HEADS.includes(name));
+  for (const [name, label] of shown) {
     const local = card.facts[name] ? words(card.facts[name]) : el("span", "none", "—");
-    row("", label, ["rating", "votes"].includes(name) ? null : local, card.candidates.map((each) => candidateCell(card, each, name)));
+    row(tells(card, name) ? "" : "folded", label, local, card.candidates.map((each) => candidateCell(card, each, name)));
   }
   const table = el("table", `of-${card.candidates.length + (card.current ? 1 : 0)}`, el("thead", "", head), body);
   const scroll = el("div", "scroll", table);
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", `《${card.title}》与候选的比较`);
-  return scroll;
+  // What stands for the folded rows; it shows those of all cards.
+  const rest = folded.length ? button("rest", "m", `其余 ${folded.length} 行：${folded.join("、")}`, () => app.unfold()) : null;
+  return el("div", "compared", scroll, rest);
 }
 
 /** Returns the verdict that confirmed a link beside the newest one, row by row. */
@@ -219,7 +267,7 @@ function cardHead(sheet, card) {
   if (card.introLocked) flags.push(el("span", "flag", "简介已锁定"));
   if (card.cmsLocked) flags.push(el("span", "flag bad", "CMS 已锁定"));
   if (card.score !== null) flags.push(el("span", "flag", `首选 ${card.score.toFixed(1)} 分，确认线 ${points(sheet.confirm)}`));
-  if (card.lead !== null) flags.push(el("span", "flag", `各项实得分领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
+  if (card.lead !== null) flags.push(el("span", "flag", `实得分领先次优作品 ${card.lead.toFixed(1)}，至少 ${points(sheet.lead)}`));
   const head = el(
     "header",
     "",

@@ -12,7 +12,7 @@ const app = {
   live: null,
   targets: new Map(),
   cards: new Map(),
-  view: { advance: true, hide: Boolean(sheet.live) },
+  view: { advance: true, hide: Boolean(sheet.live), rows: false, tools: false },
 };
 const { choices } = app;
 const PREVIEWED = 500;
@@ -263,6 +263,9 @@ function mark(item) {
   remember("at", String(item.vod));
 }
 app.mark = mark;
+
+/** Shows the folded rows of all cards, or folds them. */
+app.unfold = () => byId("rows").click();
 
 function remember(name, value) {
   try {

@@ -59,6 +59,7 @@ const KEYS = {
   u: undo,
   b: () => app.bulk.open(),
   h: () => byId("hide").click(),
+  m: app.unfold,
   "/": () => (byId("tools").setAttribute("open", ""), byId("by-find").focus()),
   g: () => byId("make").click(),
   "?": () => open(byId("help")),
@@ -143,16 +144,23 @@ function bindWho() {
 
 function bindView() {
   Object.assign(app.view, Object.fromEntries(Object.entries(choices.read("douban-review:view")).filter(([name]) => name in app.view)));
-  for (const name of ["advance", "hide"]) {
+  const unfolded = () => document.body.classList.toggle("unfolded", app.view.rows);
+  for (const [name, shown] of [["advance", list], ["hide", list], ["rows", unfolded]]) {
     const box = byId(name);
     box.checked = Boolean(app.view[name]);
     box.addEventListener("change", () => {
       app.view[name] = box.checked;
       choices.write("douban-review:view", app.view);
-      list();
+      shown();
     });
   }
-  byId("tools").open = innerWidth > 700;
+  unfolded();
+  const tools = byId("tools");
+  tools.open = Boolean(app.view.tools);
+  tools.addEventListener("toggle", () => {
+    app.view.tools = tools.open;
+    choices.write("douban-review:view", app.view);
+  });
   byId("clear").addEventListener("click", () => (app.finder.clear(), find()));
   byId("bulk-open").addEventListener("click", () => app.bulk.open());
   byId("recent-open").addEventListener("click", () => (showRecent(), open(byId("recent"))));
