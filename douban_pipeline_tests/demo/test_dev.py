@@ -20,13 +20,13 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
+from douban_pipeline.__main__ import app
 from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.demo import dev
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.commands import open_all, refuse_taken_port
 from douban_pipeline.demo.comments import film
 from douban_pipeline.demo.setup import project_folder
-from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.browser.dagster_ui import LOCATIONS, run_dev
 
 LIMIT = 600.0
