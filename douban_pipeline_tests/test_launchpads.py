@@ -69,7 +69,7 @@ def test_a_launch_writes_nothing_unless_it_is_told_to(name: str) -> None:
 
 
 def test_what_is_launched_by_itself_is_told_to_write() -> None:
-    told, tick = [], datetime(2026, 11, 23, 5, tzinfo=UTC)
+    real, tick = [], datetime(2026, 11, 23, 5, tzinfo=UTC)
     for module in LOCATIONS.values():
         repository = importlib.import_module(module).defs.get_repository_def()
         for schedule in repository.schedule_defs:
@@ -78,6 +78,6 @@ def test_what_is_launched_by_itself_is_told_to_write() -> None:
                     [request] = schedule.evaluate_tick(context).run_requests
                 [(_, given)] = request.run_config["ops"].items()
                 assert given["config"]["dry_run"] is False, schedule.name
-                told.append(schedule.job_name)
-    assert {*told} >= {"sweep_library", "prune_history", "prune_archive", "prune_feeds", "prune_digest"}
-    assert {*told} >= {"tmdb_retention", "prune_comments"}
+                real.append(schedule.job_name)
+    assert {*real} >= {"sweep_library", "prune_history", "prune_archive", "prune_feeds", "prune_digest"}
+    assert {*real} >= {"tmdb_retention", "prune_comments"}

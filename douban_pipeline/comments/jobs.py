@@ -36,9 +36,8 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_retention import (
-    NOTHING_PRUNED,
-    PRUNE_EXAMPLES,
     RetentionConfig,
+    prune_job,
     prune_runs,
     report_pruned,
 )
@@ -326,28 +325,11 @@ def prune_comment_runs(
     report_pruned(context, {"runs": runs}, dry_run=config.dry_run)
 
 
-_PRUNE = page_text(
-    """\
-Delete finished runs of the location after seven days.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
-prune_comments = person_job(
+prune_comments = prune_job(
     prune_comment_runs,
     name="prune_comments",
-    manual=_PRUNE,
+    manual=page_text("Delete finished runs of the location after seven days."),
     writes=page_text("Deletes runs from Dagster's instance. A dry run (the default) only counts them."),
-    when=page_text("By itself every night; by hand when the disk is short."),
-    examples=PRUNE_EXAMPLES,
-    nothing_done=NOTHING_PRUNED,
     location=LOCATION,
     tags=tags_of("comments_prune"),
 )

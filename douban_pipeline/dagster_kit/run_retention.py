@@ -1,13 +1,13 @@
 """Shared parts of all locations' pruning jobs: dry run, deletion of runs, and the report."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
+from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.run_history import assets_of_location, delete_remains, delete_runs
 from douban_pipeline.dagster_kit.runs import Owner, code_location_of
 
@@ -18,9 +18,38 @@ class RetentionConfig(LaunchpadConfig):
     dry_run: bool = Field(True, description=page_text("true: only count what would be deleted; false: delete."))
 
 
-NOTHING_PRUNED = "未清理"
-PRUNE_EXAMPLES = {"": {"dry_run": False}}
-"""What the launchpads of pruning jobs say and show, in all locations."""
+def prune_job(
+    work: Callable[..., None],
+    *,
+    name: str,
+    manual: str,
+    writes: str,
+    tags: Mapping[str, str],
+    location: str = "",
+    when: str | None = None,
+) -> dg.JobDefinition:
+    """Return a pruning job, see `person_job`.
+
+    Args:
+        work: The op's function; its config is `RetentionConfig`.
+        name: Name of the job.
+        manual: What it deletes, and when; the config to copy and its field follow.
+        writes: What a launch writes.
+        tags: The job's tags.
+        location: Repository and code location in links.
+        when: When to launch it; every night by itself, if not given.
+    """
+    return person_job(
+        work,
+        name=name,
+        manual=manual.rstrip() + page_text("\n\nExample:\n\n{examples}\n\nFields\n\n{fields}\n"),
+        writes=writes,
+        when=when or page_text("By itself every night; by hand when the disk is short."),
+        examples={"": {"dry_run": False}},
+        nothing_done="未清理",
+        location=location,
+        tags=tags,
+    )
 
 
 def pruning(op: str) -> dg.RunConfig:

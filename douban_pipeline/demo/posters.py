@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from douban_pipeline.cms.values import picture_address
+from douban_pipeline.core.files import replaced
 from douban_pipeline.demo.sample import SampleSubject
 from douban_pipeline.demo.stand_ins.answers import douban_fields
 from douban_pipeline.douban.review.served.pictures import kept_picture
@@ -27,7 +28,8 @@ def put_posters(home: Path, subjects: Iterable[SampleSubject]) -> None:
         path = kept_picture(home, picture_address(douban_fields(subject)["vod_pic"], ""))
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(drawn_poster(subject["id"]))
+            with replaced(path) as new:
+                new.write_bytes(drawn_poster(subject["id"]))
 
 
 def drawn_poster(number: int) -> bytes:

@@ -13,9 +13,8 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_retention import (
-    NOTHING_PRUNED,
-    PRUNE_EXAMPLES,
     RetentionConfig,
+    prune_job,
     prune_runs,
     report_pruned,
 )
@@ -236,28 +235,11 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     report_pruned(context, {"answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
-_PRUNE = page_text(
-    """\
-Delete raw answers older than 30 days, and finished runs of the location older than 90.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
-prune_digest = person_job(
+prune_digest = prune_job(
     prune,
     name="prune_digest",
-    manual=_PRUNE,
+    manual=page_text("Delete raw answers older than 30 days, and finished runs of the location older than 90."),
     writes=page_text("Deletes raw answers and runs. A dry run (the default) only counts them."),
-    when=page_text("By itself every night; by hand when the disk is short."),
-    examples=PRUNE_EXAMPLES,
-    nothing_done=NOTHING_PRUNED,
     location=LOCATION,
     tags=tags_of("digest_prune"),
 )

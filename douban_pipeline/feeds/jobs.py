@@ -13,9 +13,8 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_retention import (
-    NOTHING_PRUNED,
-    PRUNE_EXAMPLES,
     RetentionConfig,
+    prune_job,
     prune_runs,
     report_pruned,
 )
@@ -316,28 +315,11 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
     report_pruned(context, {"polls": polls, "answers": answers, "runs": runs}, dry_run=config.dry_run)
 
 
-_PRUNE = page_text(
-    """\
-Delete polls and raw answers older than `DOUBAN_PIPELINE_FEEDS_POLL_DAYS`, and finished runs of the location.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
-prune_feeds = person_job(
+prune_feeds = prune_job(
     prune,
     name="prune_feeds",
-    manual=_PRUNE,
+    manual=page_text("Delete polls and raw answers older than 30 days, and finished runs of the location."),
     writes=page_text("Deletes polls, raw answers and runs. A dry run (the default) only counts them."),
-    when=page_text("By itself every night; by hand when the disk is short."),
-    examples=PRUNE_EXAMPLES,
-    nothing_done=NOTHING_PRUNED,
     location=LOCATION,
     tags=tags_of("feeds_prune"),
 )

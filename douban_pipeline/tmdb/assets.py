@@ -141,7 +141,7 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     """Details of films, series and people: due entities are fetched again, with their credits.
 
     In this order, 2,000 at most: stubs linked to a video or selected in a question,
-    entities changed at TMDB, those older than `DOUBAN_PIPELINE_TMDB_REFRESH_DAYS`, and popular stubs if
+    entities changed at TMDB, those older than 150 days, and popular stubs if
     `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` is set. An entity that TMDB no longer has is marked as gone. Changes of nodes
     and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the rest
     stays due.
@@ -269,7 +269,7 @@ def enrichment_daily_stats(
 ) -> dg.MaterializeResult:
     """Statistics of users' questions on a day (UTC): number, share with results, duration, confidence.
 
-    The figures are kept when the questions are deleted after `DOUBAN_PIPELINE_TMDB_REQUEST_DAYS`.
+    The figures are kept when the questions are deleted after 30 days.
     """
     services.ready()
     day = date.fromisoformat(context.partition_key)

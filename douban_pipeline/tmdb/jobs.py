@@ -14,9 +14,8 @@ from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_retention import (
-    NOTHING_PRUNED,
-    PRUNE_EXAMPLES,
     RetentionConfig,
+    prune_job,
     prune_runs,
     report_pruned,
 )
@@ -107,18 +106,10 @@ Delete users' questions after 30 days, completed rows of the outbox after 7, and
 
 Answers that could not be fetched again become stubs with nothing but their ids two days before they reach the
 maximum age of TMDB's terms (180 days), and every other column loses what came from TMDB.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
-tmdb_retention = person_job(
+tmdb_retention = prune_job(
     delete_outdated,
     name="tmdb_retention",
     manual=_RETENTION,
@@ -127,8 +118,6 @@ tmdb_retention = person_job(
         "(the default) only counts them."
     ),
     when=page_text("By itself every night; by hand when a check names expired data."),
-    examples=PRUNE_EXAMPLES,
-    nothing_done=NOTHING_PRUNED,
     location=LOCATION,
     tags=tags_of("tmdb_upkeep"),
 )

@@ -37,7 +37,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
     """Rewrites the synopses of linked videos with a language model, and locks the new texts.
 
     Intros that reviewers requested come first, even for locked ones; then videos synced in this run, then those not
-    tried for `DOUBAN_PIPELINE_INTRO_INTERVAL_DAYS`. The model gets only a fact sheet, and is not called if Douban's
+    tried for 30 days. The model gets only a fact sheet, and is not called if Douban's
     synopsis is shorter than `DOUBAN_PIPELINE_INTRO_MIN_SOURCE_HAN`: it would invent a plot. Its text must pass a guard
     without a model (length, names, numbers, titles, links, claims, copies), with a second try if it fails, and is then
     written to `vod_content` and `vod_blurb` through the change log. An intro whose video has another subject by now is

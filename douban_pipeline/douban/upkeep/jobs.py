@@ -16,9 +16,8 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.dagster_kit.run_retention import (
-    NOTHING_PRUNED,
-    PRUNE_EXAMPLES,
     RetentionConfig,
+    prune_job,
     prune_runs,
     report_pruned,
 )
@@ -227,7 +226,7 @@ def delete_answers(context: dg.OpExecutionContext, config: PruneConfig, services
 
 _PRUNE_ARCHIVE = page_text(
     """\
-Delete archived answers older than `DOUBAN_PIPELINE_ARCHIVE_DAYS` to which nothing refers.
+Delete archived answers older than 170 days to which nothing refers.
 
 {examples}
 
@@ -376,18 +375,10 @@ starts every few minutes, are deleted after two days. The latest run of each ass
 kept. Runs of other code locations are not deleted; each location prunes its own. The change log, verdicts and
 archived answers are kept: they explain the values in the CMS. Only what TMDB said is taken out of them before six
 months are over, as its terms ask; which of its titles was used, and for which kinds of facts, stays.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
-prune_history = person_job(
+prune_history = prune_job(
     prune,
     name="prune_history",
     manual=_PRUNE_HISTORY,
@@ -396,8 +387,6 @@ prune_history = person_job(
         "empties expired facts of TMDB. A dry run (the default) only counts them."
     ),
     when=page_text("By itself every night; by hand when the disk is short, or `check` asks for it."),
-    examples=PRUNE_EXAMPLES,
-    nothing_done=NOTHING_PRUNED,
     tags=tags_of("housekeeping"),
 )
 

@@ -41,7 +41,6 @@ def candidate(rank, title="长河落日记事", **given):
         rank=rank,
         douban_id=90_000_100 + rank,
         title=title,
-        points={},
         items=(),
         rejects=(),
         facts={},

@@ -16,7 +16,7 @@ from douban_pipeline.douban.evidence.added_facts import stored_facts
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType, VerdictState
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.matching import RULE_VERSION, Verdict
+from douban_pipeline.matching import RULE_VERSION, Candidate, Verdict
 
 _KEPT_CANDIDATES = 10
 
@@ -113,6 +113,16 @@ def verdict_row(
     }
 
 
+def shown_items(candidate: Candidate, described: DescribedVideo) -> list[dict[str, Any]]:
+    """Return the items of a candidate's score for people: what another source added is marked."""
+    return [{**item.to_json(), "note": described.shown(item.note)} for item in candidate.items]
+
+
+def shown_conflicts(candidate: Candidate, described: DescribedVideo) -> dict[str, str]:
+    """Return the objections to a candidate for people, by code."""
+    return {finding.code: described.shown(finding.text) for finding in candidate.comparison.findings}
+
+
 def candidate_rows(
     verdict_id: int, vod_id: int, found: FoundCandidates, described: DescribedVideo, verdict: Verdict, now: datetime
 ) -> list[dict[str, Any]]:
@@ -127,9 +137,9 @@ def candidate_rows(
             "title": candidate.subject.title[:255],
             "year": candidate.subject.year,
             "score": candidate.score,
-            "points": [{**item.to_json(), "note": described.shown(item.note)} for item in candidate.items],
+            "points": shown_items(candidate, described),
             "rejects": list(candidate.comparison.rejects),
-            "conflicts": {finding.code: described.shown(finding.text) for finding in candidate.comparison.findings},
+            "conflicts": shown_conflicts(candidate, described),
             "facts": asdict(candidate.subject),
             "fetched": candidate.subject.fetched,
             "snapshot_id": snapshot_of.get(candidate.subject.douban_id),

@@ -30,7 +30,6 @@ class ReviewCandidate:
     Attributes:
         verdict_id: The verdict it belongs to.
         rank: Its place, from 1.
-        points: Points by item, of the items that could be compared.
         items: The items as stored, each with ``name``, ``points`` and the compared values.
         conflicts: Objections to it, as sentences by code.
         rejects: Codes that rule it out.
@@ -45,13 +44,17 @@ class ReviewCandidate:
     title: str
     year: int | None
     score: float
-    points: Mapping[str, float]
     items: tuple[Mapping[str, Any], ...]
     conflicts: Mapping[str, str]
     rejects: tuple[str, ...]
     facts: Mapping[str, Any]
     fetched: bool
     same_poster: bool = False
+
+    @property
+    def points(self) -> Mapping[str, float]:
+        """Points by item, of the items that could be compared."""
+        return {item["name"]: item["points"] for item in self.items}
 
     @property
     def similarity(self) -> float | None:
@@ -99,7 +102,6 @@ def newest_candidates(
             row["title"],
             row["year"],
             row["score"],
-            {item["name"]: item["points"] for item in row["points"] or ()},
             tuple(row["points"] or ()),
             row["conflicts"] or {},
             tuple(row["rejects"] or ()),

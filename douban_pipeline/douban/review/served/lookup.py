@@ -5,9 +5,10 @@ Both go through the gates of their sources, before what automation queued there;
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,16 +17,18 @@ from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.chain.match.descriptions import described_videos
-from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subject_facts
+from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.review.records.snapshot import ReviewCandidate
+from douban_pipeline.douban.review.worklist.completion import with_details
 from douban_pipeline.douban.review.worklist.queue import entries_of, places_of
 from douban_pipeline.douban.review.worklist.sheet import candidate_of, plain
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.known_titles import questions_about
 from douban_pipeline.matching import Video
-from douban_pipeline.matching.ranking import rank
+
+_logger = logging.getLogger(__name__)
 
 MOST_HITS = 10
 """Subjects that a search by words returns: about as many as a provider gives."""
@@ -91,26 +94,11 @@ class Lookup:
             row = services.cms.rows(connection, [vod_id]).get(vod_id)
         if entry is None or row is None:
             raise NotLookedUp("这部影片已不在待审核之列", missing=True)
-        described = described_videos(services, {vod_id: row}, warn=lambda _text: None)[vod_id]
+        described = described_videos(services, {vod_id: row}, warn=_logger.warning)[vod_id]
         with self._told():
             record = services.douban.subject(douban_id, max_age=SUBJECT_CACHE_AGE, urgent=True).record
-        found = rank(described.video, [subject_facts(record)], profile_of(services.settings))[0]
-        items = tuple({**item.to_json(), "note": described.shown(item.note)} for item in found.items)
-        candidate = ReviewCandidate(
-            entry.verdict_id,
-            0,
-            douban_id,
-            record.title,
-            record.year,
-            found.score,
-            {item["name"]: item["points"] for item in items},
-            items,
-            {finding.code: described.shown(finding.text) for finding in found.comparison.findings},
-            tuple(found.comparison.rejects),
-            asdict(found.subject),
-            fetched=True,
-        )
-        return candidate_of(services, entry, candidate)
+        named = ReviewCandidate(entry.verdict_id, 0, douban_id, "", None, 0.0, (), {}, (), {}, fetched=False)
+        return candidate_of(services, entry, with_details(named, described, record, profile_of(services.settings)))
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -61,9 +61,14 @@ class Picture:
     media_type: str
 
 
+def picture_folder(home: Path) -> Path:
+    """Return the folder under HOME in which fetched pictures are kept."""
+    return home.absolute() / "cache" / "posters"
+
+
 def kept_picture(home: Path, address: str) -> Path:
     """Return the file under HOME that keeps the picture of an address."""
-    return home.absolute() / "cache" / "posters" / hashlib.sha256(address.encode()).hexdigest()
+    return picture_folder(home) / hashlib.sha256(address.encode()).hexdigest()
 
 
 class Pictures:
@@ -75,8 +80,7 @@ class Pictures:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        folder = kept_picture(services.settings.home, "").parent
-        self._folder = ReportFolder(folder, "", variable("home"))
+        self._folder = ReportFolder(picture_folder(services.settings.home), "", variable("home"))
         self._transport = Transport(
             "poster",
             DEFAULT_RULES,

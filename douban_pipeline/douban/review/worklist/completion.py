@@ -7,12 +7,13 @@ The answers go into the archive, so that the next queue and the next verdict do 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
+from douban_pipeline.douban.chain.match.descriptions import DescribedVideo
+from douban_pipeline.douban.chain.match.verdict_rows import shown_conflicts, shown_items
 from douban_pipeline.douban.match_inputs import profile_of, subject_facts
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.review.records.snapshot import ReviewCandidate
@@ -20,7 +21,9 @@ from douban_pipeline.douban.review.worklist.queue import QueueEntry, ReviewQueue
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing
-from douban_pipeline.matching import Video, compare
+from douban_pipeline.matching import Video
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.matching.ranking import rank
 
 _BUSY_SHARE = 5
 _MOST_TIME = timedelta(minutes=5)
@@ -92,35 +95,28 @@ def completed(services: Services, queue: ReviewQueue, *, most: int) -> tuple[Rev
 def _completed(services: Services, entry: QueueEntry, asking: _Asking) -> QueueEntry:
     if all(candidate.fetched for candidate in entry.candidates):
         return entry
-    video = Video(**entry.facts)
-    return replace(entry, candidates=tuple(_all_of(services, video, entry.candidates, asking)))
+    described, profile = DescribedVideo(Video(**entry.facts)), profile_of(services.settings)
 
-
-def _all_of(
-    services: Services, video: Video, candidates: Sequence[ReviewCandidate], asking: _Asking
-) -> list[ReviewCandidate]:
-    profile = profile_of(services.settings)
-    found = []
-    for candidate in candidates:
+    def whole(candidate: ReviewCandidate) -> ReviewCandidate:
         record = None if candidate.fetched else asking.record(candidate.douban_id)
-        if record is None:
-            found.append(candidate)
-            continue
-        subject = subject_facts(record)
-        comparison = compare(video, subject, profile.weights, profile.thresholds)
-        items = tuple(item.to_json() for item in profile.items(comparison))
-        found.append(
-            replace(
-                candidate,
-                title=subject.title,
-                year=subject.year,
-                score=profile.score(comparison),
-                points={item["name"]: item["points"] for item in items},
-                items=items,
-                conflicts={finding.code: finding.text for finding in comparison.findings},
-                rejects=tuple(comparison.rejects),
-                facts=asdict(subject),
-                fetched=True,
-            )
-        )
-    return found
+        return candidate if record is None else with_details(candidate, described, record, profile)
+
+    return replace(entry, candidates=tuple(map(whole, entry.candidates)))
+
+
+def with_details(
+    candidate: ReviewCandidate, described: DescribedVideo, record: SubjectRecord, profile: Profile
+) -> ReviewCandidate:
+    """Return a candidate as Douban's answer describes it, compared with the video."""
+    found = rank(described.video, [subject_facts(record)], profile)[0]
+    return replace(
+        candidate,
+        title=found.subject.title,
+        year=found.subject.year,
+        score=found.score,
+        items=tuple(shown_items(found, described)),
+        conflicts=shown_conflicts(found, described),
+        rejects=tuple(found.comparison.rejects),
+        facts=asdict(found.subject),
+        fetched=True,
+    )

@@ -188,7 +188,7 @@ class Card {
 
   /** Returns the choice of a button: a subject that was named is chosen by its id, which holds after a reload, too. */
   picking(name) {
-    const named = this.data.candidates.find((each) => each.named && name === `c${each.rank}`);
+    const named = namedBy(this.data, name);
     return named ? { pick: "id", typed: String(named.id) } : { pick: name };
   }
 

@@ -21,11 +21,15 @@ function targetOf(card, choice, ids) {
   return candidate ? candidate.id : 0;
 }
 
+/** Returns the subject that somebody named and that a button stands for, if it is one. */
+function namedBy(card, name) {
+  return card.candidates?.find((each) => each.named && name === `c${each.rank}`);
+}
+
 /** Whether a button of a card stands for a choice: a subject that was named is chosen by its id. */
 function isPressed(card, choice, name, ids) {
-  if (choice.pick === name) return true;
-  const named = choice.pick === "id" && card.candidates?.find((each) => each.named && name === `c${each.rank}`);
-  return Boolean(named) && named.id === subjectId(choice.typed, ids);
+  if (choice.pick !== "id") return choice.pick === name;
+  return namedBy(card, name)?.id === subjectId(choice.typed, ids);
 }
 
 /** Returns the decision that a choice means, or null while it means none. */
