@@ -59,8 +59,18 @@ source = Table(
     Column("gap", LenientJson),
     # What is known of the source's clock: `clock_skew.SourceClock`.
     Column("clock", LenientJson),
+    # Where people put it; NULL for no folder.
+    Column("folder", String(200)),
+    # Address of its icon; NULL until it was looked for, empty if it has none.
+    Column("favicon", Text),
+    # Name of the credentials with which it is asked; the secrets stand in a file. NULL for none.
+    Column("credential", String(64)),
+    # Seconds that its publisher wants between two polls, and where that is written; NULL for nothing.
+    Column("own_gap", Integer),
+    Column("own_gap_from", String(32)),
     UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
     Index("ix_feed_source_host", "host"),
+    Index("ix_feed_source_folder", "folder"),
     **MYSQL_OPTIONS,
 )
 
@@ -116,10 +126,13 @@ entry = Table(
     count("edits"),
     _moment("found_at", nullable=False),
     _moment("updated_at", nullable=False),
+    # Equal for entries of several sources that are one story; empty for an entry without a link.
+    words("story_hash", 64),
     UniqueConstraint("source_id", "guid_hash", name="uq_feed_entry_guid"),
     Index("ix_feed_entry_link", "source_id", "link_hash"),
     Index("ix_feed_entry_published", "source_id", "published_at"),
     Index("ix_feed_entry_found", "found_at"),
+    Index("ix_feed_entry_story", "story_hash"),
     **MYSQL_OPTIONS,
 )
 
@@ -174,6 +187,35 @@ plan = Table(
     Column("name", String(32), primary_key=True),
     Column("content", JsonText, nullable=False),
     _moment("at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
+websub = Table(
+    "feed_websub",
+    metadata,
+    Column("source_id", String(64), primary_key=True),
+    Column("hub", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    # The last part of the callback's address, by which a push finds its source.
+    Column("token", String(64), nullable=False),
+    # Our own, made for this subscription: the hub signs what it pushes with it.
+    Column("secret", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    words("reason", 500),
+    count("attempts"),
+    _moment("asked_at", nullable=False, server_default=ZERO),
+    _moment("lease_until", nullable=False, server_default=ZERO),
+    # When the hub is asked next: to subscribe, or to renew.
+    _moment("ask_at", nullable=False, server_default=ZERO),
+    _moment("last_push_at", nullable=False, server_default=ZERO),
+    count("pushes"),
+    count("pushed_entries"),
+    # Entries that a poll found although the hub should have pushed them; since the last push.
+    count("missed"),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    UniqueConstraint("token", name="uq_feed_websub_token"),
+    Index("ix_feed_websub_ask", "ask_at"),
     **MYSQL_OPTIONS,
 )
 
