@@ -368,6 +368,8 @@ class Poller:
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
+        if source.favicon is None and fetched.icon:
+            learned["favicon"] = fetched.icon
         known: dict[str, Any] = {
             "etag": source.etag,
             "last_modified": source.last_modified,

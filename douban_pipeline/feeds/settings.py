@@ -52,6 +52,12 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     requests_per_minute: int = Field(
         30, ge=1, le=60_000, description="Requests per minute to one host, over all processes."
     )
+    credentials: SecretStr = Field(
+        SecretStr(""), description="Credentials of sources by name, as a JSON object; see docs/feeds.md."
+    )
+    credentials_file: str = Field(
+        "", description="File with such an object, which only its owner may read (mode 600); empty means none."
+    )
     lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
 
 

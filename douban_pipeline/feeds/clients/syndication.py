@@ -53,6 +53,8 @@ class ParsedFeed:
     entries: tuple[Entry, ...]
     left_out: int = 0
     page_count: int = 0
+    icon: str = ""
+    """Address of the icon that it names; empty if it names none."""
 
 
 def parse_feed(
@@ -104,7 +106,9 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
-    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), left_out + max(len(kept) - most, 0))
+    icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
+    more = left_out + max(len(kept) - most, 0)
+    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), more, icon=icon)
 
 
 def _is_encoding(error: object) -> bool:
@@ -190,4 +194,5 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         )
         if one.guid or one.link or one.title:
             entries.append(one)
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))
+    icon = link_of(found.get("favicon") or found.get("icon"), url)
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon)
