@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 
+import httpx
 from sqlalchemy import Table
 
 from douban_pipeline.core.addresses import admission
@@ -165,12 +166,19 @@ class FeedsServices(SourcePlatform):
             attempts=1,  # the next poll is the retry
             max_bytes=MAX_BODY_BYTES,
             rules=RULES,
+            hop=self._redirected,
             admit=admission(
                 name,
                 allow_private=self.settings.allow_private,
                 remedy="DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true allows it",
             ),
         )
+
+    def _redirected(self, target: httpx.URL) -> AbstractContextManager[object]:
+        """Return a place at the gate of the host that a redirect leads to: it is paced like any other."""
+        name = gate_name(host_of(str(target)))
+        self._configure(name)
+        return self.gate.slot(name, lasts=self.longest_call)
 
     def _configure(self, name: str) -> None:
         with self._lock:

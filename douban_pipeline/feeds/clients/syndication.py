@@ -21,12 +21,13 @@ import feedparser
 import feedparser.mixin
 from feedparser.urls import make_safe_absolute_uri
 
+from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
-PARSER_VERSION = "feed-2"
+PARSER_VERSION = "feed-3"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
 _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
@@ -81,6 +82,7 @@ def parse_feed(
         return _json_feed(source, body, url, now=now, zone=zone, most=most)
     if b"<!ENTITY" in body or b"<!entity" in body:
         raise FeedRefused(source, "not a feed: it declares entities", 200)
+    body, content_type = as_utf8(body, content_type)
     body, left_out = _first_entries(_with_short_prolog(source, body), most)
     try:
         found = feedparser.parse(
