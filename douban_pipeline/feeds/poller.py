@@ -314,7 +314,8 @@ class Poller:
             "",
             now=now,
             tz=self._services.settings.zone,
-            floor=now + (fetched.max_age or 0),
+            floor=now + fetched.own_gap,
+            floor_from=fetched.own_gap_from,
             planner=BudgetPlanner(self._plan, host, self._services.settings) if self._plan is not None else None,
         )
         if fetched.moved_to and fetched.moved_to != source.url:
@@ -366,6 +367,8 @@ class Poller:
             "last_modified": fetched.last_modified,
             "body_hash": fetched.body_hash,
             "gap": gap.to_json() if gap is not None else None,
+            "own_gap": fetched.own_gap or None,
+            "own_gap_from": fetched.own_gap_from or None,
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
@@ -376,6 +379,8 @@ class Poller:
             "last_modified": source.last_modified,
             "body_hash": source.body_hash,
             "gap": source.gap.to_json() if source.gap is not None else None,
+            "own_gap": source.own_gap or None,
+            "own_gap_from": source.own_gap_from or None,
         }
         if any(known.get(name) != value for name, value in learned.items()):
             sources.update_source(connection, source.source_id, learned, now)

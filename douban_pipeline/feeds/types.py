@@ -176,7 +176,8 @@ class FetchedFeed:
         etag: For the next conditional request.
         last_modified: For the next conditional request.
         body_hash: Hash of the answer; empty if there was none.
-        max_age: Seconds for which the source declares its answer fresh; None if it does not.
+        own_gap: Seconds that the publisher wants between two polls; 0 if it says nothing.
+        own_gap_from: Where that is written; see `Source`.
         moved_to: The address it moved to permanently; empty if it did not.
         status: HTTP status.
         left_out: Entries beyond the maximum of one answer.
@@ -191,7 +192,8 @@ class FetchedFeed:
     etag: str = ""
     last_modified: str = ""
     body_hash: str = ""
-    max_age: int | None = None
+    own_gap: int = 0
+    own_gap_from: str = ""
     moved_to: str = ""
     status: int = 200
     left_out: int = 0

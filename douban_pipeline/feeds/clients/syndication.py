@@ -12,7 +12,7 @@ from __future__ import annotations
 import calendar
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
 from typing import Any
@@ -23,6 +23,7 @@ from feedparser.urls import make_safe_absolute_uri
 
 from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
+from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
@@ -56,6 +57,7 @@ class ParsedFeed:
     page_count: int = 0
     icon: str = ""
     """Address of the icon that it names; empty if it names none."""
+    own_gap: OwnGap = field(default_factory=OwnGap)
 
 
 def parse_feed(
@@ -110,7 +112,9 @@ def parse_feed(
     kept = [each for each in entries if each.guid or each.link or each.title]
     icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
     more = left_out + max(len(kept) - most, 0)
-    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), more, icon=icon)
+    return ParsedFeed(
+        plain(found.feed.get("title"), 300), tuple(kept[:most]), more, icon=icon, own_gap=gap_of_feed(found.feed)
+    )
 
 
 def _is_encoding(error: object) -> bool:
