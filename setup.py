@@ -49,6 +49,7 @@ RUNTIME = [
     "rich>=13,<16",  # tables and progress in the terminal
     "jinja2>=3.1,<4",  # HTML pages, everything escaped
     "feedparser>=6.0.11,<7",  # RSS and Atom as they come, in every encoding and state
+    "charset-normalizer>=3.4,<4",  # the true encoding of feeds whose declaration lies
     "selectolax>=0.3.21,<1",  # articles' HTML as text
     "markdown-it-py>=3,<5",  # Markdown that a model wrote, without HTML, links and pictures
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI

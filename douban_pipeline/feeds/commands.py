@@ -40,12 +40,23 @@ def feeds_add(
     option: Annotated[
         list[str] | None, typer.Option(help="Fields of a JSON list: path=data.list, id=…, title=…, link=…, time=….")
     ] = None,
+    folder: Annotated[str, typer.Option(help="Folder, outer/inner.")] = "",
+    credential: Annotated[str, typer.Option(help="Name of its credentials, for a source that wants a login.")] = "",
     dry_run: _DryRun = False,
 ) -> None:
-    """Follow a source, or change the one that has this address."""
+    """Follow a source or a page's feed, or change the source that has this address."""
     from douban_pipeline.feeds import terminal
 
-    terminal.add(url, kind=kind, title=title, cadence=cadence, options=option or [], dry_run=dry_run)
+    terminal.add(
+        url,
+        kind=kind,
+        title=title,
+        cadence=cadence,
+        options=option or [],
+        folder=folder,
+        credential=credential,
+        dry_run=dry_run,
+    )
 
 
 @commands.command("import")

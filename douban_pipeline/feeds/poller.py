@@ -291,11 +291,12 @@ class Poller:
         before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
         clock = SourceClock.from_json(source.clock)
-        stated = {each.guid_hash: each.published_at for each in reversed(fetched.entries)}
+        answered = entries.told_apart(connection, source.source_id, fetched.entries)
+        stated = {each.guid_hash: each.published_at for each in reversed(answered)}
         # Nothing is published after it is found.
         given = [
             each if each.published_at is None else replace(each, published_at=min(each.published_at + clock.skew, now))
-            for each in fetched.entries
+            for each in answered
         ]
         stored = entries.store_entries(connection, source.source_id, given, now)
         published = [*stored.new, *(each for each in stored.edited if each.edit_publishes)]
@@ -368,6 +369,8 @@ class Poller:
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
+        if source.favicon is None and fetched.icon:
+            learned["favicon"] = fetched.icon
         known: dict[str, Any] = {
             "etag": source.etag,
             "last_modified": source.last_modified,

@@ -165,12 +165,34 @@ def explain(given: str) -> None:
         console.print(shown)
 
 
-def add(url: str, *, kind: str, title: str, cadence: str, options: Sequence[str], dry_run: bool) -> None:
-    """Follow a source, or change the one that has this address."""
+def add(
+    url: str,
+    *,
+    kind: str,
+    title: str,
+    cadence: str,
+    options: Sequence[str],
+    folder: str,
+    credential: str,
+    dry_run: bool,
+) -> None:
+    """Follow a source, the feed of a page, or change the one that has this address."""
     pairs = dict(each.partition("=")[::2] for each in options)
     address = {"mp_id": url} if kind == "werss" else {"url": url}
-    request = SourceRequest(kind=kind, title=title, cadence=cadence, options=pairs, **address)
+    request = SourceRequest(
+        kind=kind, title=title, cadence=cadence, options=pairs, folder=folder, credential=credential, **address
+    )
     with opened() as services:
+        request, found = subscriptions.find_feed(services, request)
+        for other in found.feeds[1:]:
+            console.print(
+                terminal_text("the page has another feed: {url} {title}").format(url=other.url, title=other.title),
+                highlight=False,
+                markup=False,
+            )
+        if found.problem:
+            message = terminal_text("no feed was found at this address, which is followed as it is: {problem}")
+            console.print(message.format(problem=found.problem), highlight=False, markup=False)
         _print(subscriptions.follow(services, [request], dry_run=dry_run), dry_run=dry_run)
 
 
@@ -226,3 +248,5 @@ def _print(report: FollowReport, *, dry_run: bool) -> None:
         for each in found:
             line = f"{before}{what}{terminal_text(': ')}{each.title or each.url} ({each.kind.value})"
             console.print(line, highlight=False, markup=False)
+    for refusal in report.refused:
+        console.print(f"{terminal_text('left out')}{terminal_text(': ')}{refusal}", highlight=False, markup=False)

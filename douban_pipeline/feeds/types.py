@@ -105,6 +105,11 @@ class Source:
         body_hash: Hash of its last answer; an identical answer is not parsed again.
         gap: What it published and was not read; None for nothing.
         clock: What is known of its clock, as `clock_skew` stores it.
+        folder: Where people put it; empty for nowhere. A folder in another is written ``outer/inner``.
+        favicon: Address of its icon; None if it was not looked for, empty if it has none.
+        credential: Name of the credentials with which it is asked; empty for none. See `feeds.credentials`.
+        own_gap: Seconds its publisher wants between two polls; 0 if it says nothing.
+        own_gap_from: Where that is written: ``ttl``, ``sy``, ``max-age`` or ``expires``.
     """
 
     source_id: str
@@ -120,6 +125,11 @@ class Source:
     body_hash: str = ""
     gap: Gap | None = None
     clock: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+    favicon: str | None = None
+    credential: str = ""
+    own_gap: int = 0
+    own_gap_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,7 @@ class FetchedFeed:
         left_out: Entries beyond the maximum of one answer.
         page_count: Number of pages the source has; 0 if it does not say.
         gap: What remains unread; None for nothing.
+        icon: Address of the icon that it names; empty if it names none.
     """
 
     entries: Sequence[Entry] = ()
@@ -189,6 +200,7 @@ class FetchedFeed:
     left_out: int = 0
     page_count: int = 0
     gap: Gap | None = None
+    icon: str = ""
 
 
 class PollOutcome(enum.StrEnum):

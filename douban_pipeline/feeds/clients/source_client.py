@@ -65,11 +65,13 @@ class WebClient:
     Args:
         fetcher: Fetcher of the source's host.
         reading: How answers are parsed.
+        secret_headers: Headers of the source's credentials; only the requested host gets them.
     """
 
-    def __init__(self, fetcher: Fetcher, reading: EntryReading) -> None:
+    def __init__(self, fetcher: Fetcher, reading: EntryReading, secret_headers: Mapping[str, str]) -> None:
         self._fetcher = fetcher
         self._reading = reading
+        self._secrets = secret_headers
 
     def fetch(self, source: Source, now: int, reach: Reach) -> FetchedFeed:
         """Send a conditional request with the validators of the last answer; see `SourceClient`.
@@ -96,13 +98,15 @@ class WebClient:
         read = partial(self._read, source=source, url=url, now=now)
         version = syndication.PARSER_VERSION if source.kind is SourceKind.RSS else lists.PARSER_VERSION
         key = f"source {source.source_id}" + (f" page {number}" if number > 1 else "")
-        return self._fetcher.exchange(url, read, key=key, parser_version=version, headers=headers).value
+        sent = {**headers, **self._secrets}
+        return self._fetcher.exchange(url, read, key=key, parser_version=version, headers=sent).value
 
     def _read(self, answer: HttpExchange, *, source: Source, url: str, now: int) -> FetchedFeed:
         host = self._fetcher.source
         if answer.status in _REFUSED:
             wait = retry_after(answer.headers.get("retry-after", ""), datetime.fromtimestamp(now, UTC))
-            raise FeedRefused(host, f"HTTP {answer.status}", answer.status, wait)
+            hint = f": {_remedy(source)}" if answer.status == 401 else ""
+            raise FeedRefused(host, f"HTTP {answer.status}{hint}", answer.status, wait)
         known: dict[str, Any] = {
             "max_age": max_age(answer.headers),
             "moved_to": answer.moved_to,
@@ -121,7 +125,7 @@ class WebClient:
             return FetchedFeed(unchanged=True, **known)
         found = self._parse(answer, source, answer.moved_to or url, now)
         known |= {"left_out": found.left_out, "page_count": found.page_count}
-        return FetchedFeed(entries=found.entries, title=found.title, **known)
+        return FetchedFeed(entries=found.entries, title=found.title, icon=found.icon, **known)
 
     def _parse(self, answer: HttpExchange, source: Source, url: str, now: int) -> ParsedFeed:
         host, most, zone = self._fetcher.source, self._reading.most, self._reading.zone
@@ -163,6 +167,13 @@ class AccountClient:
             for each in articles
         ]
         return FetchedFeed(entries=entries, title=plain(articles[0].account_name, 300) if articles else "")
+
+
+def _remedy(source: Source) -> str:
+    """Return what a person can do about a 401."""
+    if source.credential:
+        return f"the credentials {source.credential} are refused; renew them where they are set"
+    return "it wants a login; set credentials, and name them: feeds add ADDRESS --credential NAME (docs/feeds.md)"
 
 
 def max_age(headers: Mapping[str, str]) -> int | None:

@@ -21,12 +21,13 @@ import feedparser
 import feedparser.mixin
 from feedparser.urls import make_safe_absolute_uri
 
+from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
-PARSER_VERSION = "feed-2"
+PARSER_VERSION = "feed-3"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
 _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
@@ -53,6 +54,8 @@ class ParsedFeed:
     entries: tuple[Entry, ...]
     left_out: int = 0
     page_count: int = 0
+    icon: str = ""
+    """Address of the icon that it names; empty if it names none."""
 
 
 def parse_feed(
@@ -79,6 +82,7 @@ def parse_feed(
         return _json_feed(source, body, url, now=now, zone=zone, most=most)
     if b"<!ENTITY" in body or b"<!entity" in body:
         raise FeedRefused(source, "not a feed: it declares entities", 200)
+    body, content_type = as_utf8(body, content_type)
     body, left_out = _first_entries(_with_short_prolog(source, body), most)
     try:
         found = feedparser.parse(
@@ -104,7 +108,9 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
-    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), left_out + max(len(kept) - most, 0))
+    icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
+    more = left_out + max(len(kept) - most, 0)
+    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), more, icon=icon)
 
 
 def _is_encoding(error: object) -> bool:
@@ -195,4 +201,5 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         )
         if one.guid or one.link or one.title:
             entries.append(one)
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))
+    icon = link_of(found.get("favicon") or found.get("icon"), url)
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon)
