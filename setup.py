@@ -65,6 +65,7 @@ CELERY = [
 SERVICE = [
     "fastapi>=0.115,<1",  # the HTTP service: pages for people, and the systems' APIs
     "uvicorn>=0.54,<1",  # serves it
+    "nh3>=0.3.8,<1",  # articles' HTML made safe to show, by an allow-list and a parser that reads as browsers do
 ]
 
 COMMENTS = [
@@ -136,6 +137,7 @@ setup(
         "douban_pipeline.digest.store.migrations": ["*.mako"],
         "douban_pipeline.douban.quality": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],
+        "douban_pipeline.feeds.reading": ["*.html.j2", "reader.css", "reader.js"],
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],
         "douban_pipeline.serve": ["*.html.j2"],

@@ -135,8 +135,7 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
 )
 @page_docstring
 def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResult:
-    """The page `feeds.html` under HOME/reports: each source with cadence, last and next poll, publishing hours, and
-    reason."""
+    """The page `feeds.html` under HOME/reports: how polling goes, what needs a person, and which sources are worst."""
     services.ready()
     view = page.look(services)
     path = services.reports.write(page.NAME, page.page(view, services))

@@ -18,7 +18,7 @@ from douban_pipeline.feeds.clients.opml import read_opml
 from douban_pipeline.feeds.discovery import Discovery, discover
 from douban_pipeline.feeds.scheduler import stagger
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import sources
+from douban_pipeline.feeds.store import source_lists, sources
 from douban_pipeline.feeds.types import Source, SourceKind, SourceState, source_id_for
 
 MOST_AT_ONCE = 5000
@@ -162,6 +162,55 @@ def set_paused(
             sources.set_state(connection, each.source_id, state, reason if paused else "", now)
         return found
 
+    return run_transaction(services.engine, change)
+
+
+def remove(services: FeedsServices, given: Sequence[str], *, dry_run: bool) -> list[tuple[Source, dict[str, int]]]:
+    """Stop following sources, and delete them with their entries, polls and statistics; return what each had.
+
+    Raises:
+        ProblemsError: One does not exist; nothing was deleted.
+    """
+    with reading(services.engine) as connection:
+        found = named_sources(connection, given)
+        counted = [(each, source_lists.count_rows(connection, each.source_id)) for each in found]
+    for each in [] if dry_run else found:
+        source_lists.remove(services.engine, each.source_id)
+    return counted
+
+
+def set_address(services: FeedsServices, given: str, url: str, *, dry_run: bool) -> tuple[Source, Source]:
+    """Give a source another address, and poll it there at once; return it as it was and as it is.
+
+    Its id and with it its entries and statistics stay.
+
+    Raises:
+        ProblemsError: There is no such source, the address is none, or another source has it.
+    """
+    now, url = services.now(), url.strip()
+
+    def change(connection: Connection) -> tuple[Source, Source]:
+        [before] = named_sources(connection, [given])
+        if before.kind is SourceKind.WERSS:
+            raise ProblemsError(["公众号没有自己的地址：它经 WeRSS 抓取（DOUBAN_PIPELINE_WERSS_URL）"])
+        refusal = _address_refusal(services, url)
+        if refusal:
+            raise ProblemsError([f"{url[:100] or '空'}：{refusal}"])
+        after = replace(before, url=url, etag="", last_modified="", body_hash="")
+        other = sources.at_address(connection, before.kind, [sources.address_hash(after)])
+        for each in other.values():
+            if each.source_id != before.source_id:
+                raise ProblemsError([f"{url[:100]} 已经是另一来源的地址：{each.title or each.source_id}"])
+        if not dry_run and url != before.url:
+            sources.move_source(connection, before, url, now)
+            # What the former address answered says nothing of this one.
+            sources.update_source(connection, before.source_id, {"etag": "", "last_modified": "", "body_hash": ""}, now)
+            sources.set_state(connection, before.source_id, SourceState.ACTIVE, "", now)
+        return before, after
+
+    if dry_run:
+        with reading(services.engine) as connection:
+            return change(connection)
     return run_transaction(services.engine, change)
 
 

@@ -31,7 +31,8 @@ _LAST_POLLS = 10
 
 
 @contextmanager
-def _opened() -> Iterator[FeedsServices]:
+def opened() -> Iterator[FeedsServices]:
+    """Yield the services of a command, their tables ready."""
     services = open_services(load_settings())
     try:
         yield services.ready()
@@ -41,7 +42,7 @@ def _opened() -> Iterator[FeedsServices]:
 
 def list_sources(*, due: bool, as_json: bool) -> None:
     """Print every source, or those that are due."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         now, zone = services.now(), services.settings.zone
         found: list[dict[str, Any]] = []
         after = ""
@@ -115,7 +116,7 @@ def _gap_shown(source: Source, zone: ZoneInfo) -> str:
 
 def explain(given: str) -> None:
     """Print when a source is polled and why."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         [source] = subscriptions.named_sources(connection, [given])
         [row] = stats.with_sources(connection, source_ids=[source.source_id])
         last = polls.outcomes_of(connection, source.source_id, _LAST_POLLS)
@@ -181,7 +182,7 @@ def add(
     request = SourceRequest(
         kind=kind, title=title, cadence=cadence, options=pairs, folder=folder, credential=credential, **address
     )
-    with _opened() as services:
+    with opened() as services:
         request, found = subscriptions.find_feed(services, request)
         for other in found.feeds[1:]:
             console.print(
@@ -201,13 +202,13 @@ def import_file(path: Path, *, dry_run: bool) -> None:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ProblemsError([terminal_text("{path} cannot be read: {error}").format(path=path, error=error)]) from error
-    with _opened() as services:
+    with opened() as services:
         _print(subscriptions.import_opml(services, text, dry_run=dry_run), dry_run=dry_run)
 
 
 def export(path: Path | None) -> None:
     """Write the followed feeds as OPML, to a file or to the terminal."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         text = write_opml(sources.all_sources(connection))
     if path is None:
         plain(text.rstrip())
@@ -219,7 +220,7 @@ def export(path: Path | None) -> None:
 
 def poll(given: Sequence[str]) -> None:
     """Poll the due sources, or those named."""
-    with _opened() as services:
+    with opened() as services:
         only: list[str] = []
         if given:
             with reading(services.engine) as connection:

@@ -144,6 +144,8 @@ class Entry:
         published_at: When it was published; None if the source gives no credible time.
         extra: Further facts of its kind.
         edit_publishes: Whether a change counts as a publication, as for a video's new episode.
+        content: The article as HTML, as its source wrote it and not safe to show; empty if the summary says it all. It
+            does not count as an edit by itself.
     """
 
     guid: str
@@ -153,6 +155,7 @@ class Entry:
     published_at: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     edit_publishes: bool = False
+    content: str = ""
 
     @cached_property
     def guid_hash(self) -> str:

@@ -24,7 +24,7 @@ from feedparser.urls import make_safe_absolute_uri
 from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
-from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
+from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
@@ -157,13 +157,16 @@ def _moment(written: WrittenTime | None, parsed: Any, *, zone: tzinfo, cst: tzin
 def _entry(found: dict[str, Any], times: list[int | None], base: str, now: float) -> Entry:
     moments = [moment for each in times if (moment := credible(each, now)) is not None]
     link = link_of(found.get("link"), base)
-    summary = found.get("summary") or next((each.get("value") for each in found.get("content") or ()), "")
+    contents = [each for each in found.get("content") or () if isinstance(each, dict)]
+    summary = plain(found.get("summary") or next((each.get("value") for each in contents), ""), LONGEST_SUMMARY)
+    details = [*contents, found.get("summary_detail") or {}]
     return Entry(
         guid=plain(found.get("id"), 2000),
         link=link,
         title=plain(found.get("title")),
-        summary=plain(summary, LONGEST_SUMMARY),
+        summary=summary,
         published_at=moments[0] if moments else None,
+        content=article(((each.get("value"), each.get("type") != "text/plain") for each in details), summary),
     )
 
 
@@ -191,12 +194,14 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
             continue
         published = moment_of(item.get("date_published") or item.get("date_modified"), zone)
         summary = item.get("summary") or item.get("content_text") or item.get("content_html")
+        written = ((item.get("content_html"), True), (item.get("content_text"), False))
         one = Entry(
             guid=plain(item.get("id"), 2000),
             link=link_of(item.get("url") or item.get("external_url"), url),
             title=plain(item.get("title") or summary, 500),
             summary=plain(summary, LONGEST_SUMMARY),
             published_at=credible(published, now),
+            content=article(written, plain(summary, LONGEST_SUMMARY)),
         )
         if one.guid or one.link or one.title:
             entries.append(one)

@@ -156,6 +156,8 @@ def _row(source_id: str, each: Entry, now: int) -> dict[str, Any]:
         "dated": each.published_at is not None,
         "found_at": now,
         "updated_at": now,
+        # Videos of resource sites are for the library's intake, thousands at once: nobody reads them one by one.
+        "unread": int(not each.edit_publishes),
     }
 
 
@@ -168,6 +170,7 @@ def _content(each: Entry) -> dict[str, Any]:
         "link": each.link,
         "title": each.title[:500],
         "summary": each.summary,
+        "content": each.content or None,
         "extra": dict(each.extra) or None,
         "content_hash": each.content_hash,
     }
@@ -262,15 +265,18 @@ def duplicates(connection: Connection, since: int, most: int) -> list[Row[Any]]:
     return list(connection.execute(query))
 
 
+_WITHOUT_CONTENT = [column for column in entry.c if column.name != "content"]
+
+
 def newest(connection: Connection, source_id: str, limit: int) -> Sequence[Row[Any]]:
-    """Return the newest entries of a source."""
-    query = select(entry).where(entry.c.source_id == source_id)
+    """Return the newest entries of a source, without their content."""
+    query = select(*_WITHOUT_CONTENT).where(entry.c.source_id == source_id)
     return connection.execute(query.order_by(entry.c.published_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()
 
 
 def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
-    """Return the most recently found entries, with the titles of their sources."""
-    query = select(entry, source.c.title.label("source_title")).join_from(
+    """Return the most recently found entries without their content, with the titles of their sources."""
+    query = select(*_WITHOUT_CONTENT, source.c.title.label("source_title")).join_from(
         entry, source, entry.c.source_id == source.c.source_id, isouter=True
     )
     return connection.execute(query.order_by(entry.c.found_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()

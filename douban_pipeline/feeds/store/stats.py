@@ -31,8 +31,11 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.core.leases import Leases
 from douban_pipeline.feeds.store import polls
 from douban_pipeline.feeds.store.tables import NEVER_DUE, entry, source, stats
+from douban_pipeline.feeds.types import SourceState
 
 DAY = 86_400
+_OFTEN = 50
+"""Polls after which it can be said that a source yields little."""
 _BATCH = 500
 
 LEASES = Leases(stats.c.source_id, stats.c.lease_token, stats.c.lease_until)
@@ -311,6 +314,27 @@ def _number_of(condition: Any) -> Any:
 def _groups(connection: Connection, column: Any, where: Sequence[Any]) -> dict[str, int]:
     query = select(column, func.count()).where(*where).group_by(column).order_by(column)
     return {str(name): int(count) for name, count in connection.execute(query)}
+
+
+_WITH_SOURCE = select(
+    source, *(column for column in stats.c if column.name not in ("source_id", "created_at", "updated_at"))
+)
+
+
+def most_failing(connection: Connection, limit: int) -> Sequence[Row[Any]]:
+    """Return the active sources with the most failures in a row, with their statistics."""
+    query = _WITH_SOURCE.join_from(source, stats, source.c.source_id == stats.c.source_id)
+    query = query.where(source.c.state == SourceState.ACTIVE.value, stats.c.fail_count > 0)
+    return connection.execute(query.order_by(stats.c.fail_count.desc(), stats.c.source_id).limit(limit)).all()
+
+
+def least_useful(connection: Connection, limit: int) -> Sequence[Row[Any]]:
+    """Return the active sources whose polls found least, of those that were polled often and do not fail."""
+    query = _WITH_SOURCE.join_from(source, stats, source.c.source_id == stats.c.source_id)
+    query = query.where(source.c.state == SourceState.ACTIVE.value, stats.c.fail_count == 0)
+    query = query.where(stats.c.check_count >= _OFTEN)
+    order = (stats.c.hit_count * 1.0 / stats.c.check_count, stats.c.check_count.desc(), stats.c.source_id)
+    return connection.execute(query.order_by(*order).limit(limit)).all()
 
 
 def manual_cadence(connection: Connection, source_id: str) -> str | None:

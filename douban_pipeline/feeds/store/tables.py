@@ -23,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, count, key, words
+from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, LongText, count, key, small, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 NEVER_DUE = 253_402_300_799
@@ -71,6 +71,7 @@ source = Table(
     UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
     Index("ix_feed_source_host", "host"),
     Index("ix_feed_source_folder", "folder"),
+    Index("ix_feed_source_title", "title", "source_id"),
     **MYSQL_OPTIONS,
 )
 
@@ -128,11 +129,33 @@ entry = Table(
     _moment("updated_at", nullable=False),
     # Equal for entries of several sources that are one story; empty for an entry without a link.
     words("story_hash", 64),
+    # The reader's marks, 0 or 1. What was stored before there were any counts as read.
+    small("unread"),
+    small("starred"),
+    # The article as HTML of its source, not yet safe to show; NULL if the summary says it all. Last, because databases
+    # that keep long texts elsewhere then read the columns before it without it.
+    Column("content", LongText),
     UniqueConstraint("source_id", "guid_hash", name="uq_feed_entry_guid"),
     Index("ix_feed_entry_link", "source_id", "link_hash"),
     Index("ix_feed_entry_published", "source_id", "published_at"),
     Index("ix_feed_entry_found", "found_at"),
     Index("ix_feed_entry_story", "story_hash"),
+    # An index for each order in which entries are paged; the key makes it whole where it is not part of every index.
+    Index("ix_feed_entry_newest", "published_at", "entry_id"),
+    Index("ix_feed_entry_unread", "unread", "published_at", "entry_id"),
+    Index("ix_feed_entry_unread_of", "unread", "source_id", "published_at"),
+    Index("ix_feed_entry_starred", "starred", "published_at", "entry_id"),
+    **MYSQL_OPTIONS,
+)
+
+number = Table(
+    "feed_number",
+    metadata,
+    # Small, because readers that speak Fever take no other keys of sources and folders.
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    # `source:ID` or `folder:NAME`.
+    Column("name", String(250), nullable=False),
+    UniqueConstraint("name", name="uq_feed_number_name"),
     **MYSQL_OPTIONS,
 )
 
