@@ -21,11 +21,12 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, SourceError
+from douban_pipeline.feeds import websub
 from douban_pipeline.feeds.budget_plan import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.clients.further_pages import Reach
 from douban_pipeline.feeds.clock_skew import Sighting, SourceClock
 from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, failure_of
-from douban_pipeline.feeds.scheduler import update_source_stats
+from douban_pipeline.feeds.scheduler import CheckPlanner, update_source_stats
 from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
 from douban_pipeline.feeds.store import entries, polls, sources, stats
 from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, PollOutcome, PollRecord, Source, SourceState
@@ -319,7 +320,7 @@ class Poller:
             tz=self._services.settings.zone,
             floor=now + fetched.own_gap,
             floor_from=fetched.own_gap_from,
-            planner=BudgetPlanner(self._plan, host, self._services.settings) if self._plan is not None else None,
+            planner=self._planner(connection, source, host, fetched, stored.new, now),
         )
         if fetched.moved_to and fetched.moved_to != source.url:
             other = sources.move_source(connection, source, fetched.moved_to, now)
@@ -343,6 +344,16 @@ class Poller:
         )
         polls.add_poll(connection, done)
         return done, told
+
+    def _planner(
+        self, connection: Connection, source: Source, host: str, fetched: FetchedFeed, new: list[Entry], now: int
+    ) -> CheckPlanner | None:
+        """Return what chooses the next poll: the backup of a hub that delivers, the budget, or the plan's rule."""
+        if self._services.settings.public_url:
+            subscription = websub.learn(connection, source, fetched, new, now)
+            if subscription is not None and subscription.serves(now):
+                return websub.HubPlanner(subscription)
+        return None if self._plan is None else BudgetPlanner(self._plan, host, self._services.settings)
 
     def _learn_clock(
         self,

@@ -187,6 +187,8 @@ class FetchedFeed:
         page_count: Number of pages the source has; 0 if it does not say.
         gap: What remains unread; None for nothing.
         icon: Address of the icon that it names; empty if it names none.
+        hub: Its WebSub hub; empty if it names none, None if it was not read anew.
+        topic: The address to subscribe to at the hub.
     """
 
     entries: Sequence[Entry] = ()
@@ -203,6 +205,8 @@ class FetchedFeed:
     page_count: int = 0
     gap: Gap | None = None
     icon: str = ""
+    hub: str | None = None
+    topic: str = ""
 
 
 class PollOutcome(enum.StrEnum):

@@ -90,6 +90,8 @@ def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
     if why.get("bound") == "floor" and why.get("floor_from"):
         return own_gap_text(int(why.get("floor_gap", 0)), str(why["floor_from"]))
     profile = why.get("profile")
+    if profile == "websub":
+        return "由 WebSub 推送；每天抓取一次作为后备"
     if profile == "failure":
         return f"连续失败 {why.get('failures', 0)} 次（{failure_text(str(why.get('error', '')))}），退避中"
     if profile == "gate":
