@@ -7,8 +7,8 @@ from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.douban.chain.sync.assets import synced_fields
+from douban_pipeline.douban.links import REVIEW_SHEET
 from douban_pipeline.douban.review.worklist.completion import completed
-from douban_pipeline.douban.review.worklist.page import SHEET_NAME
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.queue_table import (
     candidates_table,
@@ -68,7 +68,7 @@ def review_queue(
                 pressing_table(queue, holders, services.location, site_addresses(services.settings))
             ),
             **_served(services),
-            "sheet": _place(services.reports, SHEET_NAME),
+            "sheet": _place(services.reports, REVIEW_SHEET),
             "csv": _place(services.reports, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
