@@ -51,7 +51,7 @@ class PublicSettings(SystemSettings):
     reports_url: HttpAddress = Field(
         "",
         validation_alias=f"{BASE_PREFIX}REPORTS_URL",
-        description="Address under which the folder reports in HOME is served; empty: PUBLIC_URL, whose service shows them.",
+        description="Address under which the folder reports in HOME is served; empty: PUBLIC_URL, which shows them.",
     )
 
     @property

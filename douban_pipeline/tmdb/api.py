@@ -20,7 +20,7 @@ from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED, LOGO, LOGO_PATH
 from douban_pipeline.tmdb.enrichment.admission import AdmissionRefusal
 from douban_pipeline.tmdb.enrichment.known_answers import KnownAnswer
 from douban_pipeline.tmdb.enrichment.results import refused
-from douban_pipeline.tmdb.enrichment.router import LONGEST_QUESTION
+from douban_pipeline.tmdb.enrichment.route import LONGEST_QUESTION
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.transient import TransientGraphBuilder
