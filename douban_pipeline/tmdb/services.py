@@ -259,6 +259,6 @@ def api_headers(settings: TmdbSettings) -> dict[str, str]:
         ProblemsError: Neither a key nor a token is set.
     """
     token = settings.api_token.get_secret_value()
-    if not token and not settings.api_key.get_secret_value():
+    if not settings.has_key:
         raise ProblemsError([f"TMDB cannot be used without a key: set {PREFIX}API_KEY or {PREFIX}API_TOKEN"])
     return {"Authorization": f"Bearer {token}"} if token else {}

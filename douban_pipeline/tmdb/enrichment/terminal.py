@@ -50,7 +50,7 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
     with ExitStack() as stack:
         # A server is not waited for: a question that it cannot take now goes to the spool.
         store = service_store(settings)
-        if store is None and user and session and not incognito:
+        if store is None and (not settings.has_key or (user and session and not incognito)):
             try:
                 store = stack.enter_context(open_store(settings)).ready()
             except DatabaseError as error:
