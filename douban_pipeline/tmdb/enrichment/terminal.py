@@ -54,6 +54,8 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
             try:
                 store = stack.enter_context(open_store(settings)).ready()
             except DatabaseError as error:
+                if not settings.has_key:
+                    raise  # nothing else could answer
                 store = None
                 plain(terminal_text("the question is not kept: {error}").format(error=error))
         service = stack.enter_context(open_service(settings, store))
@@ -73,7 +75,8 @@ def _print(result: EnrichmentResult) -> None:
     plain(result.answer)
     plain("")
     entities = "、".join(result.route.extracted_entities) or "无"
-    plain(f"状态：{_STATES[result.state]}；意图：{result.route.query_intent.value}；识别的名称：{entities}")
+    state = "没有密钥，没有去问 TMDB" if result.retry_after == 0 else _STATES[result.state]
+    plain(f"状态：{state}；意图：{result.route.query_intent.value}；识别的名称：{entities}")
     if result.problem:
         plain(f"原因：{result.problem}")
     if result.candidates_top3:
