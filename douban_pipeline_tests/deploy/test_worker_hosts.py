@@ -20,7 +20,7 @@ from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
+from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_host, check_worker_host, locations
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
@@ -32,7 +32,6 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.ops.worker_hosts import check_host, locations
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, RABBITMQ, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError

@@ -21,8 +21,8 @@ from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
-from douban_pipeline.douban.grants import missing_cms_grants, written_columns
 from douban_pipeline.douban.intros import second_reading
+from douban_pipeline.douban.operations import missing_cms_grants, written_columns
 from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline.douban.sensors import intake_sensor
 from douban_pipeline.douban.store import migrations
