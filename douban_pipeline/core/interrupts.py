@@ -1,4 +1,4 @@
-"""Threads for calls that may take minutes, and Ctrl-C: neither a run nor a command that is interrupted waits for them."""
+"""Threads for calls that may take minutes, and Ctrl-C: no run and no command that is interrupted waits for them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         ProblemsError: The libraries of the extra are not installed.
     """
     settings = load_settings()
-    if not (settings.api_key.get_secret_value() or settings.api_token.get_secret_value()):
+    if not settings.api_key.get_secret_value():
         return
     try:
         from douban_pipeline.tmdb.api import RateLimit, tmdb_router
