@@ -61,7 +61,7 @@ def library(mariadb_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     now = int(datetime.now(UTC).timestamp())
     wanted = [video for video in load_videos() if video["expect"] == "CONFIRMED" and video["vod_id"] % 64 < SHARDS]
     create_library(opened.engine, [{**cms_columns(video), "vod_time": now} for video in wanted], default_types())
-    migrations.upgrade(opened.engine, "mac_")
+    migrations.tree_of("mac_").upgrade(opened.engine)
     Intake(opened.engine, opened.tables, opened.cms, opened.clock).initialise(spread=False)
     yield opened
     opened.close()

@@ -81,9 +81,9 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     """Create or upgrade the tables of the pipeline, then add every video of the CMS."""
     prefix = services.settings.table_prefix
     if config.dry_run:
-        before, after = migrations.current(services.engine, prefix), migrations.head(prefix)
+        before, after = migrations.tree_of(prefix).current(services.engine), migrations.tree_of(prefix).head
     else:
-        before, after = migrations.upgrade(services.engine, prefix)
+        before, after = migrations.tree_of(prefix).upgrade(services.engine)
     would = "would be" if config.dry_run else "are"
     context.log.info(f"our tables {would} upgraded: version {before or 'none'} → {after}")
     steps = 10_000
