@@ -31,9 +31,9 @@ class TmdbOperations(Operations):
             message = terminal_text("{url}, at most {rate} requests a second").format(url=url, rate=rate)
             yield CheckResult("api", "ok", message)
         else:
-            remedy = terminal_text(
-                "set {prefix}API_KEY or {prefix}API_TOKEN; without one, runs that ask TMDB have nothing to do"
-            ).format(prefix=PREFIX)
+            remedy = terminal_text("set {prefix}API_KEY; without it, runs that ask TMDB have nothing to do").format(
+                prefix=PREFIX
+            )
             yield CheckResult("api", "warn", terminal_text("no TMDB key"), remedy)
         if settings.graph_uri:
             password = settings.graph_password.get_secret_value()

@@ -25,7 +25,7 @@ from douban_pipeline.tmdb.enrichment.shared_client import KeylessClient
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.tmdb_requests import Client
 from douban_pipeline.tmdb.enrichment.writer import Writer
-from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_headers
+from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_access
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.expired_facts import RAW_DAYS
@@ -58,9 +58,9 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
     """Yield the client of one process that answers people: its gate is in memory, and nothing is archived.
 
     Raises:
-        ProblemsError: Neither a key nor a token is set.
+        ProblemsError: No key is set.
     """
-    headers = api_headers(settings)
+    headers, key = api_access(settings)
     clock = clock or SystemClock()
     seconds = REQUEST_TIMEOUT_SECONDS
     # TMDB allows dozens of calls per second, and people wait: no call may wait for ten others.
@@ -83,7 +83,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
             fetcher,
             None,
             api_url=settings.api_url,
-            api_key=settings.api_key.get_secret_value(),
+            api_key=key,
             language=settings.language,
             urgent=True,
             archived=False,
@@ -103,7 +103,7 @@ def open_service(
     end of the block. Without a key only the store answers.
 
     Raises:
-        ProblemsError: There is neither a key, a token nor a store.
+        ProblemsError: There is neither a key nor a store.
     """
     with ExitStack() as stack:
         client: Client
@@ -148,7 +148,7 @@ def open_service(
 def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[CheckResult]:
     """Check TMDB's API key, the switch for writing, and this machine's spool."""
     try:
-        api_headers(settings)
+        api_access(settings)
     except ProblemsError as error:
         without = terminal_text("only what is stored is answered, and nothing is fetched, without one")
         yield CheckResult("key", "warn", str(error), without)
