@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select
 
-from douban_pipeline.core.address_checks import reached
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
