@@ -255,6 +255,6 @@ def api_access(settings: TmdbSettings) -> tuple[dict[str, str], str]:
         ProblemsError: No key is set.
     """
     key = settings.api_key.get_secret_value()
-    if not key:
+    if not settings.has_key:
         raise ProblemsError([f"TMDB cannot be used without a key: set {PREFIX}API_KEY"])
     return ({"Authorization": f"Bearer {key}"}, "") if "." in key else ({}, key)

@@ -83,6 +83,11 @@ class TmdbSettings(SystemSettings):
         False, description="Whether runs also fetch popular stubs, after linked and requested ones."
     )
 
+    @property
+    def has_key(self) -> bool:
+        """Whether TMDB can be asked."""
+        return bool(self.api_key.get_secret_value())
+
     @field_validator("owner")
     @classmethod
     def _owner(cls, value: str) -> str:
