@@ -215,9 +215,7 @@ def _purpose(writes: str, when: str) -> str:
     return "\n\n".join((f"**{page_text('What it writes')}** {writes}", f"**{page_text('When to launch it')}** {when}"))
 
 
-def asset_job_manual(
-    summary: str, *, writes: str, when: str, ops: Mapping[str, dg.Config] | None = None, further: str = ""
-) -> str:
+def asset_job_manual(summary: str, *, writes: str, when: str, ops: Mapping[str, dg.Config] | None = None) -> str:
     """Return the description of a job of assets, as `person_job` composes its own: with a config to copy.
 
     Args:
@@ -225,11 +223,10 @@ def asset_job_manual(
         writes: What a launch writes.
         when: When to launch it.
         ops: Configs by the name of the asset's op; None for a job that takes none.
-        further: More Markdown, which follows.
     """
     none = page_text("The job takes no config: leave the launchpad as it opens.")
     copied = none if ops is None else f"```yaml\n{_several(ops)}```"
-    return "\n\n".join(filter(None, (summary, _purpose(writes, when), copied, further)))
+    return "\n\n".join((summary, _purpose(writes, when), copied))
 
 
 def _several(ops: Mapping[str, dg.Config]) -> str:

@@ -14,7 +14,7 @@ from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
 from douban_pipeline.tmdb.graph_sync import DOWN, GraphUnavailableError, SyncReport, drain
 from douban_pipeline.tmdb.refresh import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
-from douban_pipeline.tmdb.services import GRAPH_BATCH, OUTBOX_ATTEMPTS, TmdbServices
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import due, links, outbox
 from douban_pipeline.tmdb.video_links import link_videos
 
@@ -230,9 +230,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             report = drain(
                 services.store,
                 target,
-                batch=GRAPH_BATCH,
                 lease_seconds=settings.outbox_lease_seconds,
-                attempts=OUTBOX_ATTEMPTS,
                 seconds=DRAIN_SECONDS,
                 on_batch=say,
             )

@@ -25,7 +25,7 @@ from douban_pipeline.tmdb.enrichment.factory import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.graph_sync import rebuild_graph
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.tmdb.services import GRAPH_BATCH, LOCATION, TmdbServices
+from douban_pipeline.tmdb.services import LOCATION, TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -326,7 +326,6 @@ def rebuild(
         done = rebuild_graph(
             services.store,
             target,
-            batch=GRAPH_BATCH,
             on_batch=lambda built: context.log.info(f"{built} of {total}") if built % 1000 < 50 else None,
         )
         counts = {name: count for name, count in target.counts().items() if count}

@@ -34,12 +34,6 @@ _EXPORT_BYTES = 256 * 1024 * 1024
 _EXPORT_SECONDS = 600.0
 _KEPT_OPEN = 10
 """Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
-OUTBOX_ATTEMPTS = 8
-"""Failures after which a change is put aside: the waits between them grow to an hour."""
-
-GRAPH_BATCH = 50
-"""Entities written in one transaction of the graph."""
-
 SEARCH_CACHE_DAYS = 7
 """Days for which an archived search answer replaces a request."""
 

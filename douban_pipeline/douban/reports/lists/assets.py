@@ -3,6 +3,7 @@
 Each report asset publishes its list: the page, and as metadata its numbers, its first rows and what stands around it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
@@ -14,13 +15,18 @@ from douban_pipeline.core.ui.lists.shown_cells import markdown
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_place
-from douban_pipeline.douban.reports.assets import report_asset
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame, publish
 from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS, duplicates_list
 from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.named_list import NamedList
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
+
+
+def report_asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
+    """Decorate the function of a report asset: it depends on `synced_fields` and reads the library's database."""
+    return dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})(page_docstring(function))
 
 
 class DuplicatesConfig(LaunchpadConfig):
