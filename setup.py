@@ -49,6 +49,7 @@ RUNTIME = [
     "rich>=13,<16",  # tables and progress in the terminal
     "jinja2>=3.1,<4",  # HTML pages, everything escaped
     "feedparser>=6.0.11,<7",  # RSS and Atom as they come, in every encoding and state
+    "charset-normalizer>=3.4,<4",  # the true encoding of feeds whose declaration lies
     "selectolax>=0.3.21,<1",  # articles' HTML as text
     "markdown-it-py>=3,<5",  # Markdown that a model wrote, without HTML, links and pictures
     "tabulate>=0.9,<1",  # Markdown tables, shown in Dagster's UI
@@ -64,6 +65,7 @@ CELERY = [
 SERVICE = [
     "fastapi>=0.115,<1",  # the HTTP service: pages for people, and the systems' APIs
     "uvicorn>=0.54,<1",  # serves it
+    "nh3>=0.3.8,<1",  # articles' HTML made safe to show, by an allow-list and a parser that reads as browsers do
 ]
 
 COMMENTS = [
@@ -136,6 +138,7 @@ setup(
         "douban_pipeline.digest.store.migrations": ["*.mako"],
         "douban_pipeline.douban.quality": ["*.html.j2"],
         "douban_pipeline.feeds": ["*.json"],
+        "douban_pipeline.feeds.reading": ["*.html.j2", "reader.css", "reader.js"],
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],
         "douban_pipeline.serve": ["*.html.j2"],

@@ -20,7 +20,7 @@ from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_outcomes import THROTTLE_JITTER
 from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
-from douban_pipeline.core.http_transport import MAX_BYTES, Transport, unusable
+from douban_pipeline.core.http_transport import MAX_BYTES, Hop, Transport, unusable
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ class Fetcher:
         admit: Check that refuses addresses; all are allowed without it.
         keep_alive: Connections kept open between calls, for a source that is called many times a second. On a reused
             connection ``deadline`` counts from the headers of the answer, and ``timeout`` applies before.
+        hop: See `Transport`: admits redirects to other hosts.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Fetcher:
         rng: Random | None = None,
         admit: Admit | None = None,
         keep_alive: int = 0,
+        hop: Hop | None = None,
     ) -> None:
         self.source = source
         self._gate = gate
@@ -95,6 +97,7 @@ class Fetcher:
             deadline=deadline,
             max_bytes=max_bytes,
             keep_alive=keep_alive,
+            hop=hop,
         )
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import ssl
+import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 from urllib.parse import urljoin
@@ -19,6 +21,7 @@ from douban_pipeline.core.payload import AnswerRules
 USER_AGENT = "Mozilla/5.0 (compatible; douban_pipeline)"
 MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 3
+Hop = Callable[[httpx.URL], AbstractContextManager[object]]
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT = frozenset({301, 308})
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -41,6 +44,8 @@ class Transport:
         max_bytes: Largest answer, uncompressed.
         keep_alive: Connections kept open between calls. On a reused connection ``deadline`` counts from the headers of
             the answer, and ``timeout`` applies before.
+        hop: Admits a redirect to another host, whose address it is called with, and lasts while that host is asked;
+            None admits every one. The time in which it waits does not count for ``deadline``.
     """
 
     def __init__(
@@ -54,11 +59,13 @@ class Transport:
         deadline: float,
         max_bytes: int,
         keep_alive: int,
+        hop: Hop | None = None,
     ) -> None:
         self.source = source
         self._rules = rules
         self._headers = headers
         self._admit = admit
+        self._hop = hop
         self._deadline = deadline
         self._max_bytes = max_bytes
         self._client = httpx.Client(
@@ -87,24 +94,34 @@ class Transport:
         """
         target = request.url
         moved_to, for_good = "", True
+        left = self._deadline
         try:
-            with Deadline(self._deadline) as deadline:
-                for _ in range(MAX_REDIRECTS + 1):
-                    status, headers, body = self._call(request, target, deadline)
-                    location = headers.get("location", "")
-                    if status not in _REDIRECTS or not location:
-                        return HttpExchange(status, headers, body, moved_to)
-                    next_url = urljoin(str(target), location)
-                    self._rules.refuse_redirect(self.source, next_url)
-                    if request.content is not None:
-                        return HttpExchange(status, headers, body)
-                    for_good = for_good and status in _PERMANENT
-                    target = httpx.URL(next_url)
-                    if for_good:
-                        moved_to = str(target)
+            for _ in range(MAX_REDIRECTS + 1):
+                with self._at(request.url, target):
+                    began = time.monotonic()
+                    with Deadline(max(left, 0.001)) as deadline:
+                        status, headers, body = self._call(request, target, deadline)
+                    left -= time.monotonic() - began
+                location = headers.get("location", "")
+                if status not in _REDIRECTS or not location:
+                    return HttpExchange(status, headers, body, moved_to)
+                next_url = urljoin(str(target), location)
+                self._rules.refuse_redirect(self.source, next_url)
+                if request.content is not None:
+                    return HttpExchange(status, headers, body)
+                for_good = for_good and status in _PERMANENT
+                target = httpx.URL(next_url)
+                if for_good:
+                    moved_to = str(target)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, ValueError) as error:
             raise unusable(self.source, error) from None
         raise SourceUnavailable(self.source, f"more than {MAX_REDIRECTS} redirects")
+
+    def _at(self, requested: httpx.URL, target: httpx.URL) -> AbstractContextManager[object]:
+        """Return what lasts while a hop's host is asked: nothing for the requested host."""
+        if self._hop is None or (target.host, target.port) == (requested.host, requested.port):
+            return nullcontext()
+        return self._hop(target)
 
     def _call(self, request: HttpRequest[Any], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
         # A redirect may lead to any host; our headers are meant for the requested host alone.

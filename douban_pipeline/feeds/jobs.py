@@ -57,6 +57,8 @@ class SourceRow(LaunchpadConfig):
     cadence: str = Field("P2", description=page_text("P0 (15 min) to P6 (24 h), until its own cadence is learned."))
     mp_id: str = Field("", description=page_text("Id of a public account at WeRSS."))
     options: dict[str, str] = Field(default_factory=dict, description=page_text("For JSON lists."))
+    folder: str = Field("", description=page_text("Folder, outer/inner; empty: as it is."))
+    credential: str = Field("", description=page_text("Name of its credentials; empty: as they are."))
 
 
 class FollowConfig(LaunchpadConfig):
@@ -72,6 +74,8 @@ def store_sources(
     """Add sources, or edit those that are already followed."""
     services.ready()
     requests = [SourceRequest(**each.model_dump()) for each in config.sources]
+    if len(requests) <= subscriptions.FEW:
+        requests = [subscriptions.find_feed(services, each)[0] for each in requests]
     report = subscriptions.follow(services, requests, dry_run=config.dry_run)
     _show_following(context, report, dry_run=config.dry_run)
 
@@ -81,12 +85,15 @@ def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry
     context.log.info(f"{'dry run: ' if dry_run else ''}{counts}")
     parts = {"新增": report.added, "修改": report.edited, "已有": report.known}
     rows = [{"": what, **_shown(each)} for what, found in parts.items() for each in found]
+    for refusal in report.refused:
+        context.log.warning(refusal)
     context.add_output_metadata(
         {
             "dry_run": dry_run,
             "added": len(report.added),
             "edited": len(report.edited),
             "known": len(report.known),
+            "refused": len(report.refused),
             "sources": run_table(rows, most=100),
         }
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 
+import httpx
 from sqlalchemy import Table
 
 from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
@@ -31,6 +33,7 @@ from douban_pipeline.feeds.clients.source_client import (
     WebClient,
     gate_name,
 )
+from douban_pipeline.feeds.credentials import Credential, read_credentials
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
@@ -112,12 +115,48 @@ class FeedsServices(SourcePlatform):
         if source.kind is SourceKind.WERSS:
             yield AccountClient(self.werss, self.reading)
             return
+        with self.web_fetcher(source) as fetcher:
+            yield WebClient(fetcher, self.reading, self.secret_headers(source))
+
+    @cached_property
+    def credentials(self) -> dict[str, Credential]:
+        """The credentials of sources, by name.
+
+        Raises:
+            ProblemsError: They cannot be read.
+        """
+        settings = self.settings
+        return read_credentials(
+            settings.credentials.get_secret_value(),
+            settings.credentials_file,
+            text_setting=settings.variable("credentials"),
+            file_setting=settings.variable("credentials_file"),
+        )
+
+    def secret_headers(self, source: Source) -> Mapping[str, str]:
+        """Return the headers of a source's credentials; empty without credentials.
+
+        Raises:
+            FeedRefused: They are not there, or belong to another host; it counts as a 401, and says what to do.
+        """
+        if not source.credential:
+            return {}
+        host, variable = host_of(source.url), self.settings.variable("credentials_file")
+        try:
+            found = self.credentials.get(source.credential)
+        except ProblemsError as error:
+            raise FeedRefused(host, f"HTTP 401: {error.problems[0]}", 401) from None
+        if found is None:
+            raise FeedRefused(host, f"HTTP 401: no credentials {source.credential}: write them to {variable}", 401)
+        if found.host != host:
+            wanted = f"credentials {source.credential} are for {found.host}, and are not sent to {host}"
+            raise FeedRefused(host, f"HTTP 401: {wanted}: correct them in {variable}", 401)
+        return found.headers
+
+    def web_fetcher(self, source: Source) -> Fetcher:
+        """Return a fetcher for a source's host, to be closed after use."""
         name = gate_name(self.host_of(source))
         self._configure(name)
-        with self._web_fetcher(name) as fetcher:
-            yield WebClient(fetcher, self.reading)
-
-    def _web_fetcher(self, name: str) -> Fetcher:
         seconds = self.settings.request_timeout_seconds
         return Fetcher(
             name,
@@ -129,12 +168,19 @@ class FeedsServices(SourcePlatform):
             attempts=1,  # the next poll is the retry
             max_bytes=MAX_BODY_BYTES,
             rules=RULES,
+            hop=self._redirected,
             admit=admission(
                 name,
                 allow_private=self.settings.allow_private,
                 remedy="DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true allows it",
             ),
         )
+
+    def _redirected(self, target: httpx.URL) -> AbstractContextManager[object]:
+        """Return a place at the gate of the host that a redirect leads to: it is paced like any other."""
+        name = gate_name(host_of(str(target)))
+        self._configure(name)
+        return self.gate.slot(name, lasts=self.longest_call)
 
     def _configure(self, name: str) -> None:
         with self._lock:

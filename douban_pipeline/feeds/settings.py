@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.core.language import terminal_text
@@ -20,6 +20,7 @@ from douban_pipeline.core.shared_settings import (
 )
 
 PREFIX = f"{BASE_PREFIX}FEEDS_"
+LEAST_PASSWORD = 12
 
 
 class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettings, LocatedSettings):
@@ -31,6 +32,9 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
         **LocatedSettings.allowed,
         "profile": terminal_text("plan or budget"),
         "werss_url": HTTP_ADDRESS,
+        "reader_password": terminal_text(
+            "at least {least_password} characters, such as the output of `openssl rand -hex 12`"
+        ).format(least_password=LEAST_PASSWORD),
     }
 
     ui_url: HttpAddress = Field(
@@ -52,7 +56,25 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     requests_per_minute: int = Field(
         30, ge=1, le=60_000, description="Requests per minute to one host, over all processes."
     )
+    reader_password: SecretStr = Field(
+        SecretStr(""),
+        description="Password of phones' readers (Google Reader, Fever; user name: reader); empty switches both off.",
+    )
+    credentials: SecretStr = Field(
+        SecretStr(""), description="Credentials of sources by name, as a JSON object; see docs/feeds.md."
+    )
+    credentials_file: str = Field(
+        "", description="File with such an object, which only its owner may read (mode 600); empty means none."
+    )
     lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
+
+    @field_validator("reader_password")
+    @classmethod
+    def _long_enough(cls, value: SecretStr) -> SecretStr:
+        given = value.get_secret_value()
+        if given and len(given) < LEAST_PASSWORD:
+            raise ValueError(terminal_text("too short"))
+        return value
 
 
 def load_settings(**overrides: Any) -> FeedsSettings:

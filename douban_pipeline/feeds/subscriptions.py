@@ -15,14 +15,19 @@ from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceErr
 from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clients.lists import JSON_FIELDS
 from douban_pipeline.feeds.clients.opml import read_opml
+from douban_pipeline.feeds.discovery import Discovery, discover
 from douban_pipeline.feeds.scheduler import stagger
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import sources
+from douban_pipeline.feeds.store import source_lists, sources
 from douban_pipeline.feeds.types import Source, SourceKind, SourceState, source_id_for
 
 MOST_AT_ONCE = 5000
+"""Sources of one transaction."""
 _SPREAD = 3600
-_FEW, _FEW_SPREAD = 20, 30
+FEW = 20
+"""New sources that are looked at while a person waits, and polled at once."""
+_WAITED = 60
+"""Seconds that few new sources count as having waited: the sensor starts a run at its next tick, not after a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,9 @@ class SourceRequest:
         cadence: P0 to P6, until its own is learned.
         mp_id: Id of a public account at WeRSS.
         options: For a JSON list: ``path``, and the paths of `JSON_FIELDS`.
+        folder: Its folder, ``outer/inner``; if empty, a known source stays where it is.
+        credential: Name of its credentials; if empty, those of a known source stay.
+        favicon: Address of its icon; None if it is not known.
     """
 
     kind: str = SourceKind.RSS.value
@@ -44,15 +52,19 @@ class SourceRequest:
     cadence: str = "P2"
     mp_id: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+    credential: str = ""
+    favicon: str | None = None
 
 
 @dataclass(slots=True)
 class FollowReport:
-    """Result of a request: new sources, changed ones, and known ones without changes."""
+    """Result of a request: new sources, changed ones, known ones without changes, and why others cannot be followed."""
 
     added: list[Source] = field(default_factory=list)
     edited: list[Source] = field(default_factory=list)
     known: list[Source] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 def follow(
@@ -60,7 +72,7 @@ def follow(
 ) -> FollowReport:
     """Add sources, or edit those whose addresses are already followed; all or none.
 
-    New sources are due within the hour, spread by their ids; a small number of them within half a minute.
+    A small number of new sources is due at once; more of them within the hour, spread by their ids.
 
     Args:
         services: The services.
@@ -91,8 +103,9 @@ def follow(
     def store(connection: Connection) -> FollowReport:
         report = _compare(connection, wanted, keep_known=keep_known)
         if not dry_run:
-            few = len(report.added) <= _FEW
-            due_at = stagger([each.source_id for each in report.added], now, _FEW_SPREAD if few else _SPREAD)
+            few = len(report.added) <= FEW
+            ids = [each.source_id for each in report.added]
+            due_at = dict.fromkeys(ids, now - _WAITED) if few else stagger(ids, now, _SPREAD)
             sources.insert_sources(connection, report.added, due_at, now)
             for each in report.edited:
                 sources.edit_source(connection, each, now)
@@ -105,16 +118,31 @@ def follow(
 
 
 def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowReport:
-    """Follow the feeds of an OPML file; known ones are not changed.
+    """Follow the feeds of an OPML file, in their folders; known ones are not changed.
+
+    Feeds that cannot be followed are reported, and the others taken.
 
     Raises:
-        ProblemsError: It is not OPML, or contains feeds that cannot be followed.
+        ProblemsError: It is not OPML, or none of its feeds can be followed.
     """
     outlines = read_opml(text)
-    if not outlines:
-        raise ProblemsError(["OPML 里没有订阅源（outline 的 xmlUrl）"])
-    requests = [SourceRequest(url=each.url, title=each.title) for each in outlines]
-    return follow(services, requests, dry_run=dry_run, keep_known=True)
+    report = FollowReport()
+    usable: list[SourceRequest] = []
+    for each in outlines:
+        request = SourceRequest(url=each.url, title=each.title, folder=each.folder)
+        refusal = request_refusal(services, request) if each.url else "没有地址（xmlUrl）"
+        if refusal:
+            report.refused.append(f"{each.title or each.url[:100]}：{refusal}")
+        else:
+            usable.append(request)
+    if not usable:
+        raise ProblemsError(report.refused or ["OPML 里没有订阅源（outline 的 xmlUrl）"])
+    for start in range(0, len(usable), MOST_AT_ONCE):
+        some = usable[start : start + MOST_AT_ONCE]
+        done = follow(services, some, dry_run=dry_run, keep_known=True)
+        report.added += done.added
+        report.known += done.known
+    return report
 
 
 def set_paused(
@@ -137,6 +165,55 @@ def set_paused(
     return run_transaction(services.engine, change)
 
 
+def remove(services: FeedsServices, given: Sequence[str], *, dry_run: bool) -> list[tuple[Source, dict[str, int]]]:
+    """Stop following sources, and delete them with their entries, polls and statistics; return what each had.
+
+    Raises:
+        ProblemsError: One does not exist; nothing was deleted.
+    """
+    with reading(services.engine) as connection:
+        found = named_sources(connection, given)
+        counted = [(each, source_lists.count_rows(connection, each.source_id)) for each in found]
+    for each in [] if dry_run else found:
+        source_lists.remove(services.engine, each.source_id)
+    return counted
+
+
+def set_address(services: FeedsServices, given: str, url: str, *, dry_run: bool) -> tuple[Source, Source]:
+    """Give a source another address, and poll it there at once; return it as it was and as it is.
+
+    Its id and with it its entries and statistics stay.
+
+    Raises:
+        ProblemsError: There is no such source, the address is none, or another source has it.
+    """
+    now, url = services.now(), url.strip()
+
+    def change(connection: Connection) -> tuple[Source, Source]:
+        [before] = named_sources(connection, [given])
+        if before.kind is SourceKind.WERSS:
+            raise ProblemsError(["公众号没有自己的地址：它经 WeRSS 抓取（DOUBAN_PIPELINE_WERSS_URL）"])
+        refusal = _address_refusal(services, url)
+        if refusal:
+            raise ProblemsError([f"{url[:100] or '空'}：{refusal}"])
+        after = replace(before, url=url, etag="", last_modified="", body_hash="")
+        other = sources.at_address(connection, before.kind, [sources.address_hash(after)])
+        for each in other.values():
+            if each.source_id != before.source_id:
+                raise ProblemsError([f"{url[:100]} 已经是另一来源的地址：{each.title or each.source_id}"])
+        if not dry_run and url != before.url:
+            sources.move_source(connection, before, url, now)
+            # What the former address answered says nothing of this one.
+            sources.update_source(connection, before.source_id, {"etag": "", "last_modified": "", "body_hash": ""}, now)
+            sources.set_state(connection, before.source_id, SourceState.ACTIVE, "", now)
+        return before, after
+
+    if dry_run:
+        with reading(services.engine) as connection:
+            return change(connection)
+    return run_transaction(services.engine, change)
+
+
 def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
     """Return the sources named by id, address, title or prefix of an id.
 
@@ -150,12 +227,28 @@ def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
     return [each for each in found.values() if each is not None]
 
 
+def find_feed(services: FeedsServices, request: SourceRequest) -> tuple[SourceRequest, Discovery]:
+    """Return a request for the feed behind the address of another: of a page, the first feed it links to.
+
+    What does not answer, or is no feed's kind, stays as it is given.
+    """
+    if request.kind != SourceKind.RSS.value or request_refusal(services, request):
+        return request, Discovery()
+    found = discover(services, request.url.strip(), request.credential.strip())
+    if not found.feeds:
+        return replace(request, favicon=found.icon or None), found
+    first = found.feeds[0]
+    return replace(request, url=first.url, favicon=found.icon or request.favicon), found
+
+
 def request_refusal(services: FeedsServices, request: SourceRequest) -> str | None:
     """Return why a source cannot be followed, or None if it can."""
     if request.kind not in {each.value for each in SourceKind}:
         return f"没有 {request.kind[:30]} 这种来源，应为 {', '.join(each.value for each in SourceKind)}"
     if request.cadence not in RSS_CADENCE_INTERVALS:
         return f"cadence 应为 P0 到 P6，不是 {request.cadence[:20]}"
+    if request.credential and request.kind == SourceKind.WERSS.value:
+        return "公众号来源用 WeRSS 的登录，不用 credential"
     unknown = sorted(set(request.options) - {"path", *JSON_FIELDS})
     if unknown:
         return f"options 里不认识 {', '.join(unknown)[:100]}；可用 path, {', '.join(JSON_FIELDS)}"
@@ -212,7 +305,15 @@ def _source(services: FeedsServices, request: SourceRequest) -> Source:
         title=request.title.strip()[:300],
         options=options,
         manual_cadence=request.cadence,
+        folder=folder_name(request.folder),
+        credential=request.credential.strip(),
+        favicon=request.favicon,
     )
+
+
+def folder_name(given: str) -> str:
+    """Return a folder's name as stored: its parts without blanks around them, at most 200 characters."""
+    return "/".join(part for part in (" ".join(each.split()) for each in given.split("/")) if part)[:200]
 
 
 def _compare(connection: Connection, wanted: Mapping[str, Source], *, keep_known: bool) -> FollowReport:
@@ -234,6 +335,9 @@ def _compare(connection: Connection, wanted: Mapping[str, Source], *, keep_known
             title=each.title or before.title,
             options=each.options or before.options,
             manual_cadence=each.manual_cadence,
+            folder=each.folder or before.folder,
+            credential=each.credential or before.credential,
+            favicon=before.favicon if each.favicon is None else each.favicon,
         )
         (report.known if after == before else report.edited).append(after)
     return report

@@ -17,7 +17,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.feeds import subscriptions, wording
+from douban_pipeline.feeds import subscriptions, websub, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller
@@ -31,7 +31,8 @@ _LAST_POLLS = 10
 
 
 @contextmanager
-def _opened() -> Iterator[FeedsServices]:
+def opened() -> Iterator[FeedsServices]:
+    """Yield the services of a command, their tables ready."""
     services = open_services(load_settings())
     try:
         yield services.ready()
@@ -41,7 +42,7 @@ def _opened() -> Iterator[FeedsServices]:
 
 def list_sources(*, due: bool, as_json: bool) -> None:
     """Print every source, or those that are due."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         now, zone = services.now(), services.settings.zone
         found: list[dict[str, Any]] = []
         after = ""
@@ -115,7 +116,7 @@ def _gap_shown(source: Source, zone: ZoneInfo) -> str:
 
 def explain(given: str) -> None:
     """Print when a source is polled and why."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         [source] = subscriptions.named_sources(connection, [given])
         [row] = stats.with_sources(connection, source_ids=[source.source_id])
         last = polls.outcomes_of(connection, source.source_id, _LAST_POLLS)
@@ -164,12 +165,34 @@ def explain(given: str) -> None:
         console.print(shown)
 
 
-def add(url: str, *, kind: str, title: str, cadence: str, options: Sequence[str], dry_run: bool) -> None:
-    """Follow a source, or change the one that has this address."""
+def add(
+    url: str,
+    *,
+    kind: str,
+    title: str,
+    cadence: str,
+    options: Sequence[str],
+    folder: str,
+    credential: str,
+    dry_run: bool,
+) -> None:
+    """Follow a source, the feed of a page, or change the one that has this address."""
     pairs = dict(each.partition("=")[::2] for each in options)
     address = {"mp_id": url} if kind == "werss" else {"url": url}
-    request = SourceRequest(kind=kind, title=title, cadence=cadence, options=pairs, **address)
-    with _opened() as services:
+    request = SourceRequest(
+        kind=kind, title=title, cadence=cadence, options=pairs, folder=folder, credential=credential, **address
+    )
+    with opened() as services:
+        request, found = subscriptions.find_feed(services, request)
+        for other in found.feeds[1:]:
+            console.print(
+                terminal_text("the page has another feed: {url} {title}").format(url=other.url, title=other.title),
+                highlight=False,
+                markup=False,
+            )
+        if found.problem:
+            message = terminal_text("no feed was found at this address, which is followed as it is: {problem}")
+            console.print(message.format(problem=found.problem), highlight=False, markup=False)
         _print(subscriptions.follow(services, [request], dry_run=dry_run), dry_run=dry_run)
 
 
@@ -179,13 +202,13 @@ def import_file(path: Path, *, dry_run: bool) -> None:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ProblemsError([terminal_text("{path} cannot be read: {error}").format(path=path, error=error)]) from error
-    with _opened() as services:
+    with opened() as services:
         _print(subscriptions.import_opml(services, text, dry_run=dry_run), dry_run=dry_run)
 
 
 def export(path: Path | None) -> None:
     """Write the followed feeds as OPML, to a file or to the terminal."""
-    with _opened() as services, reading(services.engine) as connection:
+    with opened() as services, reading(services.engine) as connection:
         text = write_opml(sources.all_sources(connection))
     if path is None:
         plain(text.rstrip())
@@ -197,13 +220,14 @@ def export(path: Path | None) -> None:
 
 def poll(given: Sequence[str]) -> None:
     """Poll the due sources, or those named."""
-    with _opened() as services:
+    with opened() as services:
         only: list[str] = []
         if given:
             with reading(services.engine) as connection:
                 only = [each.source_id for each in subscriptions.named_sources(connection, given)]
         seconds = 60 * RUN_MINUTES
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
+        websub.renew(services)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     console.print(
         terminal_text("{polled} sources polled ({outcomes}), {new} new entries").format(
@@ -225,3 +249,5 @@ def _print(report: FollowReport, *, dry_run: bool) -> None:
         for each in found:
             line = f"{before}{what}{terminal_text(': ')}{each.title or each.url} ({each.kind.value})"
             console.print(line, highlight=False, markup=False)
+    for refusal in report.refused:
+        console.print(f"{terminal_text('left out')}{terminal_text(': ')}{refusal}", highlight=False, markup=False)

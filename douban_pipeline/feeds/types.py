@@ -105,6 +105,11 @@ class Source:
         body_hash: Hash of its last answer; an identical answer is not parsed again.
         gap: What it published and was not read; None for nothing.
         clock: What is known of its clock, as `clock_skew` stores it.
+        folder: Where people put it; empty for nowhere. A folder in another is written ``outer/inner``.
+        favicon: Address of its icon; None if it was not looked for, empty if it has none.
+        credential: Name of the credentials with which it is asked; empty for none. See `feeds.credentials`.
+        own_gap: Seconds its publisher wants between two polls; 0 if it says nothing.
+        own_gap_from: Where that is written: ``ttl``, ``sy``, ``max-age`` or ``expires``.
     """
 
     source_id: str
@@ -120,6 +125,11 @@ class Source:
     body_hash: str = ""
     gap: Gap | None = None
     clock: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+    favicon: str | None = None
+    credential: str = ""
+    own_gap: int = 0
+    own_gap_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,8 @@ class Entry:
         published_at: When it was published; None if the source gives no credible time.
         extra: Further facts of its kind.
         edit_publishes: Whether a change counts as a publication, as for a video's new episode.
+        content: The article as HTML, as its source wrote it and not safe to show; empty if the summary says it all. It
+            does not count as an edit by itself.
     """
 
     guid: str
@@ -143,6 +155,7 @@ class Entry:
     published_at: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     edit_publishes: bool = False
+    content: str = ""
 
     @cached_property
     def guid_hash(self) -> str:
@@ -166,12 +179,16 @@ class FetchedFeed:
         etag: For the next conditional request.
         last_modified: For the next conditional request.
         body_hash: Hash of the answer; empty if there was none.
-        max_age: Seconds for which the source declares its answer fresh; None if it does not.
+        own_gap: Seconds that the publisher wants between two polls; 0 if it says nothing.
+        own_gap_from: Where that is written; see `Source`.
         moved_to: The address it moved to permanently; empty if it did not.
         status: HTTP status.
         left_out: Entries beyond the maximum of one answer.
         page_count: Number of pages the source has; 0 if it does not say.
         gap: What remains unread; None for nothing.
+        icon: Address of the icon that it names; empty if it names none.
+        hub: Its WebSub hub; empty if it names none, None if it was not read anew.
+        topic: The address to subscribe to at the hub.
     """
 
     entries: Sequence[Entry] = ()
@@ -180,12 +197,16 @@ class FetchedFeed:
     etag: str = ""
     last_modified: str = ""
     body_hash: str = ""
-    max_age: int | None = None
+    own_gap: int = 0
+    own_gap_from: str = ""
     moved_to: str = ""
     status: int = 200
     left_out: int = 0
     page_count: int = 0
     gap: Gap | None = None
+    icon: str = ""
+    hub: str | None = None
+    topic: str = ""
 
 
 class PollOutcome(enum.StrEnum):

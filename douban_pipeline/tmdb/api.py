@@ -58,6 +58,11 @@ class EnrichmentRequest(BaseModel):
     language: str | None = Field(None, pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
 
 
+def _after(seconds: int) -> dict[str, str]:
+    """Return the header that says when to ask again, none for never."""
+    return {"Retry-After": str(seconds)} if seconds else {}
+
+
 class RateLimit:
     """Rate limit of questions per client address, in all processes together.
 
@@ -132,7 +137,7 @@ class _Api:
             language=question.language,
         )
         if result.retry_after is not None:
-            return JSONResponse(result.to_json(), 503, {"Retry-After": str(result.retry_after)})
+            return JSONResponse(result.to_json(), 503, _after(result.retry_after))
         return JSONResponse(result.to_json())
 
     async def logo(self) -> Response:
@@ -153,7 +158,7 @@ class _Api:
             _logger.warning("TMDB gave no answer about movie/%d: %s", key, error)
             raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
         if isinstance(answer, AdmissionRefusal):
-            raise HTTPException(503, refused(answer), {"Retry-After": str(answer.seconds)})
+            raise HTTPException(503, refused(answer), _after(answer.seconds))
         graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": answer.raw}])
         return JSONResponse(
             {

@@ -52,4 +52,4 @@ def test_eight_hours_of_a_dozen_sources(tmp_path: Path, monkeypatch: pytest.Monk
         "停更的源": ("gone", "HTTP 410 gone"),
     }
     assert "polls in 8.0 hours" in console.export_text()
-    assert "示例公众号" in (tmp_path / "reports" / "feeds.html").read_text(encoding="utf-8")
+    assert "坏掉的源" in (tmp_path / "reports" / "feeds.html").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.core.addresses import admission, is_private
 from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
 from douban_pipeline.feeds.clients import lists, opml
-from douban_pipeline.feeds.clients.source_client import gate_name, max_age
+from douban_pipeline.feeds.clients.source_client import gate_name
 from douban_pipeline.feeds.clients.syndication import ParsedFeed, parse_feed
 from douban_pipeline.feeds.clients.values import at_path, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, canonical_message
@@ -105,6 +105,47 @@ def test_a_feed_of_a_hundred_thousand_items_is_cut_before_it_is_parsed() -> None
 def test_a_wrong_encoding_is_read_all_the_same() -> None:
     body = rss("<item><title>中文标题</title></item>").decode().encode("gbk").replace(b"utf-8", b"gbk")
     assert parsed(body, kind="application/rss+xml; charset=iso-8859-1").entries[0].title
+
+
+CHINESE = (
+    "<item><guid>1</guid><title>半导体行业传来新的消息</title><description>今天市场有了变化。</description></item>"
+)
+JAPANESE = "<item><guid>1</guid><title>新しいニュースをお届けします</title></item>"
+RUSSIAN = "<item><guid>1</guid><title>Новости сегодняшнего дня в стране и мире</title></item>"
+KOREAN = "<item><guid>1</guid><title>오늘의 새로운 소식을 전해 드립니다</title></item>"
+SHORT = "<item><guid>1</guid><title>联通</title></item>"
+
+
+@pytest.mark.parametrize("header", ["utf-8", "iso-8859-1", "none", ""])
+@pytest.mark.parametrize("declared", ["utf-8", "iso-8859-1"])
+@pytest.mark.parametrize(
+    ("item", "encoding"),
+    [
+        *((CHINESE, each) for each in ("utf-8", "gbk", "gb18030", "big5")),
+        *((JAPANESE, each) for each in ("utf-8", "shift_jis", "euc_jp")),
+        (KOREAN, "euc_kr"),
+        (RUSSIAN, "utf-8"),
+    ],
+)
+def test_an_encoding_that_lies_is_read_by_its_bytes(item: str, encoding: str, declared: str, header: str) -> None:
+    if encoding == "big5":
+        item = item.replace("半导体行业传来", "半導體行業傳來").replace("今天市场有了变化", "今天市場有了變化")
+    wanted = item.partition("<title>")[2].partition("</title>")[0]
+    body = rss(item).decode().replace("utf-8", declared).replace("频道", "").encode(encoding)
+    kind = f"application/rss+xml; charset={header}" if header else "application/rss+xml"
+    assert parsed(body, kind=kind).entries[0].title == wanted
+
+
+@pytest.mark.parametrize(("item", "encoding"), [(RUSSIAN, "windows-1251"), (SHORT, "gbk")])
+def test_a_true_declaration_is_believed_where_bytes_do_not_tell(item: str, encoding: str) -> None:
+    wanted = item.partition("<title>")[2].partition("</title>")[0]
+    body = rss(item).decode().replace("utf-8", encoding).replace("频道", "").encode(encoding)
+    assert parsed(body, kind="application/rss+xml").entries[0].title == wanted
+
+
+def test_a_character_that_was_cut_does_not_change_the_encoding() -> None:
+    body = rss(CHINESE * 5 + "<item><title>断").replace("断".encode(), "断".encode()[:2])
+    assert parsed(body).entries[0].title == "半导体行业传来新的消息"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +314,4 @@ def test_values_are_read_carefully() -> None:
     assert moment_of("soon", ZONE) is None
     assert credible(START + 3 * 86_400, START) is None
     assert at_path({"a": [{"b": 1}]}, "a.0.b") == 1
-    assert max_age({"cache-control": "public, max-age=60"}) == 60
-    assert max_age({"cache-control": "no-cache, max-age=60"}) is None
     assert len(gate_name("a" * 200)) <= 32

@@ -20,7 +20,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clock_skew import LEAST, QUARTER, Sighting, SourceClock
-from douban_pipeline.feeds.reports import page
+from douban_pipeline.feeds.reading.pages import sources_page
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, stage
@@ -151,7 +151,7 @@ def test_stored_times_become_the_true_ones(tmp_path: Path, ahead: int) -> None:
         # While the error was not known, what was ahead was taken to be published when it was found.
         assert all(0 <= each <= HOUR for each in off)
         assert off.count(0) >= 10
-        text = page.page(page.look(at.services), at.services)
+        text = sources_page(at.services, words="", state="", folder=None, after="")
         assert ("来源写的时间" in text) is bool(ahead)
         if ahead:
             assert f"来源写的时间{'快' if ahead > 0 else '慢'} {abs(ahead) // HOUR} 小时，已校正" in text

@@ -14,6 +14,7 @@ from sqlalchemy import insert, update
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
+from douban_pipeline.feeds.reading.pages import sources_page
 from douban_pipeline.feeds.resources import POOL_LIMITS
 from douban_pipeline.feeds.schedules import schedules_for
 from douban_pipeline.feeds.sensors import due_feeds_sensor, idle_reason
@@ -77,13 +78,15 @@ def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.
     assert reviewed.success
     assert metadata(reviewed, "feed_cadence")["budget_polls_a_day"] == 72
     page = Path(metadata(reviewed, "feeds_page")["path"]).read_text(encoding="utf-8")
-    assert "新闻" in page
-    assert "&lt;b&gt;登录" in page
-    assert "<b>登录" not in page
-    assert 'svg class="hours"' in page
-    # Why a source fails is said in Chinese, whatever is stored.
-    assert "要求登录，或凭据已失效（HTTP 401）" in page
-    assert "unauthorised" not in page
+    listed = sources_page(at.services, words="", state="", folder=None, after="")
+    assert "新闻" in listed
+    assert 'svg class="hours"' in listed
+    for shown in (page, listed):
+        assert "&lt;b&gt;登录" in shown
+        assert "<b>登录" not in shown
+        # Why a source fails is said in Chinese, whatever is stored.
+        assert "要求登录，或凭据已失效（HTTP 401）" in shown
+        assert "unauthorised" not in shown
 
 
 def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInstance) -> None:

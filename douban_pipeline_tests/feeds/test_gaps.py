@@ -21,6 +21,7 @@ from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds import guards
 from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.clients import further_pages
+from douban_pipeline.feeds.reading.pages import sources_page
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.store.entries import counts
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
@@ -77,6 +78,10 @@ def again(at: Stage) -> Any:
     return at.poll()
 
 
+def listed(at: Stage) -> str:
+    return sources_page(at.services, words="", state="", folder=None, after="")
+
+
 def told(at: Stage) -> list[str]:
     with reading(at.services.engine) as connection:
         shown = [each.sentence for each in causes(at.services, connection)]
@@ -84,7 +89,9 @@ def told(at: Stage) -> list[str]:
             sentence.partition("：")[2] for sentence in shown
         ]
     for sentence in shown:
-        assert page.page(page.look(at.services), at.services).count(sentence.partition("：")[2]) == 2
+        what = sentence.partition("：")[2]
+        assert page.page(page.look(at.services), at.services).count(what) == 1
+        assert listed(at).count(what) == 1
     return shown
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +21,7 @@ from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Source
 from douban_pipeline.feeds import guards, subscriptions
 from douban_pipeline.feeds.cadence_review import drop_old, review
 from douban_pipeline.feeds.poller import Poller
+from douban_pipeline.feeds.reading.pages import sources_page
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import entries
@@ -368,15 +371,14 @@ def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: s
         assert (report.sources, report.plan is not None) == (2, True)
         view = page.look(at.services)
         assert all("新闻 😀" in each["title"] for each in at.entries(news))
-        assert ">news<" in page.page(view, at.services)
-        # What can be done stands on each row, filled in.
-        [line] = [each for each in view.lines if each.title == "news"]
-        assert [text for text, _ in line.actions] == ["立即抓取", "暂停"]
-        for _, address in line.actions:
-            assert (
-                news
-                in yaml.safe_load(unquote(address.partition("?config=")[2]))["ops"].popitem()[1]["config"]["sources"]
-            )
+        assert "feeds/sources" in page.page(view, at.services)
+        # What can be done stands on each row of the list, filled in.
+        listed = sources_page(at.services, words="news", state="active", folder=None, after="")
+        actions = re.findall(r'<a href="([^"]+config=[^"]+)">(立即抓取|暂停)</a>', listed)
+        assert [text for _, text in actions] == ["立即抓取", "暂停"]
+        for address, _ in actions:
+            config = yaml.safe_load(unquote(unescape(address).partition("?config=")[2]))
+            assert news in config["ops"].popitem()[1]["config"]["sources"]
         assert view.figures["hits"] == 3
         with at.services.engine.connect() as connection:
             for find in (guards.starved, guards.over_limit, guards.unexplained, guards.odd_hit_rate):

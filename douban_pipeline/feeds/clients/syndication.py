@@ -12,7 +12,8 @@ from __future__ import annotations
 import calendar
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
 from typing import Any
@@ -21,12 +22,14 @@ import feedparser
 import feedparser.mixin
 from feedparser.urls import make_safe_absolute_uri
 
+from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
-from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, moment_of, plain
+from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
+from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
-PARSER_VERSION = "feed-2"
+PARSER_VERSION = "feed-3"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
 _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
@@ -53,6 +56,11 @@ class ParsedFeed:
     entries: tuple[Entry, ...]
     left_out: int = 0
     page_count: int = 0
+    icon: str = ""
+    """Address of the icon that it names; empty if it names none."""
+    links: tuple[Mapping[str, Any], ...] = ()
+    """The links of the feed itself, each with ``rel`` and ``href``."""
+    own_gap: OwnGap = field(default_factory=OwnGap)
 
 
 def parse_feed(
@@ -79,6 +87,7 @@ def parse_feed(
         return _json_feed(source, body, url, now=now, zone=zone, most=most)
     if b"<!ENTITY" in body or b"<!entity" in body:
         raise FeedRefused(source, "not a feed: it declares entities", 200)
+    body, content_type = as_utf8(body, content_type)
     body, left_out = _first_entries(_with_short_prolog(source, body), most)
     try:
         found = feedparser.parse(
@@ -104,7 +113,17 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
-    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), left_out + max(len(kept) - most, 0))
+    links = tuple(found.feed.get("links") or ())[:50]
+    icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
+    more = left_out + max(len(kept) - most, 0)
+    return ParsedFeed(
+        plain(found.feed.get("title"), 300),
+        tuple(kept[:most]),
+        more,
+        icon=icon,
+        own_gap=gap_of_feed(found.feed),
+        links=links,
+    )
 
 
 def _is_encoding(error: object) -> bool:
@@ -147,13 +166,16 @@ def _moment(written: WrittenTime | None, parsed: Any, *, zone: tzinfo, cst: tzin
 def _entry(found: dict[str, Any], times: list[int | None], base: str, now: float) -> Entry:
     moments = [moment for each in times if (moment := credible(each, now)) is not None]
     link = link_of(found.get("link"), base)
-    summary = found.get("summary") or next((each.get("value") for each in found.get("content") or ()), "")
+    contents = [each for each in found.get("content") or () if isinstance(each, dict)]
+    summary = plain(found.get("summary") or next((each.get("value") for each in contents), ""), LONGEST_SUMMARY)
+    details = [*contents, found.get("summary_detail") or {}]
     return Entry(
         guid=plain(found.get("id"), 2000),
         link=link,
         title=plain(found.get("title")),
-        summary=plain(summary, LONGEST_SUMMARY),
+        summary=summary,
         published_at=moments[0] if moments else None,
+        content=article(((each.get("value"), each.get("type") != "text/plain") for each in details), summary),
     )
 
 
@@ -181,13 +203,22 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
             continue
         published = moment_of(item.get("date_published") or item.get("date_modified"), zone)
         summary = item.get("summary") or item.get("content_text") or item.get("content_html")
+        written = ((item.get("content_html"), True), (item.get("content_text"), False))
         one = Entry(
             guid=plain(item.get("id"), 2000),
             link=link_of(item.get("url") or item.get("external_url"), url),
             title=plain(item.get("title") or summary, 500),
             summary=plain(summary, LONGEST_SUMMARY),
             published_at=credible(published, now),
+            content=article(written, plain(summary, LONGEST_SUMMARY)),
         )
         if one.guid or one.link or one.title:
             entries.append(one)
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))
+    icon = link_of(found.get("favicon") or found.get("icon"), url)
+    hubs = found.get("hubs")
+    links = tuple(
+        {"rel": "hub", "href": each.get("url")}
+        for each in (hubs if isinstance(hubs, list) else ())
+        if isinstance(each, dict) and str(each.get("type", "")).lower() == "websub"
+    )
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon, links=links)

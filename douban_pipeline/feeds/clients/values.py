@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -12,6 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from douban_pipeline.feeds.cadence import DAY, as_seconds
 
 LONGEST_SUMMARY = 1000
+LONGEST_CONTENT = 200_000
+"""Characters of an article that are kept: more than any article has, and little beside `services.MAX_BODY_BYTES`."""
 _EARLIEST = 946_684_800
 """2000-01-01: an earlier time comes from a clock that was never set."""
 _HIDDEN = re.compile(r"<(script|style)\b", re.IGNORECASE)
@@ -42,6 +44,25 @@ def _shown(text: str) -> str:
         kept.append(text[at : begin.start()])
         at = end.end()
     return " ".join([*kept, text[at:]])
+
+
+def article(parts: Iterable[tuple[object, bool]], summary: str) -> str:
+    """Return the longest of texts as HTML, cut to `LONGEST_CONTENT`; empty if ``summary`` says as much.
+
+    Args:
+        parts: Texts, and whether each is HTML; one that is not is escaped, with its line breaks.
+        summary: The entry's summary, as plain text.
+    """
+    found = max(
+        (
+            text if is_html else html.escape(text, quote=False).replace("\n", "<br>")
+            for value, is_html in parts
+            if isinstance(value, str) and (text := _CONTROL.sub("", value[:LONGEST_CONTENT]).strip())
+        ),
+        key=len,
+        default="",
+    )
+    return found[:LONGEST_CONTENT] if "<" in found or len(found) > len(summary) else ""
 
 
 def link_of(value: object, base: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
+from douban_pipeline.feeds.links import canonical_link
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
 from douban_pipeline.feeds.types import Entry, digest
 
@@ -30,6 +31,9 @@ class StoredEntries:
 
 
 _BY_GUID = select(*_KNOWN).where(
+    entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
+)
+_WITH_TEXT = select(entry.c.guid_hash, entry.c.link, entry.c.title, entry.c.published_at).where(
     entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
 )
 _BY_LINK = select(*_KNOWN).where(
@@ -70,6 +74,73 @@ def store_entries(connection: Connection, source_id: str, entries: Sequence[Entr
     return stored
 
 
+def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> tuple[int, bool]:
+    """Add those of the entries that are not stored; return how many, and whether others have changed contents.
+
+    No entry that is stored is changed. Times are those of the source, and not after ``now``.
+    """
+    by_guid, by_link = _known(connection, source_id, given)
+    fresh: dict[str, Entry] = {}
+    changed = False
+    for each in given:
+        known = by_guid.get(each.guid_hash)
+        if known is None and not (each.link and by_link.get(digest(each.link))):
+            time = None if each.published_at is None else min(each.published_at, now)
+            fresh.setdefault(each.guid_hash, replace(each, published_at=time))
+        else:
+            changed = changed or known is None or known.content_hash != each.content_hash
+    if fresh:
+        connection.execute(insert(entry), [_row(source_id, each, now) for each in fresh.values()])
+    return len(fresh), changed
+
+
+def told_apart(connection: Connection, source_id: str, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of an answer, those with a guid that its source gives to all of them told apart by their link
+    and date.
+
+    A guid is taken for such a one if the answer has it for several links (or, with one link, for several titles and
+    dates), or if link, title and date all differ from those of the entry that is stored with it.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for each in entries:
+        if each.guid and not each.edit_publishes:
+            groups.setdefault(each.guid_hash, []).append(each)
+    known: dict[str, Row[Any]] = {}
+    others = {id(each): replace(each, guid=_own_guid(each)) for some in groups.values() for each in some}
+    for some in chunks([*groups, *(each.guid_hash for each in others.values())]):
+        rows = connection.execute(_WITH_TEXT, {"of": source_id, "hashes": some})
+        known.update({row.guid_hash: row for row in rows})
+
+    def identity(each: Entry) -> Entry:
+        other = others.get(id(each))
+        if other is None:
+            return each
+        before = known.get(each.guid_hash)
+        if other.guid_hash in known:
+            return other
+        repeated = any(_is_other(each, sibling) for sibling in groups[each.guid_hash])
+        if before is None:
+            return other if repeated else each
+        if repeated:
+            same = before.link == each.link and (bool(each.link) or before.title == each.title[:500])
+            return each if same else other
+        changed = before.link != each.link and before.title != each.title[:500]
+        return other if changed and each.published_at not in (None, before.published_at) else each
+
+    return [identity(each) for each in entries]
+
+
+def _own_guid(each: Entry) -> str:
+    return f"{each.guid}\x1f{each.link}\x1f{each.published_at or each.title}"
+
+
+def _is_other(one: Entry, other: Entry) -> bool:
+    """Return whether two entries with one guid are two publications."""
+    if one.link != other.link:
+        return True
+    return one.title != other.title and one.published_at != other.published_at
+
+
 def all_unread(connection: Connection, source_id: str, entries: Sequence[Entry], before: int | None = None) -> bool:
     """Return whether none of the entries is stored as it is; with ``before``, stored before that moment."""
     for some in chunks(entries):
@@ -105,6 +176,8 @@ def _row(source_id: str, each: Entry, now: int) -> dict[str, Any]:
         "dated": each.published_at is not None,
         "found_at": now,
         "updated_at": now,
+        # Videos of resource sites are for the library's intake, thousands at once: nobody reads them one by one.
+        "unread": int(not each.edit_publishes),
     }
 
 
@@ -112,10 +185,12 @@ def _content(each: Entry) -> dict[str, Any]:
     return {
         "guid_hash": each.guid_hash,
         "link_hash": digest(each.link) if each.link else "",
+        "story_hash": digest(canonical_link(each.link)) if each.link else "",
         "guid": each.guid,
         "link": each.link,
         "title": each.title[:500],
         "summary": each.summary,
+        "content": each.content or None,
         "extra": dict(each.extra) or None,
         "content_hash": each.content_hash,
     }
@@ -210,15 +285,18 @@ def duplicates(connection: Connection, since: int, most: int) -> list[Row[Any]]:
     return list(connection.execute(query))
 
 
+_WITHOUT_CONTENT = [column for column in entry.c if column.name != "content"]
+
+
 def newest(connection: Connection, source_id: str, limit: int) -> Sequence[Row[Any]]:
-    """Return the newest entries of a source."""
-    query = select(entry).where(entry.c.source_id == source_id)
+    """Return the newest entries of a source, without their content."""
+    query = select(*_WITHOUT_CONTENT).where(entry.c.source_id == source_id)
     return connection.execute(query.order_by(entry.c.published_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()
 
 
 def newest_of_all(connection: Connection, limit: int) -> Sequence[Row[Any]]:
-    """Return the most recently found entries, with the titles of their sources."""
-    query = select(entry, source.c.title.label("source_title")).join_from(
+    """Return the most recently found entries without their content, with the titles of their sources."""
+    query = select(*_WITHOUT_CONTENT, source.c.title.label("source_title")).join_from(
         entry, source, entry.c.source_id == source.c.source_id, isouter=True
     )
     return connection.execute(query.order_by(entry.c.found_at.desc(), entry.c.entry_id.desc()).limit(limit)).all()

@@ -46,6 +46,11 @@ def source_of(row: Row[Any]) -> Source:
         body_hash=row.body_hash,
         gap=Gap.from_json(row.gap),
         clock=row.clock if isinstance(row.clock, dict) else {},
+        folder=row.folder or "",
+        favicon=row.favicon,
+        credential=row.credential or "",
+        own_gap=row.own_gap or 0,
+        own_gap_from=row.own_gap_from or "",
     )
 
 
@@ -61,6 +66,9 @@ def insert_sources(connection: Connection, added: Sequence[Source], due_at: Mapp
             "title": each.title[:300],
             "options": dict(each.options),
             "manual_cadence": each.manual_cadence,
+            "folder": each.folder[:200] or None,
+            "favicon": each.favicon,
+            "credential": each.credential or None,
             "created_at": now,
             "updated_at": now,
         }
@@ -77,12 +85,17 @@ def update_source(connection: Connection, source_id: str, values: Mapping[str, A
 
 
 def edit_source(connection: Connection, edited: Source, now: int) -> None:
-    """Store a person's changes of a source: title, options and cadence.
+    """Store a person's changes of a source: title, options, cadence, folder, icon and credentials.
 
     The whole answer is requested next: other options find other entries in an answer that did not change.
     """
-    values = {"title": edited.title[:300], "options": dict(edited.options), "manual_cadence": edited.manual_cadence}
-    values |= {"etag": "", "last_modified": ""}
+    values: dict[str, Any] = {
+        "title": edited.title[:300],
+        "options": dict(edited.options),
+        "manual_cadence": edited.manual_cadence,
+    }
+    values |= {"folder": edited.folder[:200] or None, "credential": edited.credential or None}
+    values |= {"favicon": edited.favicon, "etag": "", "last_modified": ""}
     update_source(connection, edited.source_id, values, now)
 
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, count, key, words
+from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, LongText, count, key, small, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
 
 NEVER_DUE = 253_402_300_799
@@ -59,8 +59,19 @@ source = Table(
     Column("gap", LenientJson),
     # What is known of the source's clock: `clock_skew.SourceClock`.
     Column("clock", LenientJson),
+    # Where people put it; NULL for no folder.
+    Column("folder", String(200)),
+    # Address of its icon; NULL until it was looked for, empty if it has none.
+    Column("favicon", Text),
+    # Name of the credentials with which it is asked; the secrets stand in a file. NULL for none.
+    Column("credential", String(64)),
+    # Seconds that its publisher wants between two polls, and where that is written; NULL for nothing.
+    Column("own_gap", Integer),
+    Column("own_gap_from", String(32)),
     UniqueConstraint("kind", "url_hash", name="uq_feed_source_url"),
     Index("ix_feed_source_host", "host"),
+    Index("ix_feed_source_folder", "folder"),
+    Index("ix_feed_source_title", "title", "source_id"),
     **MYSQL_OPTIONS,
 )
 
@@ -116,10 +127,35 @@ entry = Table(
     count("edits"),
     _moment("found_at", nullable=False),
     _moment("updated_at", nullable=False),
+    # Equal for entries of several sources that are one story; empty for an entry without a link.
+    words("story_hash", 64),
+    # The reader's marks, 0 or 1. What was stored before there were any counts as read.
+    small("unread"),
+    small("starred"),
+    # The article as HTML of its source, not yet safe to show; NULL if the summary says it all. Last, because databases
+    # that keep long texts elsewhere then read the columns before it without it.
+    Column("content", LongText),
     UniqueConstraint("source_id", "guid_hash", name="uq_feed_entry_guid"),
     Index("ix_feed_entry_link", "source_id", "link_hash"),
     Index("ix_feed_entry_published", "source_id", "published_at"),
     Index("ix_feed_entry_found", "found_at"),
+    Index("ix_feed_entry_story", "story_hash"),
+    # An index for each order in which entries are paged; the key makes it whole where it is not part of every index.
+    Index("ix_feed_entry_newest", "published_at", "entry_id"),
+    Index("ix_feed_entry_unread", "unread", "published_at", "entry_id"),
+    Index("ix_feed_entry_unread_of", "unread", "source_id", "published_at"),
+    Index("ix_feed_entry_starred", "starred", "published_at", "entry_id"),
+    **MYSQL_OPTIONS,
+)
+
+number = Table(
+    "feed_number",
+    metadata,
+    # Small, because readers that speak Fever take no other keys of sources and folders.
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    # `source:ID` or `folder:NAME`.
+    Column("name", String(250), nullable=False),
+    UniqueConstraint("name", name="uq_feed_number_name"),
     **MYSQL_OPTIONS,
 )
 
@@ -174,6 +210,35 @@ plan = Table(
     Column("name", String(32), primary_key=True),
     Column("content", JsonText, nullable=False),
     _moment("at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
+websub = Table(
+    "feed_websub",
+    metadata,
+    Column("source_id", String(64), primary_key=True),
+    Column("hub", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    # The last part of the callback's address, by which a push finds its source.
+    Column("token", String(64), nullable=False),
+    # Our own, made for this subscription: the hub signs what it pushes with it.
+    Column("secret", String(64), nullable=False),
+    Column("state", String(16), nullable=False),
+    words("reason", 500),
+    count("attempts"),
+    _moment("asked_at", nullable=False, server_default=ZERO),
+    _moment("lease_until", nullable=False, server_default=ZERO),
+    # When the hub is asked next: to subscribe, or to renew.
+    _moment("ask_at", nullable=False, server_default=ZERO),
+    _moment("last_push_at", nullable=False, server_default=ZERO),
+    count("pushes"),
+    count("pushed_entries"),
+    # Entries that a poll found although the hub should have pushed them; since the last push.
+    count("missed"),
+    _moment("created_at", nullable=False),
+    _moment("updated_at", nullable=False),
+    UniqueConstraint("token", name="uq_feed_websub_token"),
+    Index("ix_feed_websub_ask", "ask_at"),
     **MYSQL_OPTIONS,
 )
 

@@ -201,6 +201,8 @@ def read_english(text: str) -> Phrased:
             if match := form.match(said):
                 found = {name: value for name, value in match.groupdict().items() if value}
                 names = tuple(filter(None, (tidied(_bare(value)) for value in found.values())))
+                if asked is Asked.WORKS and len(both := re.split(r" (?:and|&) ", names[0] if names else "")) == 2:
+                    names, asked = tuple(both), Asked.TOGETHER
                 if names and not any(_NO_NAME.match(name) for name in names):
                     return Phrased(names, asked, _without(text, names))
     last = forms[-1]
@@ -214,6 +216,10 @@ def read_english(text: str) -> Phrased:
 
 def _bare(name: str) -> str:
     """Return a name without an article's noun before it, and without a year behind it."""
+    name = re.sub(r"(?i)^(?:the )?(?:19|20)\d\d (?=[a-z])", "", name)
+    name = re.sub(
+        r"(?i)^(?:(?:the|some|all|any) )?(?:best|top|latest|newest|early|famous|great|popular) (?=\S+ \S)", "", name
+    )
     plain = re.sub(r"(?i)^(?:the )?(?:movie|film|show|tv show|series|actor|actress|director) (?=\S)", "", name)
     return re.sub(r"(?: (?:the )?(?:movie|film|show|series)|\s*\((?:19|20)\d\d\))$", "", plain)
 

@@ -113,7 +113,9 @@ class EnrichmentResult:
 
 def refused(refusal: AdmissionRefusal, wanted: Language = "zh") -> str:
     """Return the answer to a question that was refused."""
-    if refusal.closed:
+    if not refusal.seconds:
+        text = translated("Nothing is stored of that, and TMDB is not asked: no key of TMDB is set.", wanted)
+    elif refusal.closed:
         text = translated("TMDB answers nothing for a while: ask again in {seconds} seconds.", wanted)
     else:
         text = translated("Too many questions wait for TMDB: ask again in {seconds} seconds.", wanted)

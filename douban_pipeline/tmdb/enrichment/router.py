@@ -61,54 +61,49 @@ _FILMS = re.compile(
 )
 _BLANK = re.compile(r"\s+")
 _OFF_TOPIC = re.compile(
-    r"(?i)天气|天气|气温|下雨|股票|股价|股市|大盘|基金|汇率|汇率|房价|房贷|翻译|翻译|怎么做|怎么做|做法|"
-    r"菜谱|食谱|几点|几点|星期几|几号|"
-    r"路线|怎么走|怎么去|多少钱|多少钱|快递|外卖|代码|编程|程序|写(?:一)?(?:首|篇|封|个|段|份)|等于|加上|乘以|算一下|"
-    r"高铁|火车|航班|地铁|朝代|平方|方程|根号|总统|总统|首相|主席|首都|人口|面积|公式|单词|作文|邮件|简历|"
-    r"机票|酒店|医院|感冒|头疼|发烧|减肥|彩票|"
-    r"手机|电脑|wifi|wi-fi|密码|充值|会员|客服|退款|登录|注册|你是谁|你是谁|你叫什么|讲个笑话|笑话|讲个故事|"
-    r"唱歌|闹钟|提醒我|世界杯|球赛|比分|"
-    r"\bweather\b|\btemperature\b|\bstocks?\b|\bprice\b|\btranslate\b|\brecipe\b|how (?:do|can|to|many "
-    r"(?:people|days|cups))\b|\bcode\b|"
+    r"(?i)天气|气温|下雨|股票|股价|股市|大盘|基金|汇率|房价|房贷|翻译|怎么做|做法|菜谱|食谱|几点|星期几|几号|"
+    r"路线|怎么走|怎么去|多少钱|快递|外卖|代码|编程|程序|写(?:一)?(?:首|篇|封|个|段|份)|等于|加上|乘以|算一下|"
+    r"高铁|火车|航班|地铁|朝代|平方|方程|根号|总统|首相|主席|首都|人口|面积|公式|单词|作文|邮件|简历|机票|"
+    r"酒店|医院|感冒|头疼|发烧|减肥|彩票|手机|电脑|wifi|wi-fi|密码|充值|会员|客服|退款|登录|注册|你是谁|"
+    r"你叫什么|讲个笑话|笑话|讲个故事|唱歌|闹钟|提醒我|世界杯|球赛|比分|\bweather\b|\btemperature\b|"
+    r"\bstocks?\b|\bprice\b|\btranslate\b|\brecipe\b|how (?:do|can|many (?:people|days|cups))\b|\bcode\b|"
     r"\bpython\b|\bjava(?:script)?\b|what time|\bemail\b|\bdirections?\b to|\bcalculate\b|\bsquare root\b|"
-    r"capital of|\bpresident\b|"
-    r"\bprime minister\b|\bpoem\b|\bjoke\b|\balarm\b|remind me|\bfix\b|\bdefine\b|\bmeaning of\b|"
-    r"\bpopulation\b|\bbitcoin\b|\d\s*[-+*/x×]\s*\d"
+    r"capital of|\bpresident\b|\bprime minister\b|\bpoem\b|\bjoke\b|\balarm\b|remind me|\bfix\b|\bdefine\b|"
+    r"\bmeaning of\b|\bpopulation\b|\bbitcoin\b|\d\s*[-+*/x×]\s*\d|\d\s*%"
 )
 """Words of questions that are about anything but films."""
 _WONDERING = re.compile(
-    r"什么|怎么|为什么|哪(?!部)|多少|多久|是不是|能不能|会不会|(?i:^(?:why|how|where|when|which|do|does|did|"
-    r"can|is|are|should)) [a-z]+\b(?! [A-Z])"
+    r"什么|怎么|为什么|哪(?!部)|多少|多久|是不是|能不能|会不会|"
+    r"(?i:^(?:why|how|where|when|which|do|does|did|can|is|are|should)) [a-z]+\b(?! [A-Z])|"
+    r"^[Ww]h(?:o|at) [a-z]+(?: [a-z]+){3,}\W*$"
 )
 """Words of a question of which nothing known is asked."""
 _GREETING = re.compile(
-    r"(?i)^(?:你好|您好|嗨|哈喽|在吗|在么|早上好|晚上好|早安|晚安|谢谢(?:你)?|多谢|再见|拜拜|好的|嗯|ok|"
+    r"(?i)^(?:你好|您好|嗨|哈喽|在吗|在么|早上好|晚上好|早安|晚安|谢谢(?:你|您|啦|了)?|多谢|再见|拜拜|好的|嗯|ok|"
     r"okay|hi|hello|hey|thanks?(?: you)?|bye|"
     r"good (?:morning|evening|night)|how are you|who are you|what can you do|你能做什么|你会什么|test|"
     r"测试)[\s!！。.？?~～啊呀]*$"
 )
 _FILLER = re.compile(
-    r"(?i)推荐|推荐|安利|好看|值得|经典|经典|高分|评分|分|口碑|冷门|热门|热门|最新|最近|近期|新|老|必看|"
-    r"有趣|搞笑|感人|烧脑|烧脑|治愈|下饭|催泪|轻松|适合|适合|"
-    r"一个人|孩子|小孩|儿童|全家|家人|情侣|周末|睡前|晚上|今晚|今天|过年|假期|国产|中国|大陆|内地|华语|中文|"
-    r"美国|好莱坞|欧美|欧洲|韩国|日本|英国|香港|台湾|"
-    r"泰国|法国|印度|德国|西班牙|意大利|俄罗斯|韩|日|美|英|港|台|泰|动作|冒险|动画|动漫|喜剧|犯罪|刑侦|警匪|"
-    r"纪录|剧情|文艺|家庭|奇幻|魔幻|历史|恐怖|惊悚|"
-    r"悬疑|推理|爱情|浪漫|恋爱|科幻|战争|古装|武侠|谍战|谍|宫斗|青春|校园|励志|灾难|丧尸|僵尸|鬼|音乐|歌舞|"
-    r"西部|黑帮|传记|体育|运动|律政|医疗|职场|"
-    r"电视剧|电视剧|连续剧|剧集|电影|电影|影片|片子|大片|片|剧|剧|番|集|部|类型|题材|排行|榜|单|前十|年代|"
-    r"年|的|了|吗|呢|吧|啊|有|没|哪|些|什么|什么|啥|一|几|几|点|点|"
-    r"看|我|给|求|来|来|想|找|可以|能|不|最|佳|好|多|少|高|于|以上|以后|以前|之后|之前|到|和|或|者|在|上映|"
-    r"上|下|里|中|是|都|很|比较|以|情景|片|sitcom|\d|[\s,，。.？?！!、~～-]"
+    r"(?i)推荐|安利|好看|值得|经典|高分|评分|分|口碑|冷门|热门|最新|最近|近期|新|老|必看|有趣|搞笑|感人|烧脑|"
+    r"治愈|下饭|催泪|轻松|适合|一个人|孩子|小孩|儿童|全家|家人|情侣|周末|睡前|晚上|今晚|今天|过年|假期|国产|"
+    r"中国|大陆|内地|华语|中文|美国|好莱坞|欧美|欧洲|韩国|日本|英国|香港|台湾|泰国|法国|印度|德国|西班牙|"
+    r"意大利|俄罗斯|韩|日|美|英|港|台|泰|动作|冒险|动画|动漫|喜剧|犯罪|刑侦|警匪|纪录|剧情|文艺|家庭|奇幻|"
+    r"魔幻|历史|恐怖|惊悚|悬疑|推理|爱情|浪漫|恋爱|科幻|战争|古装|武侠|谍战|谍|宫斗|青春|校园|励志|灾难|丧尸|"
+    r"僵尸|鬼|音乐|歌舞|西部|黑帮|传记|体育|运动|律政|医疗|职场|电视剧|连续剧|剧集|电影|影片|片子|大片|片|剧|"
+    r"番|集|部|类型|题材|排行|榜|单|前十|年代|年|的|了|吗|呢|吧|啊|有|没|哪|些|什么|啥|一|几|点|看|我|给|求|"
+    r"来|想|找|可以|能|不|最|佳|好|多|少|高|于|以上|以后|以前|之后|之前|到|和|或|者|在|上映|上|下|里|中|是|都|"
+    r"很|比较|以|情景|sitcom|\d|[\s,，。.？?！!、~～-]|豆瓣|二战|抗战"
 )
 """Words of a recommendation that name nothing."""
 _DESCRIBES = re.compile(
-    r"适合|把|让人|一起看|带.*看|吓人|看哭|哪部|最|朋友|那种|一点|十几|上映|完结|不超过|左右|以内|不要太|比较"
+    r"适合|把|让人|一起看|带.*看|吓人|看哭|哪部|最|朋友|那种|一点|十几|上映|完结|不超过|左右|以内|不要太|比较|"
+    r"心情|老人|爱看|家里"
 )
 """Words of a description of what somebody wants to see."""
 _E_NAMED = re.compile(r"(?:\b[A-Z][\w'’.-]+(?:\s+(?:of|the|and|de|von|van|da)\b)?\s*){2,}")
 _E_COMMON = re.compile(
-    r"(?ia)\b(?:netflix|hbo|disney|oscars?|academy|award|winning|marvel|hollywood|bollywood|british|"
+    r"(?ia)\b(?:netflix|feel good|hbo|disney|oscars?|academy|award|winning|marvel|hollywood|bollywood|british|"
     r"american|korean|japanese|chinese|french|indian|"
     r"hong|kong|taiwan(?:ese)?|thai|italian|spanish|german|european|sci-?fi|tv|can|what|which|recommend|"
     r"suggest|give|show|any|best|top|good|i|"
@@ -247,9 +242,10 @@ def _is_named(text: str, said: Phrased, recommends: bool, english: bool) -> bool
     """Return whether what remains of a question is a name."""
     name = said.names[0]
     media = _media(text)
-    if not english and media and not _FILLER.sub("", _E_COMMON.sub("", name)):
+    listed = said.asked in (None, Asked.ABOUT, Asked.WORKS, Asked.RATING)
+    if listed and not english and media and not _FILLER.sub("", _E_COMMON.sub("", name)):
         return False
-    if media and said.asked in (None, Asked.ABOUT, Asked.WORKS) and _describes(name, english):
+    if media and said.asked in (None, Asked.ABOUT, Asked.WORKS, Asked.TOGETHER) and _describes(name, english):
         return False
     if recommends:
         if said.asked is not None and said.asked is not Asked.WORKS:

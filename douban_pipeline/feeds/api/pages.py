@@ -1,0 +1,115 @@
+"""The reader's pages over HTTP: ``/feeds/``. The service logs people in and refuses requests of foreign pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+
+from douban_pipeline.core.database import run_transaction
+from douban_pipeline.feeds.api.parameters import read_parameters
+from douban_pipeline.feeds.reading import pages
+from douban_pipeline.feeds.reading.pages import Wanted
+from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import entry_lists
+
+PREFIX = "/feeds"
+_LARGEST = 2**53
+_MARKS = {"read": {"unread": False}, "unread": {"unread": True}} | {
+    "starred": {"starred": True},
+    "unstarred": {"starred": False},
+}
+# Articles show the pictures of their pages; nothing else of another host is loaded, and no script but ours runs.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; img-src 'self' https: http:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_View = Annotated[Literal["unread", "all", "starred"], Query()]
+_Text = Annotated[str, Query(max_length=200)]
+
+
+def pages_router(services: FeedsServices) -> APIRouter:
+    """Return the router of the pages."""
+    router = APIRouter()
+
+    @router.get("")
+    def without_slash(request: Request) -> Response:
+        return RedirectResponse(f"{request.scope['path']}/", 307)
+
+    @router.get("/")
+    def entries(
+        view: _View = "unread",
+        source: _Text = "",
+        folder: Annotated[str | None, Query(max_length=200)] = None,
+        q: _Text = "",
+        before: _Text = "",
+    ) -> Response:
+        return HTMLResponse(pages.entries_page(services, Wanted(view, source, folder, q.strip(), before)))
+
+    @router.get("/entries/{entry_id}")
+    def entry(
+        entry_id: int,
+        view: _View = "unread",
+        source: _Text = "",
+        folder: Annotated[str | None, Query(max_length=200)] = None,
+        q: _Text = "",
+    ) -> Response:
+        wanted = Wanted(view, source, folder, q.strip())
+        found = pages.entry_page(services, entry_id, wanted) if 0 < entry_id < _LARGEST else None
+        if found is None:
+            raise HTTPException(404)
+        return HTMLResponse(found, headers={"Content-Security-Policy": _POLICY})
+
+    @router.get("/sources")
+    def sources(
+        q: _Text = "",
+        state: Literal["", "failing", "active", "paused", "gone"] = "",
+        folder: Annotated[str, Query(max_length=200)] = "*",
+        after: _Text = "",
+    ) -> Response:
+        chosen = None if folder == "*" else folder
+        return HTMLResponse(pages.sources_page(services, words=q.strip(), state=state, folder=chosen, after=after))
+
+    @router.get("/reader.js")
+    def script() -> Response:
+        return Response(pages.script(), media_type="text/javascript; charset=utf-8")
+
+    @router.post("/mark")
+    async def mark(request: Request) -> Response:
+        given = await read_parameters(request)
+        ids = [int(each) for each in given.all("id") if each.isascii() and each.isdigit() and len(each) < 16]
+        marks = _MARKS.get(given.get("as"))
+        if marks is None or not ids:
+            raise HTTPException(422, f"as 应为 {', '.join(_MARKS)}，id 应为条目的编号")
+        engine = services.engine
+        changed = await run_in_threadpool(
+            run_transaction, engine, lambda connection: entry_lists.mark(connection, ids, **marks)
+        )
+        if "application/json" in request.headers.get("accept", ""):
+            return JSONResponse({"changed": changed})
+        return RedirectResponse(_back(request, given.get("back"), "/mark"), 303)
+
+    @router.post("/mark-all")
+    async def mark_all(request: Request) -> Response:
+        given = await read_parameters(request)
+        through = given.number("through")
+        if through is None or through >= _LARGEST:
+            raise HTTPException(422, "through 应为页面显示时最后一个条目的编号")
+        folder = given.get("folder") if "folder" in given else None
+        chosen = Wanted(given.get("view") or "unread", given.get("source")[:200], folder).selection
+        await run_in_threadpool(entry_lists.mark_all_read, services.engine, chosen, through=through)
+        return RedirectResponse(_back(request, given.get("back"), "/mark-all"), 303)
+
+    return router
+
+
+def _back(request: Request, given: str, own: str) -> str:
+    """Return the page to go back to: one of ours, whatever was sent."""
+    base = str(request.scope["path"]).removesuffix(own)
+    inside = given.isprintable() and not given.startswith(("/", "\\")) and ":" not in given.partition("?")[0]
+    parts = given.partition("?")
+    if not inside or ".." in parts[0] or "\\" in parts[0]:
+        return f"{base}/"
+    return f"{base}/{given.removeprefix('./')}"

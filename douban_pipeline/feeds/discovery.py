@@ -1,0 +1,89 @@
+"""Finds the feed behind an address that a person gave: the address itself, or what the page there links to."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from urllib.parse import urljoin
+
+from douban_pipeline.core.errors import SourceError, SourceThrottled
+from douban_pipeline.core.http_answers import HttpExchange
+from douban_pipeline.feeds.clients.discovery import FoundFeed, common_addresses, is_page, links_of_page
+from douban_pipeline.feeds.clients.syndication import parse_feed
+from douban_pipeline.feeds.services import MAX_ENTRIES, FeedsServices
+from douban_pipeline.feeds.types import Source, SourceKind, source_id_for
+
+_PARSER_VERSION = "page-1"
+_MOST_TRIED = 8
+"""Usual addresses tried of one page: a person waits, and the host's gate paces them."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What is at an address.
+
+    Attributes:
+        feeds: Its feeds, the best first; empty if none was found, or the address did not answer.
+        icon: Address of the site's icon; empty if none is known.
+        problem: Why nothing was found, for people; empty if something was.
+    """
+
+    feeds: tuple[FoundFeed, ...] = ()
+    icon: str = ""
+    problem: str = ""
+
+
+def discover(services: FeedsServices, url: str, credential: str = "") -> Discovery:
+    """Return the feeds at an address: itself if it is one, else those of its page, else of the usual paths.
+
+    Every request passes its host's gate. What does not answer is no error here: the poll says why.
+    """
+    try:
+        body, kind, at = _fetched(services, url, credential)
+    except SourceError as error:
+        return Discovery(problem=error.reason)
+    if not is_page(body):
+        return Discovery((FoundFeed(url),))
+    found = links_of_page(body, at)
+    icon = found.icon or urljoin(at, "/favicon.ico")
+    if found.feeds:
+        return Discovery(found.feeds, icon)
+    for address in common_addresses(at)[:_MOST_TRIED]:
+        try:
+            body, kind, _ = _fetched(services, address, credential)
+            if is_page(body):
+                continue
+            title = parse_feed(
+                services.host_of(_probe(address)),
+                body,
+                kind,
+                address,
+                now=services.now(),
+                zone=services.settings.zone,
+                most=MAX_ENTRIES,
+            ).title
+        except SourceThrottled as error:
+            return Discovery(icon=icon, problem=error.reason)
+        except SourceError as error:
+            logger.debug("no feed at %s: %s", address, error.reason)
+            continue
+        return Discovery((FoundFeed(address, title),), icon)
+    return Discovery(icon=icon, problem="a web page that links to no feed")
+
+
+def _probe(url: str, credential: str = "") -> Source:
+    return Source(source_id_for(SourceKind.RSS, url), SourceKind.RSS, url, credential=credential)
+
+
+def _fetched(services: FeedsServices, url: str, credential: str) -> tuple[bytes, str, str]:
+    """Return body, content type and final address of an answer."""
+    source = _probe(url, credential)
+
+    def read(answer: HttpExchange) -> tuple[bytes, str, str]:
+        return answer.body, str(answer.headers.get("content-type", "")), answer.moved_to or url
+
+    with services.web_fetcher(source) as fetcher:
+        key, headers = f"page {source.source_id}", services.secret_headers(replace(source, url=url))
+        return fetcher.exchange(url, read, key=key, parser_version=_PARSER_VERSION, headers=headers).value

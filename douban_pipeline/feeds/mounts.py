@@ -1,0 +1,40 @@
+"""The feeds system's part of the HTTP service: the reader, and the APIs of phones' readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.mounts import Mount
+from douban_pipeline.core.system import installed_names
+from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.settings import load_settings
+from douban_pipeline.feeds.websub import PATH
+
+
+def mounts(guard: GuessGuard) -> Iterator[Mount]:
+    """Yield the pages below ``/feeds/``, and with a password the APIs, if ``DOUBAN_PIPELINE_SYSTEMS`` names the system.
+
+    Raises:
+        DatabaseError: The tables are missing or of another version.
+        ProblemsError: The libraries of the extra are not installed.
+    """
+    if "feeds" not in installed_names():
+        return
+    try:
+        from douban_pipeline.feeds.api import fever, google_reader, pages, websub
+        from douban_pipeline.feeds.api.access import ReaderAccess
+    except ImportError as error:
+        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[service]'"]) from error
+    settings = load_settings()
+    services = open_services(settings).ready()
+    if settings.public_url:
+        yield Mount("feeds hubs", websub.websub_router(services), prefix=PATH, public=[PATH])
+    password = settings.reader_password.get_secret_value()
+    if password:
+        access = ReaderAccess(password, guard)
+        reader, prefix = google_reader.google_reader_router(services, access), google_reader.PREFIX
+        yield Mount("feeds greader", reader, prefix=prefix, public=[prefix])
+        yield Mount("feeds fever", fever.fever_router(services, access), prefix=fever.PREFIX, public=[fever.PREFIX])
+    yield Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
