@@ -78,6 +78,7 @@ def test_a_repeated_upgrade_changes_nothing(engine):
     assert ddl(engine, names) == engine_before
 
 
+@pytest.mark.usefixtures("every_upgrade_by_alembic")
 @pytest.mark.parametrize("form", ["head", "classic"])
 def test_a_cms_table_is_never_touched(engine, form):
     create_library(engine, [video(7)], default_types(), form=form)
@@ -136,6 +137,7 @@ def test_processes_that_upgrade_at_once_do_not_stand_in_each_others_way(engine):
     assert differences(engine, "mac_") == []
 
 
+@pytest.mark.usefixtures("every_upgrade_by_alembic")
 def test_several_sites_share_a_database_each_with_just_the_tables_we_know(engine):
     expected = set()
     for prefix in ("mac_", "x_", ""):
