@@ -112,6 +112,7 @@ DEVELOPMENT = [
     "types-tabulate",
     "types-PyYAML",
     "types-psutil",
+    "axe-playwright-python>=0.1.8,<1",  # carries axe, which finds what keeps people from using a page
     "playwright>=1.45,<2",  # drives the Chromium that is installed, in the tests of what people click
 ]
 
@@ -126,7 +127,7 @@ setup(
         "douban_pipeline": ["py.typed", "locale/*/LC_MESSAGES/*.po"],
         "douban_pipeline.comments.api": ["pages/*.html"],
         "douban_pipeline.comments.store.migrations": ["*.mako"],
-        "douban_pipeline.core.ui": ["*.html.j2", "*.css", "tables.js", "tmdb_logo.svg"],
+        "douban_pipeline.core.ui": ["*.html.j2", "*.css", "*.js", "tmdb_logo.svg"],
         "douban_pipeline.core.ui.lists": ["*.html.j2"],
         "douban_pipeline.demo": ["*.html.j2", "data/*"],
         "douban_pipeline.douban.reports.lists": ["*.html.j2"],

@@ -156,16 +156,6 @@ _MODERATE = page_text(
 Moderate many comments, or revert a batch.
 
 With `dry_run: true` the changes are only shown. Workers apply them; `action: undo` reverts a batch.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 
@@ -221,14 +211,6 @@ Rebuild the search index of the comments.
 With `dry_run: true` only the numbers are shown. Search remains available during the rebuild; comments that are not in
 the index yet are found by reading their texts, which takes longer. If the job is interrupted, `comment_search_index`
 continues.
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 
@@ -282,16 +264,6 @@ Write status and counts back to the CMS's own comments.
 
 Only four columns of comments imported from the CMS are written, where the CMS still has the values that were imported
 or written last. With `dry_run: true` only the differences are shown; `action: undo` reverts a batch.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 

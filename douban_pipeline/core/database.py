@@ -306,9 +306,7 @@ def run_transaction(engine: Engine, work: Callable[[Connection], _Result]) -> _R
     raise AssertionError("the last attempt returns or raises")
 
 
-def run_patiently(
-    engine: Engine, work: Callable[[Connection], _Result], clock: Clock, *, seconds: float = PATIENCE_SECONDS
-) -> _Result:
+def run_patiently(engine: Engine, work: Callable[[Connection], _Result], clock: Clock) -> _Result:
     """Run ``work`` as `run_transaction` does, and retry while the connection is cut or the server is unreachable.
 
     For writes that must survive a restart of the database. When the connection is cut at COMMIT, it is unknown whether
@@ -318,7 +316,6 @@ def run_patiently(
         engine: The database.
         work: As in `run_transaction`.
         clock: Waits between the attempts.
-        seconds: How long to wait for the server in total.
 
     Raises:
         DBAPIError: The server did not come back in time, or a statement failed for another reason.
@@ -328,7 +325,7 @@ def run_patiently(
         try:
             return run_transaction(engine, work)
         except DBAPIError as error:
-            if not is_cut(error) or waited >= seconds:
+            if not is_cut(error) or waited >= PATIENCE_SECONDS:
                 raise
         clock.sleep(pause)
         waited, pause = waited + pause, min(2 * pause, 5.0)

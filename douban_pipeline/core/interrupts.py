@@ -1,4 +1,4 @@
-"""Ends a command at Ctrl-C even while threads of it wait for answers."""
+"""Threads for calls that may take minutes, and Ctrl-C: no run and no command that is interrupted waits for them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import typer
@@ -32,3 +33,23 @@ def ends_at_once(text: str) -> Iterator[None]:
             sys.stderr.flush()
             os._exit(_STATUS)
         raise typer.Exit(_STATUS) from None
+
+
+@contextmanager
+def call_threads(most: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """Yield a pool of threads, and wait at the end until all calls have returned.
+
+    If the run is interrupted (Ctrl-C, or Dagster ends it), calls that have not begun are cancelled and the others are
+    left to themselves: a process that ends in an orderly way still waits for them, see `ends_at_once`.
+    """
+    pool = ThreadPoolExecutor(most, thread_name_prefix=name)
+    try:
+        yield pool
+    except Exception:
+        pool.shutdown()
+        raise
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    else:
+        pool.shutdown()

@@ -145,6 +145,7 @@ _RENAMED: Mapping[str, Removed] = {
     "DIGEST_WERSS_USERNAME": Removed(name="WERSS_USERNAME"),
     "DIGEST_WERSS_PASSWORD": Removed(name="WERSS_PASSWORD"),
     "DIGEST_WERSS_ACCESS_KEY": Removed(name="WERSS_ACCESS_KEY"),
+    "TMDB_API_TOKEN": Removed(name="TMDB_API_KEY"),
     "DIGEST_WERSS_TIMEOUT_SECONDS": Removed(name="REQUEST_TIMEOUT_SECONDS"),
 }
 """Settings with another name now, by their former name."""

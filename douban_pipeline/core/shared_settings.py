@@ -51,8 +51,13 @@ class PublicSettings(SystemSettings):
     reports_url: HttpAddress = Field(
         "",
         validation_alias=f"{BASE_PREFIX}REPORTS_URL",
-        description="Address under which the folder reports in HOME is served; empty if it is not.",
+        description="Address under which the folder reports in HOME is served; empty: PUBLIC_URL, which shows them.",
     )
+
+    @property
+    def reports_address(self) -> str:
+        """Address of the reports; empty if they are not served."""
+        return self.reports_url or self.public_url
 
 
 class RequestSettings(SystemSettings):

@@ -124,10 +124,10 @@ def person_job(
         work: The op's function of ``context``, ``config`` (annotated with its `dagster.Config` class) and
             resources. The launchpad opens with the defaults of the config class, in the order of its fields.
         name: Name of the job.
-        manual: Description of the job in Markdown, in the language of the pages. In it,
-            ``{fields}`` is replaced by a list of the config's fields with their descriptions, ``{examples}`` by
-            ``examples`` as YAML, ``{link}`` by a link to the launchpad filled with the first of them, ``{links}`` by a
-            list of such links to all of them. At least ``{examples}`` is in it: a config to copy.
+        manual: Description of the job in Markdown, in the language of the pages. Examples, links and fields follow it;
+            one that places them itself has ``{fields}`` for a list of the config's fields with their descriptions,
+            ``{examples}`` for ``examples`` as YAML, ``{link}`` for a link to the launchpad filled with the first of
+            them, ``{links}`` for links to all of them.
         writes: What a launch writes, in a sentence or two; it follows the first line of the manual.
         when: When to launch it, in a sentence or two; it follows ``writes``.
         examples: Config fields and their values by purpose; an example without a particular purpose has an empty key.
@@ -139,7 +139,7 @@ def person_job(
     Raises:
         pydantic.ValidationError: An example or the initial config does not fit the class.
         ValueError: ``opening`` names a field that has a default, or leaves out one that is required; an example would
-            be refused; or the manual shows none.
+            be refused; or there is none.
     """
     config_class: type[dg.Config] = get_type_hints(work)["config"]
 
@@ -175,10 +175,13 @@ def person_job(
             for place, (what, each) in enumerate(shown.items(), 1)
         ),
     }
-    summary, _, rest = manual.strip().partition("\n")
-    manual = f"{summary}\n\n{_purpose(writes, when)}\n{rest}"
-    if "{examples}" not in manual:
+    if not shown:
         raise ValueError(f"{name}: the manual shows no config to copy")
+    summary, _, rest = manual.strip().partition("\n")
+    if "{examples}" not in rest:
+        rest += page_text("\n\nExamples\n\n{examples}\n\n{links}\n\nFields\n\n{fields}\n")
+        rest = rest.replace("{links}", "{link}" if len(shown) == 1 else "{links}")
+    manual = f"{summary}\n\n{_purpose(writes, when)}\n{rest}"
     for example in shown.values():
         if wrong := config_problems(example):
             raise ValueError(f"{name}: an example would be refused: {wrong}")
@@ -212,9 +215,7 @@ def _purpose(writes: str, when: str) -> str:
     return "\n\n".join((f"**{page_text('What it writes')}** {writes}", f"**{page_text('When to launch it')}** {when}"))
 
 
-def asset_job_manual(
-    summary: str, *, writes: str, when: str, ops: Mapping[str, dg.Config] | None = None, further: str = ""
-) -> str:
+def asset_job_manual(summary: str, *, writes: str, when: str, ops: Mapping[str, dg.Config] | None = None) -> str:
     """Return the description of a job of assets, as `person_job` composes its own: with a config to copy.
 
     Args:
@@ -222,11 +223,10 @@ def asset_job_manual(
         writes: What a launch writes.
         when: When to launch it.
         ops: Configs by the name of the asset's op; None for a job that takes none.
-        further: More Markdown, which follows.
     """
     none = page_text("The job takes no config: leave the launchpad as it opens.")
     copied = none if ops is None else f"```yaml\n{_several(ops)}```"
-    return "\n\n".join(filter(None, (summary, _purpose(writes, when), copied, further)))
+    return "\n\n".join((summary, _purpose(writes, when), copied))
 
 
 def _several(ops: Mapping[str, dg.Config]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.ui.presentation import MOST_ROWS, as_image, panel
+from douban_pipeline.core.ui.report_files import ReportFolder
 
 
 def shown_table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS) -> dg.MarkdownMetadataValue:
@@ -23,6 +24,12 @@ def counts_table(
 ) -> dg.MarkdownMetadataValue:
     """Return a table with the number of ``unit`` of each ``of``, in the order given."""
     return shown_table([{of: name, unit: count} for name, count in counts], most=most)
+
+
+def shown_place(reports: ReportFolder, name: str) -> dg.MetadataValue:
+    """Return where people open a report: a link if the folder is served, its path otherwise."""
+    address = reports.address(name)
+    return dg.MetadataValue.url(address) if reports.url else dg.MetadataValue.path(address)
 
 
 def shown_plots(plots: Mapping[str, str]) -> dg.MarkdownMetadataValue:

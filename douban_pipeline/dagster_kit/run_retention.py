@@ -42,7 +42,7 @@ def prune_job(
     return person_job(
         work,
         name=name,
-        manual=manual.rstrip() + page_text("\n\nExample:\n\n{examples}\n\nFields\n\n{fields}\n"),
+        manual=manual,
         writes=writes,
         when=when or page_text("By itself every night; by hand when the disk is short."),
         examples={"": {"dry_run": False}},

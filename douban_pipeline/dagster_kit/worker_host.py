@@ -1,4 +1,5 @@
-"""Checks whether a host may work together with others: same release, shared database, correct clock."""
+"""Whether a host may run jobs of all installed systems, together with others: same release, shared database, correct
+clock; and the modules that its workers preload."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW, clock_skew, skew_text
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.system import chosen
 
 
 class WorkerHostError(Exception):
@@ -41,3 +43,22 @@ def check_worker_host(engine: Engine, clock: Clock, ready: Callable[[], object])
         effect = "a minute may hold a request more than allowed"
         return [f"The clock of this host is {skew_text(skew)}: {effect}; let NTP set it"]
     return []
+
+
+def check_host() -> list[str]:
+    """Return warnings about this host: problems that do not prevent work.
+
+    Raises:
+        WorkerHostError: The host must not work in its current state.
+        SettingsError: A setting is wrong.
+    """
+    warnings: list[str] = []
+    for system in chosen():
+        with system.opened() as services:
+            warnings += check_worker_host(services.engine, services.clock, services.ready)
+    return list(dict.fromkeys(warnings))
+
+
+def locations() -> list[str]:
+    """Return the modules of the installed code locations."""
+    return [system.location for system in chosen()]

@@ -115,7 +115,7 @@ def make_library(services: Services) -> int:
     now = services.clock.now()
     rows = [_row(video, now) for video in load_videos()]
     new = create_library(services.engine, rows, default_types(), prefix=services.settings.table_prefix)
-    migrations.upgrade(services.engine, services.settings.table_prefix)
+    migrations.tree_of(services.settings.table_prefix).upgrade(services.engine)
     put_posters(services.settings.home, load_subjects())
     return new
 

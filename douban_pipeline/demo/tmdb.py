@@ -121,7 +121,6 @@ def tmdb_servers(folder: Path) -> Iterator[TmdbSettings]:
             graph_database=graph.database,
             api_url=server.api_url,
             api_key=SecretStr(_KEY),
-            api_token=SecretStr(""),
         )
 
 

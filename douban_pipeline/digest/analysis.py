@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 
 from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.interrupts import call_threads
 from douban_pipeline.digest.answers import AnalysisAnswer
 from douban_pipeline.digest.model_calls import Answered, Asker, CallsEnded, NoAnswer
 from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA, Prompt, analysis_prompt
@@ -23,7 +24,6 @@ from douban_pipeline.digest.store import analyses, items
 from douban_pipeline.digest.store.analyses import AnalysisRecord
 from douban_pipeline.digest.store.tables import analysis_result, content_item, slot_run
 from douban_pipeline.digest.suspicions import suspicious_sentences, without
-from douban_pipeline.digest.threads import call_threads
 from douban_pipeline.digest.types import WaitingArticle
 
 SLOT_MINUTES = 20

@@ -14,7 +14,7 @@ from douban_pipeline.digest.push.outbox import Notification, select_notification
 from douban_pipeline.digest.push.rules import PushState, PushType
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import LATEST_PUSH, SlotKey
-from douban_pipeline.digest.store import accounts, analyses, slots
+from douban_pipeline.digest.store import analyses, items, slots
 from douban_pipeline.digest.types import SlotStatus
 
 STALE_HOURS = 36
@@ -92,7 +92,7 @@ def stale_accounts(services: DigestServices, connection: Connection) -> Iterator
     """Yield accounts that WeRSS has not synced for a long time: its authorisation at WeChat may have expired."""
     settings, now = services.settings, services.now()
     longest = timedelta(hours=STALE_HOURS)
-    for row in accounts.all_followed(connection):
+    for row in items.all_followed(connection):
         if row.kind != WERSS:
             continue
         if row.synced_at is not None and now - row.synced_at > longest:

@@ -20,7 +20,7 @@ from douban_pipeline.digest.clients import feed_entries
 from douban_pipeline.digest.clients.feed_entries import FEEDS_SETTING, NoFeeds
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import window_of
-from douban_pipeline.digest.store import accounts, items
+from douban_pipeline.digest.store import items
 from douban_pipeline.digest.types import FoundArticle
 
 CATCH_UP_DAYS = 14
@@ -108,7 +108,7 @@ class Ingest:
         report = IngestReport()
         settings = self.services.settings
         with reading(self.services.engine) as connection:
-            last = accounts.last_reads(connection)
+            last = items.last_reads(connection)
         if not settings.werss_url and not settings.feed_sources:
             report.problems.append("没有来源：设置 DOUBAN_PIPELINE_WERSS_URL 或 DOUBAN_PIPELINE_DIGEST_FEED_SOURCES")
         if settings.werss_url:
@@ -133,7 +133,7 @@ class Ingest:
         if not followed:
             report.problems.append("WeRSS 没有关注任何公众号")
         ids = {each.account_id for each in followed}
-        self._patiently(lambda connection: accounts.set_followed(connection, WERSS, ids))
+        self._patiently(lambda connection: items.set_followed(connection, WERSS, ids))
         for account in followed:
             self.renew()
             report.accounts += 1
@@ -171,7 +171,7 @@ class Ingest:
         def store(connection: Connection) -> int:
             new = items.insert_articles(connection, self.run_id, found, now)
             known = {"synced_at": datetime.fromtimestamp(synced.synced_at, UTC)} if synced.synced_at else {}
-            accounts.note(
+            items.note_account(
                 connection,
                 account.account_id,
                 WERSS,
@@ -206,7 +206,9 @@ class Ingest:
     def _note_account(self, account: WeRssAccount, **values: object) -> None:
         now = self.services.now()
         known = {"name": clean(account.name)[:300]} if account.name else {}
-        self._patiently(lambda connection: accounts.note(connection, account.account_id, WERSS, now, **known, **values))
+        self._patiently(
+            lambda connection: items.note_account(connection, account.account_id, WERSS, now, **known, **values)
+        )
 
     def _bodies(self, report: IngestReport) -> None:
         services = self.services
@@ -261,7 +263,7 @@ class Ingest:
         missing = set(settings.feed_sources) - {feed_entries.EVERY} - set(chosen)
         report.problems += [f"feeds 没有来源 {each[:64]}" for each in sorted(missing)]
         followed = {f"{FEED}:{source_id}" for source_id in chosen}
-        self._patiently(lambda connection: accounts.set_followed(connection, FEED, followed))
+        self._patiently(lambda connection: items.set_followed(connection, FEED, followed))
         for source_id, name in chosen.items():
             self.renew()
             report.accounts += 1
@@ -286,7 +288,7 @@ class Ingest:
         def store(connection: Connection) -> int:
             new = items.insert_articles(connection, self.run_id, found, now)
             known = {"name": name[:300], "last_error": "", "followed": True, **self._read_until(now)}
-            accounts.note(connection, mp_id, FEED, now, **known)
+            items.note_account(connection, mp_id, FEED, now, **known)
             return new
 
         report.new += self._patiently(store)

@@ -78,14 +78,6 @@ _WATCH = page_text(
 Make the day's report and put it into the outbox if its slot failed to; alert if a report reached no channel.
 
 Safe to repeat: a report that is there is left alone, and nobody is alerted twice.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
@@ -134,26 +126,10 @@ def reanalyse(
     context.log.info(f"{report.analysed} analysed anew, {report.failed} failed, {report.left} left {report.ended}")
 
 
-_REANALYSE = page_text(
-    """\
-Analyse articles again, after the rubric or the model changed.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
-"""
-)
-
 reanalyse_articles = person_job(
     reanalyse,
     name="reanalyse_articles",
-    manual=_REANALYSE,
+    manual=page_text("Analyse articles again, after the rubric or the model changed."),
     writes=page_text(
         "The analyses of these articles, in place of the old ones; it calls the model, which costs "
         "money. A dry run (the default) only lists the articles."
@@ -194,26 +170,10 @@ def rebuild(
     context.add_output_metadata({"title": made.title, "report": made.state.value, "digest": shown})
 
 
-_REBUILD = page_text(
-    """\
-Make a day's report again, for example after articles were analysed again. Nothing is pushed.
-
-Example:
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
-"""
-)
-
 rebuild_report = person_job(
     rebuild,
     name="rebuild_report",
-    manual=_REBUILD,
+    manual=page_text("Make a day's report again, for example after articles were analysed again. Nothing is pushed."),
     writes=page_text("The report of the day and its page. A dry run (the default) writes nothing."),
     when=page_text("After articles of the day were analysed again."),
     examples={"": {"dry_run": False, "day": "2026-11-20"}},

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, Engine, inspect, select
 
-from douban_pipeline.core.address_checks import reached
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.language import terminal_text

@@ -103,7 +103,9 @@ class DigestServices(SourcePlatform):
     @property
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
-        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
+        return ReportFolder(
+            self.settings.home.absolute() / "reports", self.settings.reports_address, f"{BASE_PREFIX}HOME"
+        )
 
     @cached_property
     def push_channels(self) -> Mapping[str, Channel]:

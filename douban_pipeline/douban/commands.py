@@ -1,13 +1,34 @@
 """The options of the commands ``list``, ``index …`` and ``evaluate``; what does it is imported when one is called."""
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from douban_pipeline.core.command_options import with_options
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.douban.quality.options import EvaluationOptions
+
+Options = TypeVar("Options")
+
+
+def with_options(options: type[Options], run: Callable[[Options], None]) -> Callable[..., None]:
+    """Return a command for Typer that calls ``run`` with its options; its help is the docstring of ``run``.
+
+    Args:
+        options: A dataclass; its fields are annotated with `typer.Option` or `typer.Argument`.
+        run: What the command does, called with an instance.
+    """
+
+    def command(**given: Any) -> None:
+        run(options(**given))
+
+    command.__doc__ = run.__doc__
+    command.__annotations__ = get_type_hints(options, include_extras=True)
+    command.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+    return command
+
 
 commands = typer.Typer()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.api import reports_router
+from douban_pipeline.douban.links import REVIEW_SHEET
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
@@ -24,5 +25,5 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
     batches = Batches(services, DagsterApi(settings.graphql_url))
     router = review_router(ReviewDesk(services, batches), Pictures(services), Lookup(services))
     yield Mount("review", router, prefix="/review", close=batches.close)
-    reports, instead = settings.home.absolute() / "reports", {"review_queue.html": "/review/"}
+    reports, instead = settings.home.absolute() / "reports", {REVIEW_SHEET: "/review/"}
     yield Mount("reports", reports_router(reports, instead=instead, ui_url=settings.ui_url.rstrip("/")), last=True)

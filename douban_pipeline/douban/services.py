@@ -89,7 +89,7 @@ class Services(SourcePlatform):
     @property
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
-        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, variable("home"))
+        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_address, variable("home"))
 
     @property
     def archive_table(self) -> Table:

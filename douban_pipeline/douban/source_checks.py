@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from douban_pipeline.core.address_checks import reached, shown_address
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, reached, shown_address
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM

@@ -44,6 +44,34 @@ CHANGES: Mapping[str, str] = {
     RESTORE: "恢复锁定值",
     **{action.value: text for action, text in ACTIONS.items()},
 }
+COLUMNS: Mapping[str, str] = {
+    "vod_name": "片名",
+    "vod_sub": "别名",
+    "vod_year": "年份",
+    "vod_area": "地区",
+    "vod_lang": "语言",
+    "vod_class": "类型",
+    "vod_director": "导演",
+    "vod_actor": "主演",
+    "vod_writer": "编剧",
+    "vod_duration": "片长",
+    "vod_total": "集数",
+    "vod_tag": "标签",
+    "vod_pubdate": "上映日期",
+    "vod_pic": "海报",
+    "vod_content": "简介",
+    "vod_blurb": "短简介",
+    "vod_douban_id": "豆瓣 ID",
+    "vod_douban_score": "评分",
+    "vod_score": "站内评分",
+    "vod_score_all": "站内总分",
+    "vod_score_num": "人数",
+    "vod_state": "资源类别",
+    "vod_author": "编辑",
+    "vod_reurl": "来源地址",
+}
+"""Words for the CMS's columns that may be written."""
+
 CHANGE_STATES: Mapping[str, str] = {
     ChangeState.PREPARED: "待写入",
     ChangeState.APPLIED: "有效",

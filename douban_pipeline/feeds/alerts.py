@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, case, func, or_, select
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.messages.robots import post_alert
@@ -119,22 +119,24 @@ def _wants_login(connection: Connection) -> Iterator[FeedCause]:
 
 
 def _banned(services: FeedsServices, connection: Connection) -> Iterator[FeedCause]:
-    """Yield hosts that refuse most of their sources, by 429 or 403."""
+    """Yield hosts that refuse most of their sources, by 429 or 403: at least two sources, or one again and again."""
     refuses = case((stats.c.error_kind.in_(_REFUSALS) & (stats.c.backoff_until > services.now()), 1), else_=0)
     refused = func.sum(refuses).label("refused")
+    failures = func.max(case((refuses == 1, stats.c.fail_count), else_=0))
     query = (
         select(source.c.host, func.count().label("sources"), refused, func.max(stats.c.backoff_until).label("until"))
         .join_from(source, stats, source.c.source_id == stats.c.source_id)
         .where(source.c.state == SourceState.ACTIVE.value)
         .group_by(source.c.host)
-        .having(refused >= LEAST_OF_HOST * func.count(), refused > 0)
+        .having(refused >= LEAST_OF_HOST * func.count(), or_(refused > 1, failures >= ALERTED_FROM))
         .order_by(source.c.host)
     )
     for row in connection.execute(query):
         hours = max(row.until - services.now(), 0) / 3600
-        sentence = (
-            f"主机 {row.host} 拒绝了 {row.sources} 个来源中的 {row.refused} 个（429 或 403），最多还停 {hours:.1f} 小时"
+        whom = (
+            f"{row.sources} 个来源中的 {row.refused} 个" if row.sources > 1 else f"它唯一的来源至少 {ALERTED_FROM} 次"
         )
+        sentence = f"主机 {row.host} 拒绝了{whom}（429 或 403），最多还停 {hours:.1f} 小时"
         yield FeedCause("banned", f"banned {row.host}", sentence)
 
 

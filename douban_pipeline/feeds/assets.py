@@ -7,14 +7,14 @@ import dagster as dg
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import page_docstring
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
-from douban_pipeline.feeds import wording
+from douban_pipeline.feeds import websub, wording
 from douban_pipeline.feeds.alerts import report_causes
 from douban_pipeline.feeds.cadence_review import review
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import entries
+from douban_pipeline.feeds.store import entries, hubs
 from douban_pipeline.feeds.types import PollOutcome
 
 _SHOWN = 30
@@ -55,8 +55,12 @@ def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[Fee
     """
     services.ready()
     report = Poller(services, seconds=60 * RUN_MINUTES).run()
+    websub.renew(services)
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
-    return dg.MaterializeResult(metadata={**poll_metadata(report), **_alerts(context, services)})
+    with reading(services.engine) as connection:
+        served = hubs.figures(connection, services.now())
+    shown = {name: dg.MetadataValue.int(value) for name, value in served.items()}
+    return dg.MaterializeResult(metadata={**poll_metadata(report), **shown, **_alerts(context, services)})
 
 
 def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[str, dg.MetadataValue]:

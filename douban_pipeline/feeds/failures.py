@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled, SourceWall
 
 _STATUS = re.compile(r"(?<!\d)([45]\d\d)(?!\d)")
 _BY_STATUS = {
@@ -73,3 +73,19 @@ class FeedRefused(SourceError):  # noqa: N818 (as the other kinds of `SourceErro
         super().__init__(source, reason)
         self.status = status
         self.wait = wait
+
+
+def failure_of(error: SourceError) -> tuple[str, int, float | None]:
+    """Return a failure's canonical message, HTTP status (0 for none) and the seconds the source asks to wait."""
+    if isinstance(error, FeedRefused):
+        kind = canonical_of_status(error.status) if error.status >= 400 else canonical_message(error.reason)
+        return kind, error.status, error.wait
+    if isinstance(error, SourceThrottled):
+        # A 503 means that the host is in trouble, not that it is polled too often.
+        kind = canonical_message(error.reason)
+        return kind, 429 if "429" in error.reason else 503, error.retry_after
+    if isinstance(error, NotFound):
+        return canonical_of_status(404), 404, None
+    if isinstance(error, SourceWall):
+        return canonical_of_status(401), 401, None
+    return canonical_message(error.reason), 0, None

@@ -10,6 +10,7 @@ from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.system import installed_names
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import load_settings
+from douban_pipeline.feeds.websub import PATH
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
@@ -22,12 +23,14 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     if "feeds" not in installed_names():
         return
     try:
-        from douban_pipeline.feeds.api import fever, google_reader, pages
+        from douban_pipeline.feeds.api import fever, google_reader, pages, websub
         from douban_pipeline.feeds.api.access import ReaderAccess
     except ImportError as error:
         raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[service]'"]) from error
     settings = load_settings()
     services = open_services(settings).ready()
+    if settings.public_url:
+        yield Mount("feeds hubs", websub.websub_router(services), prefix=PATH, public=[PATH])
     password = settings.reader_password.get_secret_value()
     if password:
         access = ReaderAccess(password, guard)

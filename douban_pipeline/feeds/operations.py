@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select
 
-from douban_pipeline.core.address_checks import reached
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.store import hubs
 from douban_pipeline.feeds.store.tables import source, stats
 from douban_pipeline.feeds.types import SourceKind
 
@@ -28,6 +28,16 @@ class FeedsOperations(Operations):
         counts = {row.kind: row.sources for row in kinds}
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or terminal_text("none yet")
         yield CheckResult("sources", "ok", terminal_text("followed: {shown}").format(shown=shown))
+        if not settings.public_url:
+            message = terminal_text("WebSub is off, since the service has no public address: sources are only polled")
+            variable = settings.variable("public_url")
+            remedy = terminal_text("to be pushed to by hubs, set {variable}").format(variable=variable)
+            yield CheckResult("websub", "ok", f"{message}; {remedy}")
+        else:
+            with reading(engine) as connection:
+                served = hubs.figures(connection, int(services.clock.now().timestamp()))
+            message = terminal_text("hubs serve {hub_served} of {hub_subscriptions} sources that name one")
+            yield CheckResult("websub", "ok", message.format(**served))
         if settings.werss_url:
             yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         elif counts.get(SourceKind.WERSS):

@@ -20,12 +20,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceThrottled, SourceWall
+from douban_pipeline.core.errors import GateClosed, SourceError
+from douban_pipeline.feeds import websub
 from douban_pipeline.feeds.budget_plan import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.clients.further_pages import Reach
 from douban_pipeline.feeds.clock_skew import Sighting, SourceClock
-from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, canonical_of_status
-from douban_pipeline.feeds.scheduler import update_source_stats
+from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, failure_of
+from douban_pipeline.feeds.scheduler import CheckPlanner, update_source_stats
 from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
 from douban_pipeline.feeds.store import entries, polls, sources, stats
 from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, PollOutcome, PollRecord, Source, SourceState
@@ -126,7 +127,8 @@ class Poller:
         report = PollReport()
         engine, now = self._services.engine, self._services.now()
         lease = self._lease
-        report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
+        if run_transaction(engine, lambda connection: stats.clock_went_back(connection, now)):
+            report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
         self._plan = self._current_plan(now)
         while most > 0 and self._monotonic() < self._end:
             token, began, limit = uuid.uuid4().hex, self._services.now(), min(BATCH_SIZE, most)
@@ -150,6 +152,8 @@ class Poller:
         lease = self._lease
 
         def claim(connection: Connection) -> list[Source]:
+            # A clock that is set ahead during a run is noted before its time is written.
+            stats.clock_went_back(connection, now)
             ids = stats.claim(connection, now, token, lease, limit, only)
             known = sources.read_sources(connection, ids)
             # Statistics without a source belong to a source that was never added here; it cannot be polled.
@@ -260,7 +264,7 @@ class Poller:
     def _failed(
         self, connection: Connection, source: Source, host: str, error: SourceError, now: int, took: int
     ) -> PollRecord:
-        kind, status, wait = _failure(error)
+        kind, status, wait = failure_of(error)
         update_source_stats(
             connection,
             source.source_id,
@@ -314,8 +318,9 @@ class Poller:
             "",
             now=now,
             tz=self._services.settings.zone,
-            floor=now + (fetched.max_age or 0),
-            planner=BudgetPlanner(self._plan, host, self._services.settings) if self._plan is not None else None,
+            floor=now + fetched.own_gap,
+            floor_from=fetched.own_gap_from,
+            planner=self._planner(connection, source, host, fetched, stored.new, now),
         )
         if fetched.moved_to and fetched.moved_to != source.url:
             other = sources.move_source(connection, source, fetched.moved_to, now)
@@ -339,6 +344,16 @@ class Poller:
         )
         polls.add_poll(connection, done)
         return done, told
+
+    def _planner(
+        self, connection: Connection, source: Source, host: str, fetched: FetchedFeed, new: list[Entry], now: int
+    ) -> CheckPlanner | None:
+        """Return what chooses the next poll: the backup of a hub that delivers, the budget, or the plan's rule."""
+        if self._services.settings.public_url:
+            subscription = websub.learn(connection, source, fetched, new, now)
+            if subscription is not None and subscription.serves(now):
+                return websub.HubPlanner(subscription)
+        return None if self._plan is None else BudgetPlanner(self._plan, host, self._services.settings)
 
     def _learn_clock(
         self,
@@ -366,6 +381,8 @@ class Poller:
             "last_modified": fetched.last_modified,
             "body_hash": fetched.body_hash,
             "gap": gap.to_json() if gap is not None else None,
+            "own_gap": fetched.own_gap or None,
+            "own_gap_from": fetched.own_gap_from or None,
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
@@ -376,6 +393,8 @@ class Poller:
             "last_modified": source.last_modified,
             "body_hash": source.body_hash,
             "gap": source.gap.to_json() if source.gap is not None else None,
+            "own_gap": source.own_gap or None,
+            "own_gap_from": source.own_gap_from or None,
         }
         if any(known.get(name) != value for name, value in learned.items()):
             sources.update_source(connection, source.source_id, learned, now)
@@ -386,19 +405,3 @@ def _gap_left(fetched: FetchedFeed, before: Mapping[str, Any], now: int) -> Gap 
     if fetched.gap is None or not before["hit_count"] or now - fetched.gap.at > _GAP_LASTS:
         return None
     return fetched.gap
-
-
-def _failure(error: SourceError) -> tuple[str, int, float | None]:
-    """Return a failure's canonical message, HTTP status (0 for none) and the seconds the source asks to wait."""
-    if isinstance(error, FeedRefused):
-        kind = canonical_of_status(error.status) if error.status >= 400 else canonical_message(error.reason)
-        return kind, error.status, error.wait
-    if isinstance(error, SourceThrottled):
-        # A 503 means that the host is in trouble, not that it is polled too often.
-        kind = canonical_message(error.reason)
-        return kind, 429 if "429" in error.reason else 503, error.retry_after
-    if isinstance(error, NotFound):
-        return canonical_of_status(404), 404, None
-    if isinstance(error, SourceWall):
-        return canonical_of_status(401), 401, None
-    return canonical_message(error.reason), 0, None

@@ -108,6 +108,7 @@ def update_source_stats(
     rng: Random | None = None,
     raw_error: str = "",
     floor: float = 0,
+    floor_from: str = "",
     planner: CheckPlanner | None = None,
 ) -> dict[str, Any]:
     """Record one attempt to fetch a source, choose its next poll, and return its updated statistics.
@@ -125,7 +126,8 @@ def update_source_stats(
         tz: Time zone of the hours.
         rng: Jitter.
         raw_error: The full error for people, if ``error_message`` is shorter.
-        floor: The earliest time that the source allows (``Retry-After``, ``max-age``).
+        floor: The earliest time that the source allows (``Retry-After``, or its publisher's own gap).
+        floor_from: Where the gap is written, for people.
         planner: A rule for the next poll other than the plan's.
     """
     moment = int(time.time() if now is None else now)
@@ -149,6 +151,8 @@ def update_source_stats(
     else:
         values |= {"backoff_until": 0, "last_error": None, "error_kind": ""}
         values |= _after_success(conn, {**stats, **values}, moment, tz, rng, floor, planner)
+        if floor_from and values["why"]["bound"] == "floor":
+            values["why"] |= {"floor_gap": int(floor) - moment, "floor_from": floor_from}
     values |= store.LEASES.freed
     store.write_stats(conn, source_id, values)
     return _with_hit_rate({**stats, **values})

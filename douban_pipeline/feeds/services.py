@@ -87,7 +87,9 @@ class FeedsServices(SourcePlatform):
     @property
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
-        return ReportFolder(self.settings.home.absolute() / "reports", self.settings.reports_url, f"{BASE_PREFIX}HOME")
+        return ReportFolder(
+            self.settings.home.absolute() / "reports", self.settings.reports_address, f"{BASE_PREFIX}HOME"
+        )
 
     def now(self) -> int:
         """Return the current time in whole seconds."""

@@ -17,7 +17,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.feeds import subscriptions, wording
+from douban_pipeline.feeds import subscriptions, websub, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller
@@ -227,6 +227,7 @@ def poll(given: Sequence[str]) -> None:
                 only = [each.source_id for each in subscriptions.named_sources(connection, given)]
         seconds = 60 * RUN_MINUTES
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
+        websub.renew(services)
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     console.print(
         terminal_text("{polled} sources polled ({outcomes}), {new} new entries").format(

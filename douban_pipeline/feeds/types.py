@@ -179,13 +179,16 @@ class FetchedFeed:
         etag: For the next conditional request.
         last_modified: For the next conditional request.
         body_hash: Hash of the answer; empty if there was none.
-        max_age: Seconds for which the source declares its answer fresh; None if it does not.
+        own_gap: Seconds that the publisher wants between two polls; 0 if it says nothing.
+        own_gap_from: Where that is written; see `Source`.
         moved_to: The address it moved to permanently; empty if it did not.
         status: HTTP status.
         left_out: Entries beyond the maximum of one answer.
         page_count: Number of pages the source has; 0 if it does not say.
         gap: What remains unread; None for nothing.
         icon: Address of the icon that it names; empty if it names none.
+        hub: Its WebSub hub; empty if it names none, None if it was not read anew.
+        topic: The address to subscribe to at the hub.
     """
 
     entries: Sequence[Entry] = ()
@@ -194,13 +197,16 @@ class FetchedFeed:
     etag: str = ""
     last_modified: str = ""
     body_hash: str = ""
-    max_age: int | None = None
+    own_gap: int = 0
+    own_gap_from: str = ""
     moved_to: str = ""
     status: int = 200
     left_out: int = 0
     page_count: int = 0
     gap: Gap | None = None
     icon: str = ""
+    hub: str | None = None
+    topic: str = ""
 
 
 class PollOutcome(enum.StrEnum):

@@ -56,6 +56,19 @@ def gap_text(gap: Gap, zone: ZoneInfo) -> str:
     return f"{since} 起有没读到的更新：{reason}；下次抓取从第 {gap.page} 页接着读"
 
 
+_WRITTEN = {
+    "ttl": "订阅源的 ttl",
+    "sy": "订阅源的 sy:updatePeriod",
+    "max-age": "应答的 Cache-Control: max-age",
+    "expires": "应答的 Expires",
+}
+
+
+def own_gap_text(seconds: int, written: str) -> str:
+    """Return, as a sentence, how rarely a source's publisher wants it polled."""
+    return f"来源要求至少隔 {seconds / 3600:.3g} 小时（{_WRITTEN.get(written, written)}，最多遵守一天）"
+
+
 def clock_text(skew: int) -> str:
     """Return, as a sentence, by how much a source's times are corrected; empty if they are not."""
     if not skew:
@@ -74,7 +87,11 @@ def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
         return str(stats.get("state_reason") or STATES.get(str(stats.get("state")), ""))
     if not why:
         return "还没有抓取过"
+    if why.get("bound") == "floor" and why.get("floor_from"):
+        return own_gap_text(int(why.get("floor_gap", 0)), str(why["floor_from"]))
     profile = why.get("profile")
+    if profile == "websub":
+        return "由 WebSub 推送；每天抓取一次作为后备"
     if profile == "failure":
         return f"连续失败 {why.get('failures', 0)} 次（{failure_text(str(why.get('error', '')))}），退避中"
     if profile == "gate":

@@ -8,6 +8,6 @@ from __future__ import annotations
 import os
 
 from douban_pipeline.dagster_kit.celery_app import build_app
-from douban_pipeline.ops.worker_hosts import check_host, locations
+from douban_pipeline.dagster_kit.worker_host import check_host, locations
 
 app = build_app(os.environ.get("DAGSTER_HOME", ""), check_host=check_host, preload=locations())

@@ -1,12 +1,14 @@
 """The command line: setup, checks, backups, the service. The pipeline itself runs in Dagster; `demo.cli` adds the demo.
 
-This module contains only names, options and help: every command imports its implementation when it is called, so that
-``--help`` does not load Dagster, SQLAlchemy or the dictionaries of the matcher.
+Commands are only names, options and help here: each imports its implementation when it is called, so that ``--help``
+does not load Dagster, SQLAlchemy or the dictionaries of the matcher. Help and Typer's own texts are in the language of
+the terminal.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -169,8 +171,6 @@ def main() -> None:
     """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2."""
     try:
         if terminal_language() == "zh":
-            from douban_pipeline.ops.translation import in_terminal_language
-
             in_terminal_language(app)()
         else:
             app()
@@ -223,3 +223,38 @@ def _is_a(error: Exception, *classes: tuple[str, str]) -> bool:
     """
     loaded = [(sys.modules[module], name) for module, name in classes if module in sys.modules]
     return any(isinstance(error, getattr(module, name, ())) for module, name in loaded)
+
+
+TYPER_TEXTS = (
+    "ARGUMENTS_PANEL_TITLE",
+    "OPTIONS_PANEL_TITLE",
+    "COMMANDS_PANEL_TITLE",
+    "ERRORS_PANEL_TITLE",
+    "DEFAULT_STRING",
+    "REQUIRED_LONG_STRING",
+    "RICH_HELP",
+)
+"""Texts of Typer's help by their names in `typer.rich_utils`; other releases may use other names."""
+
+
+def in_terminal_language(app: typer.Typer) -> Any:
+    """Return the commands of ``app`` with their help in the language of the terminal."""
+    from typer import rich_utils
+
+    for name in TYPER_TEXTS:
+        if hasattr(rich_utils, name):
+            setattr(rich_utils, name, terminal_text(getattr(rich_utils, name)))
+    commands = typer.main.get_command(app)
+    for each in with_help(commands):
+        if each.help:
+            each.help = terminal_text(each.help)
+    return commands
+
+
+def with_help(command: Any) -> Iterator[Any]:
+    """Yield everything below a command that has a text of help: commands, arguments and options."""
+    given = command.get_help_option(typer.Context(command))
+    yield command
+    yield from (each for each in (*command.params, given) if hasattr(each, "help"))
+    for inner in getattr(command, "commands", {}).values():
+        yield from with_help(inner)

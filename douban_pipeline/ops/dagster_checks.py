@@ -14,8 +14,7 @@ import typer
 import yaml
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.address_checks import reached
-from douban_pipeline.core.check_results import CheckResult, print_results
+from douban_pipeline.core.check_results import CheckResult, print_results, reached
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage

@@ -20,7 +20,7 @@ from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED, LOGO, LOGO_PATH
 from douban_pipeline.tmdb.enrichment.admission import AdmissionRefusal
 from douban_pipeline.tmdb.enrichment.known_answers import KnownAnswer
 from douban_pipeline.tmdb.enrichment.results import refused
-from douban_pipeline.tmdb.enrichment.router import LONGEST_QUESTION
+from douban_pipeline.tmdb.enrichment.route import LONGEST_QUESTION
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.transient import TransientGraphBuilder
@@ -56,6 +56,11 @@ class EnrichmentRequest(BaseModel):
     user_message_id: UUID | None = None
     choice: Choice | None = None
     language: str | None = Field(None, pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
+
+
+def _after(seconds: int) -> dict[str, str]:
+    """Return the header that says when to ask again, none for never."""
+    return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class RateLimit:
@@ -132,7 +137,7 @@ class _Api:
             language=question.language,
         )
         if result.retry_after is not None:
-            return JSONResponse(result.to_json(), 503, {"Retry-After": str(result.retry_after)})
+            return JSONResponse(result.to_json(), 503, _after(result.retry_after))
         return JSONResponse(result.to_json())
 
     async def logo(self) -> Response:
@@ -153,7 +158,7 @@ class _Api:
             _logger.warning("TMDB gave no answer about movie/%d: %s", key, error)
             raise HTTPException(503, "TMDB 暂时无法回答，请稍后再试", {"Retry-After": "5"}) from None
         if isinstance(answer, AdmissionRefusal):
-            raise HTTPException(503, refused(answer), {"Retry-After": str(answer.seconds)})
+            raise HTTPException(503, refused(answer), _after(answer.seconds))
         graph = self._builder.build_from_tmdb_payloads([{"type": "movie", "data": answer.raw}])
         return JSONResponse(
             {

@@ -136,11 +136,14 @@ def _outbox(store: PostgresTmdbStore, clock: Clock) -> CheckResult:
 def check_graph(target: GraphTarget) -> Iterator[CheckResult]:
     """Check the graph database."""
     try:
-        server, counts = target.server(), target.counts()
+        server, counts, sentence = target.server(), target.counts(), target.too_old()
     except (DriverError, Neo4jError) as error:
         message = terminal_text("{uri} does not answer: {error}").format(uri=target.uri, error=error)
         remedy = terminal_text("start it, or mend {prefix}GRAPH_URI").format(prefix=PREFIX)
         yield CheckResult("graph", "fail", message, remedy)
+        return
+    if sentence:
+        yield CheckResult("graph", "fail", sentence, terminal_text("upgrade that Neo4j"))
         return
     shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
     yield CheckResult("graph", "ok", f"{server}: {shown or terminal_text('empty')}")

@@ -43,6 +43,12 @@ from douban_pipeline.tmdb.types import (
     Property,
 )
 
+OUTBOX_ATTEMPTS = 8
+"""Failures after which a change is put aside: the waits between them grow to an hour."""
+
+GRAPH_BATCH = 50
+"""Entities written in one transaction of the graph."""
+
 _logger = logging.getLogger(__name__)
 DOWN = (ServiceUnavailable, SessionExpired, AuthError, TransientError)
 """Errors that are not caused by the data to be written, except `_is_too_large`."""
@@ -176,9 +182,9 @@ def drain(
     store: PostgresTmdbStore,
     target: GraphTarget,
     *,
-    batch: int = 50,
+    batch: int = GRAPH_BATCH,
     lease_seconds: float = 300,
-    attempts: int = 8,
+    attempts: int = OUTBOX_ATTEMPTS,
     seconds: float | None = None,
     on_batch: Callable[[SyncReport], None] | None = None,
 ) -> SyncReport:
@@ -273,7 +279,11 @@ def _apply(store: PostgresTmdbStore, target: GraphTarget, keys: Sequence[EntityK
 
 
 def rebuild_graph(
-    store: PostgresTmdbStore, target: GraphTarget, *, batch: int = 50, on_batch: Callable[[int], None] | None = None
+    store: PostgresTmdbStore,
+    target: GraphTarget,
+    *,
+    batch: int = GRAPH_BATCH,
+    on_batch: Callable[[int], None] | None = None,
 ) -> int:
     """Empty the graph and rebuild it from the store's answers alone; return the number of entities.
 

@@ -25,7 +25,7 @@ from douban_pipeline.tmdb.enrichment.factory import open_spool
 from douban_pipeline.tmdb.enrichment.spool import SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.graph_sync import rebuild_graph
 from douban_pipeline.tmdb.resources import PERSON_TAGS, SYSTEM, tags_of
-from douban_pipeline.tmdb.services import GRAPH_BATCH, LOCATION, TmdbServices
+from douban_pipeline.tmdb.services import LOCATION, TmdbServices
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.requests import count_of
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -178,16 +178,6 @@ Delete all questions of a user or a conversation, and what else refers to them.
 With `dry_run: true`, the default, they are only counted.
 
 Those that wait in this machine's spool are deleted, too.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 
@@ -252,16 +242,6 @@ Decide which TMDB titles the library's videos are.
 Doubtful ones are on the page of `tmdb_matches`.
 
 `tmdb_id: 0`: TMDB does not have it. No run changes a decision.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 
@@ -310,16 +290,6 @@ _REQUEUE = page_text(
 Requeue changes that the graph refused too often, after the cause is fixed.
 
 With `dry_run: true`, the default, only the last 50 are listed.
-
-Example:
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 
@@ -356,7 +326,6 @@ def rebuild(
         done = rebuild_graph(
             services.store,
             target,
-            batch=GRAPH_BATCH,
             on_batch=lambda built: context.log.info(f"{built} of {total}") if built % 1000 < 50 else None,
         )
         counts = {name: count for name, count in target.counts().items() if count}
@@ -368,16 +337,6 @@ _REBUILD = page_text(
 Empty the graph and rebuild it from the stored answers alone.
 
 Dry run by default; the graph is incomplete until done.
-
-Example:
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 

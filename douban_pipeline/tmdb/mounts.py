@@ -1,4 +1,4 @@
-"""The TMDB system's part of the HTTP service; its libraries are imported only where a key is set."""
+"""The TMDB system's part of the HTTP service; its libraries are imported only where a key or a server is set."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from douban_pipeline.tmdb.settings import load_settings
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
-    """Yield questions about films, ``/tmdb/…`` and ``/metrics``, if a key of TMDB is set.
+    """Yield questions about films, ``/tmdb/…`` and ``/metrics``, if a key of TMDB or a server of the store is set.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed.
     """
     settings = load_settings()
-    if not (settings.api_key.get_secret_value() or settings.api_token.get_secret_value()):
+    if not settings.has_key and not settings.database_url.get_secret_value():
         return
     try:
         from douban_pipeline.tmdb.api import RateLimit, tmdb_router

@@ -26,14 +26,14 @@ class TmdbOperations(Operations):
         """Check the age of answers, the outbox, the key, and the graph if one is configured; none is started for it."""
         settings = services.settings
         found = [each for each in check_store(services.store, settings, services.clock) if each.name not in _LOOKED_AT]
-        if settings.api_key.get_secret_value() or settings.api_token.get_secret_value():
+        if settings.has_key:
             url, rate = settings.api_url, f"{settings.requests_per_second:g}"
             message = terminal_text("{url}, at most {rate} requests a second").format(url=url, rate=rate)
             yield CheckResult("api", "ok", message)
         else:
-            remedy = terminal_text(
-                "set {prefix}API_KEY or {prefix}API_TOKEN; without one, runs that ask TMDB have nothing to do"
-            ).format(prefix=PREFIX)
+            remedy = terminal_text("set {prefix}API_KEY; without it, runs that ask TMDB have nothing to do").format(
+                prefix=PREFIX
+            )
             yield CheckResult("api", "warn", terminal_text("no TMDB key"), remedy)
         if settings.graph_uri:
             password = settings.graph_password.get_secret_value()

@@ -34,12 +34,6 @@ _EXPORT_BYTES = 256 * 1024 * 1024
 _EXPORT_SECONDS = 600.0
 _KEPT_OPEN = 10
 """Connections to TMDB kept open between calls: there are many calls per second, and TLS takes two round trips."""
-OUTBOX_ATTEMPTS = 8
-"""Failures after which a change is put aside: the waits between them grow to an hour."""
-
-GRAPH_BATCH = 50
-"""Entities written in one transaction of the graph."""
-
 SEARCH_CACHE_DAYS = 7
 """Days for which an archived search answer replaces a request."""
 
@@ -144,7 +138,7 @@ class TmdbServices(SourcePlatform):
     def cannot_ask(self) -> str:
         """Why TMDB cannot be used, as text; empty if it can."""
         try:
-            api_headers(self.settings)
+            api_access(self.settings)
         except ProblemsError as error:
             return "; ".join(error.problems)
         return ""
@@ -223,10 +217,10 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
     """Yield the client for runs and commands; its gate is in the store's database.
 
     Raises:
-        ProblemsError: Neither a key nor a token is set.
+        ProblemsError: No key is set.
         DatabaseError: The schema is not at this release's version.
     """
-    headers = api_headers(settings)
+    headers, key = api_access(settings)
     platform = _platform(settings, store.ready(), clock)
     seconds = REQUEST_TIMEOUT_SECONDS
     try:
@@ -235,7 +229,7 @@ def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock |
             platform.fetcher(EXPORTS, seconds=_EXPORT_SECONDS, max_bytes=_EXPORT_BYTES, rules=EXPORT_RULES),
             api_url=settings.api_url,
             exports_url=settings.exports_url,
-            api_key=settings.api_key.get_secret_value(),
+            api_key=key,
             language=settings.language,
             search_age=timedelta(days=SEARCH_CACHE_DAYS) if SEARCH_CACHE_DAYS else None,
         )
@@ -252,13 +246,15 @@ def prune_archive(settings: TmdbSettings, store: PostgresTmdbStore, before: date
         platform.close()
 
 
-def api_headers(settings: TmdbSettings) -> dict[str, str]:
-    """Return the headers of requests to TMDB.
+def api_access(settings: TmdbSettings) -> tuple[dict[str, str], str]:
+    """Return the headers of requests to TMDB, and the key that goes into their address; empty for a token.
+
+    A read access token is a JSON Web Token, whose parts are joined by dots; a key of version 3 has none.
 
     Raises:
-        ProblemsError: Neither a key nor a token is set.
+        ProblemsError: No key is set.
     """
-    token = settings.api_token.get_secret_value()
-    if not token and not settings.api_key.get_secret_value():
-        raise ProblemsError([f"TMDB cannot be used without a key: set {PREFIX}API_KEY or {PREFIX}API_TOKEN"])
-    return {"Authorization": f"Bearer {token}"} if token else {}
+    key = settings.api_key.get_secret_value()
+    if not settings.has_key:
+        raise ProblemsError([f"TMDB cannot be used without a key: set {PREFIX}API_KEY"])
+    return ({"Authorization": f"Bearer {key}"}, "") if "." in key else ({}, key)

@@ -56,8 +56,9 @@ class TmdbSettings(SystemSettings):
     language: str = Field("zh-CN", description="Language of the base rows; others become translations.")
     api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
     exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
-    api_key: SecretStr = Field(SecretStr(""), description="Key of TMDB's API (v3); or API_TOKEN.")
-    api_token: SecretStr = Field(SecretStr(""), description="Read access token of TMDB's API, sent as bearer token.")
+    api_key: SecretStr = Field(
+        SecretStr(""), description="Key of TMDB's API (v3), or its read access token, which is sent as bearer token."
+    )
     requests_per_second: float = Field(
         20.0, gt=0, le=1000, description="Requests per second of runs and commands, over all processes."
     )
@@ -81,6 +82,11 @@ class TmdbSettings(SystemSettings):
     fill_popular: bool = Field(
         False, description="Whether runs also fetch popular stubs, after linked and requested ones."
     )
+
+    @property
+    def has_key(self) -> bool:
+        """Whether TMDB can be asked."""
+        return bool(self.api_key.get_secret_value())
 
     @field_validator("owner")
     @classmethod

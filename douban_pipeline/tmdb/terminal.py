@@ -25,8 +25,6 @@ from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, SyncReport, d
 from douban_pipeline.tmdb.recorded_answers import UNREADABLE, Loaded, LoadReport, load, read_lines
 from douban_pipeline.tmdb.refresh import ARCHIVE_DAYS, OUTBOX_DAYS, REQUEST_DAYS, expiry
 from douban_pipeline.tmdb.services import (
-    GRAPH_BATCH,
-    OUTBOX_ATTEMPTS,
     open_client,
     open_graph,
     open_store,
@@ -182,9 +180,7 @@ def sync(*, seconds: float | None) -> bool:
             report = drain(
                 store,
                 target,
-                batch=GRAPH_BATCH,
                 lease_seconds=settings.outbox_lease_seconds,
-                attempts=OUTBOX_ATTEMPTS,
                 seconds=seconds,
             )
         except GraphUnavailableError as error:
@@ -224,7 +220,7 @@ def rebuild(*, dry_run: bool) -> None:
             )
             return
         with open_graph(settings) as target:
-            done = rebuild_graph(store, target, batch=GRAPH_BATCH)
+            done = rebuild_graph(store, target)
             counts = {name: count for name, count in target.counts().items() if count}
     console.print(
         terminal_text("built from {done} answers: ").format(done=done)

@@ -77,6 +77,51 @@ def test_who_holds_all_that_waits_is_said(page: Page, browser: Browser, library:
         other.context.close()
 
 
+def test_who_has_no_cards_gets_half_of_what_another_has_not_come_to(page: Page, browser: Browser, library: Library):
+    stock = stocked(library, films(5))
+    with served(stock) as (service, _):
+        other = browser.new_context(locale="zh-CN").new_page()
+        open_page(other, service, "小李")
+        expect(other.locator("article")).to_have_count(5)
+        page.goto(service.url)
+        expect(page.locator("#empty")).to_contain_text("5 部正由")
+        page.get_by_label("审核员").first.fill("小王")
+        page.get_by_role("button", name="请求接手").click()
+        expect(other.locator("#trouble")).to_have_text("小王 请求接手：已交出 2 部还没看到的影片")
+        expect(page.locator("article")).to_have_count(2)
+        assert shown(page) == {4, 5}
+        assert shown(other) == {1, 2, 3}, "what was handed over is not claimed again"
+        other.context.close()
+
+
+def test_a_card_is_found_from_a_list_and_leads_back_to_its_row(page: Page, browser: Browser, library: Library):
+    stock = stocked(library, films(80))
+    with served(stock) as (service, _):
+        page.goto(f"{service.url}#77")  # beyond the first lines
+        current = page.locator("article.current")
+        expect(current).to_have_attribute("data-vod", "77")
+        expect(current.get_by_role("link", name="影片 77")).to_have_attribute("href", "../list_review.html#q=77")
+        other = browser.new_context(locale="zh-CN").new_page()
+        other.goto(f"{service.url}#77")
+        expect(other.locator("#trouble")).to_have_text("影片 77 已不在待审核之列，或正由他人审核")
+        other.context.close()
+
+
+def test_who_is_away_hands_over_all(page: Page, browser: Browser, library: Library):
+    stock = stocked(library, films(3))
+    with served(stock) as (service, _):
+        other = browser.new_context(locale="zh-CN").new_page()
+        other.clock.install()
+        open_page(other, service, "小李")
+        expect(other.locator("article")).to_have_count(3)
+        other.clock.fast_forward("06:00")
+        page.goto(service.url)
+        page.get_by_role("button", name="请求接手").click()
+        expect(page.locator("article")).to_have_count(3)
+        expect(other.locator("#trouble")).to_contain_text("已交出 3 部（这里 5 分钟没有操作）")
+        other.context.close()
+
+
 def test_nothing_is_lost_when_the_service_is_killed(page: Page, library: Library):
     stock = stocked(library, films(12))
     with served(stock) as (service, batches):

@@ -239,11 +239,11 @@ def test_a_file_says_as_of_when_it_is_and_that_it_is_old(page: Page, library: Li
     page.clock.set_fixed_time(library.clock.now())
     open_sheet(page, stocked(library, SIX), tmp_path)
     expect(page.locator("#made")).to_contain_text("数据截至 2026-03-01 12:00")
-    expect(page.locator("#trouble")).to_be_hidden()
+    expect(page.locator("#age")).to_be_hidden()
     page.clock.set_fixed_time(library.clock.now() + timedelta(hours=5))
     page.reload()
-    expect(page.locator("#trouble")).to_contain_text("这些数据是 5 小时前的")
-    expect(page.locator("#trouble a")).to_have_attribute("href", "https://review.example/review/")
+    expect(page.locator("#age")).to_contain_text("这些数据是 5 小时前的")
+    expect(page.locator("#age a")).to_have_attribute("href", "https://review.example/review/")
 
 
 def test_a_browser_that_keeps_nothing_is_enough(page: Page, library: Library, tmp_path: Path):

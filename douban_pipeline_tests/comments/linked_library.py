@@ -19,7 +19,7 @@ class LinkedLibrary:
     def __init__(self, url: str) -> None:
         self.url = url
         self.engine = open_engine(url)
-        migrations.upgrade(self.engine, PREFIX)
+        migrations.tree_of(PREFIX).upgrade(self.engine)
         self._tables = own_tables(PREFIX)
 
     def sync(self, at: datetime, *links: tuple[int, int, str], status: str = "CONFIRMED") -> None:

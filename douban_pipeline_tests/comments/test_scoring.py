@@ -14,15 +14,15 @@ from sqlalchemy import Engine, func, insert, select, update
 
 from douban_pipeline.comments.heat.experiments import Experiment, Policies, Variant
 from douban_pipeline.comments.heat.factors import READ
-from douban_pipeline.comments.heat.ranking import Policy, rank
+from douban_pipeline.comments.heat.ranking import HeatRanking, Policy, columns_to_read, rank
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope, rule_set
 from douban_pipeline.comments.heat.what_if import what_if
 from douban_pipeline.comments.scoring import columns as reader
 from douban_pipeline.comments.scoring import heat_lists, policies, sections
-from douban_pipeline.comments.scoring.columns import ColumnsError, read_columns
+from douban_pipeline.comments.scoring.columns import ColumnsError, SectionColumns, read_columns
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.scoring.impressions import BEFORE, add_impressions, roll_up
-from douban_pipeline.comments.scoring.sections import active_sections, rank_section, score_active, score_section
+from douban_pipeline.comments.scoring.sections import active_sections, score_active, score_section
 from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store.tables import comment, event, impression, rule, score, section
 from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind
@@ -210,9 +210,16 @@ def test_active_sections_are_scored_the_latest_first_within_the_time(engine):
     assert [each.section_id for each in late] == [2]
 
 
+def ranked(engine: Engine, policy: Policy) -> tuple[SectionColumns, HeatRanking]:
+    """Return the roots of the section and their order."""
+    with reading(engine) as connection:
+        columns = read_columns(connection, 1, columns_to_read(policy), NOW)
+    return columns, rank(columns.ids, columns.read, policy)
+
+
 def test_rules_are_tried_saved_revised_and_retired(engine):
     plant_comments(engine, 1, COMMENTS)
-    columns, before = rank_section(engine, 1, Policy(rules=rule_set([SPAM])), NOW)
+    columns, before = ranked(engine, Policy(rules=rule_set([SPAM])))
     tried = policies.with_rule([], SPAM)
     found = what_if(
         rank(columns.ids, columns.read, Policy()), rank(columns.ids, columns.read, Policy(rules=rule_set(tried)))
@@ -232,7 +239,7 @@ def test_rules_are_tried_saved_revised_and_retired(engine):
 
 def test_a_stored_rule_that_is_no_longer_understood_is_named(engine):
     plant_comments(engine, 1, COMMENTS)
-    _, ranking = rank_section(engine, 1, Policy(), NOW)
+    _, ranking = ranked(engine, Policy())
     with engine.begin() as connection:
         policies.save_rule(connection, SPAM, what_if(ranking, ranking), "ann", NOW)
         connection.execute(update(rule).values(expression="gone > 3"))

@@ -209,7 +209,21 @@ def test_an_example_that_would_be_refused_is_a_mistake_of_the_code() -> None:
     with pytest.raises(ValueError, match="an example would be refused"):
         painted(examples={"": {"lines": []}})
     with pytest.raises(ValueError, match="no config to copy"):
-        painted(manual="画\n\n{fields}\n")
+        painted(examples={})
+
+
+def test_examples_links_and_fields_follow_a_manual_that_does_not_place_them() -> None:
+    whole = painted(manual="画\n\n多画几张。\n").description
+    assert whole is not None
+    places = [
+        whole.index(each)
+        for each in ("多画几张", "**示例**", "```yaml", "[打开填好的启动页](", "**字段**", "- `lines`：行")
+    ]
+    assert places == sorted(places)
+    several = painted(manual="画", examples={"两行": EXAMPLE, "也是": EXAMPLE}).description
+    assert several is not None
+    assert "\n- [两行](" in several
+    assert "\n- [也是](" in several
 
 
 def test_the_manual_of_an_asset_job_shows_the_config_of_several_ops() -> None:

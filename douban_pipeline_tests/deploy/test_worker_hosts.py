@@ -20,7 +20,7 @@ from dagster_celery.tags import DAGSTER_CELERY_TASK_ID_TAG
 from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_worker_host
+from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_host, check_worker_host, locations
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
@@ -32,7 +32,6 @@ from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.ops.worker_hosts import check_host, locations
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, RABBITMQ, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError
@@ -62,7 +61,7 @@ def library(mariadb_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     now = int(datetime.now(UTC).timestamp())
     wanted = [video for video in load_videos() if video["expect"] == "CONFIRMED" and video["vod_id"] % 64 < SHARDS]
     create_library(opened.engine, [{**cms_columns(video), "vod_time": now} for video in wanted], default_types())
-    migrations.upgrade(opened.engine, "mac_")
+    migrations.tree_of("mac_").upgrade(opened.engine)
     Intake(opened.engine, opened.tables, opened.cms, opened.clock).initialise(spread=False)
     yield opened
     opened.close()

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from douban_pipeline.core import interrupts
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
 from douban_pipeline.demo.stand_ins.completions import FAULTS
-from douban_pipeline.digest import threads
 from douban_pipeline.digest.model_calls import Asker, NoAnswer
 from douban_pipeline.digest.report_watch import ensure_reports
 from douban_pipeline.digest.store.tables import daily_report
@@ -247,7 +247,7 @@ def test_an_interruption_between_two_calls_leaves_no_article_claimed(
                 raise KeyboardInterrupt  # taken from the list, and not under way yet
             return super().submit(*given, **more)
 
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(interrupts, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         at.run("07:00")
     claims = {(row["analyzed_status"], row["claim_owner"]) for row in at.items().values()}

@@ -94,7 +94,7 @@ def services(
     now = int(datetime.now(UTC).timestamp())
     rows = [{**cms_columns(video), "vod_time": now} for video in SAMPLE]
     create_library(opened.engine, rows, default_types())
-    migrations.upgrade(opened.engine, "mac_")
+    migrations.tree_of("mac_").upgrade(opened.engine)
     Intake(opened.engine, opened.tables, opened.cms, opened.clock).initialise(spread=False)
     yield opened
     opened.close()

@@ -91,6 +91,16 @@ def test_a_host_that_refuses_most_of_its_sources_is_told(at: Stage, robot: Robot
     assert told(at) == [], "its time is over"
 
 
+def test_one_refusal_of_a_host_with_one_source_is_no_ban(at: Stage, robot: Robot) -> None:
+    [one] = at.follow("c1")
+    at.poll()
+    plant(at, one, error_kind="HTTP 429 too many requests", fail_count=1, backoff_until=START + 6 * HOUR)
+    assert told(at) == []
+    plant(at, one, fail_count=3)
+    assert told(at) == [f"banned {at.source(one)['host']}"]
+    assert "唯一的来源" in robot.posted[0].json["text"]
+
+
 def test_most_sources_without_an_answer_are_one_alert_of_our_own_network(at: Stage, robot: Robot) -> None:
     ids = at.follow(*(f"c{number}" for number in range(FEWEST)))
     at.poll()

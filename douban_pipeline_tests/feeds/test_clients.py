@@ -13,7 +13,7 @@ import pytest
 from douban_pipeline.core.addresses import admission, is_private
 from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
 from douban_pipeline.feeds.clients import lists, opml
-from douban_pipeline.feeds.clients.source_client import gate_name, max_age
+from douban_pipeline.feeds.clients.source_client import gate_name
 from douban_pipeline.feeds.clients.syndication import ParsedFeed, parse_feed
 from douban_pipeline.feeds.clients.values import at_path, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import CANONICAL, FeedRefused, canonical_message
@@ -314,6 +314,4 @@ def test_values_are_read_carefully() -> None:
     assert moment_of("soon", ZONE) is None
     assert credible(START + 3 * 86_400, START) is None
     assert at_path({"a": [{"b": 1}]}, "a.0.b") == 1
-    assert max_age({"cache-control": "public, max-age=60"}) == 60
-    assert max_age({"cache-control": "no-cache, max-age=60"}) is None
     assert len(gate_name("a" * 200)) <= 32

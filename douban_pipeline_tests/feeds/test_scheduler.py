@@ -241,6 +241,22 @@ def test_a_clock_that_was_set_back_is_mended(sqlite: Engine) -> None:
     assert rows["well"].next_due_at == START + HOUR
 
 
+def test_every_row_is_read_only_after_the_clock_went_back(sqlite: Engine) -> None:
+    with sqlite.begin() as connection:
+        assert store.clock_went_back(connection, START + 90 * DAY), "no run before noted its time"
+        assert not store.clock_went_back(connection, START + 90 * DAY + 60)
+        assert not store.clock_went_back(connection, START + 90 * DAY - 60), "machines differ by as much"
+        assert store.clock_went_back(connection, START)
+        assert not store.clock_went_back(connection, START)
+
+
+def test_counting_stops_where_it_is_enough(engine: Engine) -> None:
+    given(engine, *({"source_id": f"s{number}", "next_due_at": START - number} for number in range(9)))
+    with engine.begin() as connection:
+        assert store.count_due(connection, START, 5) == (5, START - 8)
+        assert store.count_due(connection, START) == (9, START - 8)
+
+
 def test_a_row_without_times_or_counters_is_due_at_once(sqlite: Engine) -> None:
     empty = dict.fromkeys(("next_due_at", "backoff_until", "last_check_at", "fail_count", "check_count", "hit_count"))
     given(sqlite, {"source_id": "a", **empty}, {"source_id": "well", "next_due_at": START + HOUR})

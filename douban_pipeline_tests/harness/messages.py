@@ -16,7 +16,7 @@ from typer import rich_utils
 import douban_pipeline
 from douban_pipeline.__main__ import app
 from douban_pipeline.core.language import CATALOGUE
-from douban_pipeline.ops.translation import TYPER_TEXTS, with_help
+from douban_pipeline.ops.cli import TYPER_TEXTS, with_help
 
 PACKAGE = Path(douban_pipeline.__file__).parent
 LOOKUPS = ("terminal_text", "page_text", "translatable", "translated")

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
-from douban_pipeline.douban.store.migrations import upgrade
+from douban_pipeline.douban.store.migrations import tree_of
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.undo.drift import Drift, drifts
@@ -215,7 +215,7 @@ def live_site(cms: LiveCms, home: Path, instance: dg.DagsterInstance, **options:
         urls = {"douban_url": upstream.douban_url, "search_url": upstream.search_url}
         given = {"home": home, **urls, **FAST, "videos_at_once": 1, **options}
         with Library(cms.url.render_as_string(hide_password=False), "mac_", clock, given) as library:
-            upgrade(library.engine, "mac_")
+            tree_of("mac_").upgrade(library.engine)
             yield LiveSite(cms, source, Scenario(library, upstream, instance))
 
 

@@ -19,8 +19,8 @@ from douban_pipeline import locations
 from douban_pipeline.core import environment
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.system import system_named
+from douban_pipeline.dagster_kit import worker_host
 from douban_pipeline.demo.setup import pool_limits
-from douban_pipeline.ops import worker_hosts
 from douban_pipeline.ops.cli import add_commands_of_systems
 from douban_pipeline.serve import server
 from douban_pipeline_tests.harness.fixtures.calling import (
@@ -87,7 +87,7 @@ def test_its_pages_its_definitions_and_its_pools_are_there():
 
     assert asyncio.run(asked("/toy/")) == "hello"
     assert asyncio.run(asked("/healthz"))["systems"]["toy"] == "ok"
-    assert worker_hosts.locations() == ["douban_pipeline.locations.toy"]
+    assert worker_host.locations() == ["douban_pipeline.locations.toy"]
     repository = import_module(system_named("toy").location).defs.get_repository_def()
     assert [key.to_user_string() for key in repository.asset_graph.get_all_asset_keys()] == ["toy_notes"]
     assert pool_limits()["toy_notes"] == 1

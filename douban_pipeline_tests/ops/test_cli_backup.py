@@ -192,7 +192,7 @@ def test_what_must_not_be_restored_is_refused(library, tmp_path):
         other.write_bytes(gzip.compress(sql))
         return other
 
-    head = migrations.head("mac_")
+    head = migrations.tree_of("mac_").head
     assert "tables under 'xx_'" in reported(library, changed('"prefix": "mac_"', '"prefix": "xx_"'))
     assert "of version 9999" in reported(library, changed(f'"version": "{head}"', '"version": "9999"'))
     library.enqueue(library.queue(), [NewTask(1, TaskType.SYNC_DOUBAN, TaskStage.SYNC)])
@@ -234,7 +234,7 @@ def sql_file(library, tmp_path) -> Path:
     with client_program(library.engine.url, "mariadb-dump", "mysqldump") as dump:
         done = subprocess.run([*dump, *options, *names, "mac_douban_version"], capture_output=True, check=True)
     newest = datetime(2026, 1, 1, tzinfo=UTC)
-    header = BackupHeader("mac_", migrations.head("mac_"), "0.1.0", library.clock.now(), newest)
+    header = BackupHeader("mac_", migrations.tree_of("mac_").head, "0.1.0", library.clock.now(), newest)
     with path.open("wb") as target, backup_stream(target, header) as packed:
         packed.write(done.stdout)
     return path
@@ -281,17 +281,17 @@ def test_a_restore_that_is_cut_off_leaves_what_was_there(library, tmp_path):
 def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
     with fresh_mariadb() as url:
         engine = open_engine(url)
-        config = migrations.config_for("mac_")
+        config = migrations.tree_of("mac_").config()
         with engine.begin() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "0003")
         with Library(url, clock=SystemClock()) as library:
             library.execute("INSERT INTO mac_douban_person VALUES ('宫崎骏', '2026-01-01')")
             path = saved(library, tmp_path / "old.sql.gz")
-            migrations.upgrade(engine, "mac_")
+            migrations.tree_of("mac_").upgrade(engine)
             restore_copy(library, path, replace=True)
-            assert migrations.current(engine, "mac_") == "0003"
-            migrations.upgrade(engine, "mac_")
+            assert migrations.tree_of("mac_").current(engine) == "0003"
+            migrations.tree_of("mac_").upgrade(engine)
             assert [row["name"] for row in library.query(sa.select(library.tables.person))] == ["宫崎骏"]
         engine.dispose()
 
@@ -307,7 +307,7 @@ def test_the_demo_s_library_is_saved_and_restored_too_but_not_from_sql(sqlite_ur
         assert done.status == 0, done.said
         assert checksums(library) == before
     sql = tmp_path / "x.sql.gz"
-    header = BackupHeader("mac_", migrations.head("mac_"), "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)
+    header = BackupHeader("mac_", migrations.tree_of("mac_").head, "1.0", datetime(2026, 3, 1, tzinfo=UTC), None)
     with sql.open("wb") as target, backup_stream(target, header) as packed:
         packed.write(b"SELECT 1;\n")
     refused = call("restore", str(sql), "--replace", **given)

@@ -21,8 +21,8 @@ from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
-from douban_pipeline.douban.grants import missing_cms_grants, written_columns
 from douban_pipeline.douban.intros import second_reading
+from douban_pipeline.douban.operations import missing_cms_grants, written_columns
 from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline.douban.sensors import intake_sensor
 from douban_pipeline.douban.store import migrations
@@ -33,14 +33,14 @@ from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 
 from douban_pipeline_tests.harness.fixtures.client_programs import client_program
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
 
-HEAD = migrations.head("mac_")
+HEAD = migrations.tree_of("mac_").head
 
 _FOR_REAL = {"ops": {"take_in": {"config": {"dry_run": False}}}}
 
 
 def upgrade_to(engine: sa.Engine, prefix: str, version: str) -> None:
     """Bring our tables to an earlier version, as an earlier release did."""
-    config = migrations.config_for(prefix)
+    config = migrations.tree_of(prefix).config()
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, version)
@@ -52,7 +52,7 @@ def ddl(engine: sa.Engine, prefix: str) -> dict[str, list[str]]:
         names = [name for name in sa.inspect(connection).get_table_names() if name.startswith(f"{prefix}douban_")]
         made = {name: connection.exec_driver_sql(f"SHOW CREATE TABLE {name}").one()[1] for name in names}
     shape = {name.removeprefix(prefix): text.replace(prefix, "").splitlines() for name, text in made.items()}
-    return shape | {"version": [str(migrations.current(engine, prefix))]}
+    return shape | {"version": [str(migrations.tree_of(prefix).current(engine))]}
 
 
 # --- upgrade ----------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_the_printed_sql_run_by_hand_does_what_an_upgrade_does(mariadb_url, call
     # Version by version, so that what is printed at each of them is also what is run from there to the end.
     _, *steps = re.split("^(?=-- Running upgrade )", printed(None), flags=re.MULTILINE)
     before_all = printed(None).removesuffix("".join(steps).strip())
-    for version in migrations.versions("b_"):
+    for version in migrations.tree_of("b_").versions:
         with client_program(engine.url, "mariadb", "mysql") as client:
             subprocess.run([*client, str(engine.url.database)], input=(before_all + steps.pop(0)).encode(), check=True)
         upgrade_to(engine, "a_", version)
@@ -120,7 +120,7 @@ def test_an_upgrade_that_was_cut_off_is_listed_from_where_it_stopped(tmp_path, c
     result = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
     assert "CREATE TABLE mac_douban_brake" not in result.said
     assert "CREATE TABLE mac_douban_intro" in result.said
-    assert migrations.current(engine, "mac_") == "0001"
+    assert migrations.tree_of("mac_").current(engine) == "0001"
     upgraded, profile = call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).said.strip().splitlines()
     assert upgraded.endswith(f": version 0001 → {HEAD}")
     assert profile.startswith("ok   profile   matches are scored by the profile calibrated, the default")
@@ -189,7 +189,7 @@ def test_the_grants_suffice_for_every_write_and_for_nothing_else(mariadb_url, ca
             owned.execute(f"DROP TABLE {table.name}")
         policies = "vod_pic=never,vod_score=overwrite"
         with account(mariadb_url, call, DOUBAN_PIPELINE_FIELD_POLICIES=policies) as library:
-            migrations.upgrade(library.engine, "mac_")
+            migrations.tree_of("mac_").upgrade(library.engine)
             library.intake.initialise(spread=False)
             settings = GivenSettings(field_policies={"vod_pic": "never", "vod_score": "overwrite"})
             written = written_columns(settings)

@@ -204,7 +204,7 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
         names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
         connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
-    douban_migrations.upgrade(owner, "mac_")
+    douban_migrations.tree_of("mac_").upgrade(owner)
     account_url = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
     apart = {
         "DOUBAN_PIPELINE_HOME": str(tmp_path),

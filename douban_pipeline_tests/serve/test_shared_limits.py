@@ -22,7 +22,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 def tables(mariadb_url: str) -> str:
     """The address of a database with our tables."""
     engine = open_engine(mariadb_url)
-    migrations.upgrade(engine, "mac_")
+    migrations.tree_of("mac_").upgrade(engine)
     engine.dispose()
     return mariadb_url
 

@@ -23,7 +23,7 @@ from douban_pipeline.demo.stand_ins.tmdb_server import BUNDLED, TmdbFault, TmdbS
 from douban_pipeline.tmdb.clients.api import APPENDED, EXPORTS, MOST_APPENDED, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES, KeyRefused, RequestRefused, SchemaChanged
 from douban_pipeline.tmdb.projection import is_full, project
-from douban_pipeline.tmdb.services import open_client
+from douban_pipeline.tmdb.services import api_access, open_client
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import snapshot
@@ -268,6 +268,19 @@ def test_nothing_is_asked_without_a_key(server: TmdbServer, store: PostgresTmdbS
     settings = settings_for(server, store_url, api_key="")
     with pytest.raises(ProblemsError, match="DOUBAN_PIPELINE_TMDB_API_KEY"), open_client(settings, store):
         pass
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "sent"),
+    [
+        ("0123456789abcdef0123456789abcdef", {}, "0123456789abcdef0123456789abcdef"),
+        ("e30.e30.c2ln", {"Authorization": "Bearer e30.e30.c2ln"}, ""),
+    ],
+)
+def test_a_read_access_token_is_a_header_and_a_key_part_of_the_address(
+    key: str, headers: dict[str, str], sent: str
+) -> None:
+    assert api_access(TmdbSettings(api_key=key)) == (headers, sent)
 
 
 @pytest.fixture

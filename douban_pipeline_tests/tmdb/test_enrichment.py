@@ -81,6 +81,29 @@ def test_a_person_two_people_and_a_choice(service: TMDBEnrichmentService):
 
 
 @pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("《喜宴》评分多少", "《喜宴》（1993）：TMDB 评分 7.4（717 人）。"),
+        ("喜宴哪年上映的", "《喜宴》（1993）：1993 年 8 月 4 日上映。"),
+        ("《喜宴》是哪国拍的", "《喜宴》（1993）：制片国家或地区：中国台湾。"),
+        ("《喜宴》的原声", "TMDB 没有记载《喜宴》（1993）的这一项。"),
+        ("甄嬛传有多少集", "《甄嬛传》（2011）：共 1 季，54 集。"),
+        ("李安和郎雄合作过哪些电影", "李安、郎雄共同的作品有《饮食男女》《喜宴》《卧虎藏龙》《推手》。"),
+        ("李安1990到1993年的电影", "李安导演了《喜宴》《推手》。"),
+        ("类似喜宴的电影", "与《喜宴》（1993）同类型（喜剧、剧情、爱情）的有《卧虎藏龙》（2000）"),
+        ("When was 喜宴 released?", "The Wedding Banquet (1993): released on 1993-08-04."),
+        ("movies with 李安 and 郎雄", "李安, 郎雄 have in common: 饮食男女, 喜宴, 卧虎藏龙, 推手."),
+        ("how many episodes does 甄嬛传 have", "seasons: 1, episodes: 54."),
+        ("喜宴", "导演：李安；主演：赵文瑄"),
+    ],
+)
+def test_a_question_is_answered_by_the_fact_that_it_asks_for_in_its_language(
+    service: TMDBEnrichmentService, question: str, says: str
+):
+    assert says in ask(service, question).answer
+
+
+@pytest.mark.parametrize(
     ("message", "state", "says"),
     [
         ("今天天气怎么样", State.SKIPPED, "与影视作品无关"),

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from neo4j.exceptions import ConstraintError
 
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.tmdb.diagnosis import check_graph
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node
 from douban_pipeline.tmdb.graph.target import GraphTarget
@@ -201,3 +203,27 @@ def test_questions(family: GraphTarget, name: str, names: tuple[str, ...], rows:
 def test_a_question_takes_its_names(family: GraphTarget):
     with pytest.raises(ValueError, match="path takes ONE OTHER; 1 names were given"):
         questions.ask(family, questions.QUESTIONS["path"], ("A",))
+
+
+@pytest.mark.parametrize(
+    ("agent", "old"),
+    [
+        ("Neo4j/5.6.0", True),
+        ("Neo4j/4.4.30", True),
+        ("Neo4j/5.7.0", False),
+        ("Neo4j/2026.1.0", False),
+        ("Memgraph/3.1", False),
+    ],
+)
+def test_a_neo4j_without_unique_edges_is_refused(
+    target: GraphTarget, monkeypatch: pytest.MonkeyPatch, agent: str, old: bool
+):
+    monkeypatch.setattr(GraphTarget, "server", lambda _: agent)
+    [found] = check_graph(target)
+    assert (found.state == "fail") is old
+    if not old:
+        target.set_up()
+        return
+    assert "5.7 or newer is needed" in found.message
+    with pytest.raises(DatabaseError, match="or newer is needed"):
+        target.set_up()

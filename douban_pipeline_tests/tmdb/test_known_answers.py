@@ -42,7 +42,8 @@ WHO = {"kb_prefix": "movie", "user_id": "u", "session_id": "s"}
 @contextmanager
 def serving(server: TmdbServer, home: Path, url: str, **more: Any) -> Iterator[TMDBEnrichmentService]:
     """Yield the service at its default limits."""
-    settings = TmdbSettings(_env_file=None, home=home, database_url=url, api_url=server.api_url, api_key="k", **more)
+    given = {"api_key": "k", **more}
+    settings = TmdbSettings(_env_file=None, home=home, database_url=url, api_url=server.api_url, **given)
     store = PostgresTmdbStore(url, wait_seconds=0.1) if url else None
     with open_service(settings, store) as service:
         yield service
@@ -88,11 +89,25 @@ def test_what_is_stored_is_answered_without_tmdb(
 
 
 @pytest.mark.postgres
+def test_without_a_key_what_is_stored_is_answered_and_the_rest_is_said_to_be_unknown(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path
+):
+    keep(store, film(), age=timedelta(days=170))
+    with serving(server, tmp_path, store_url, api_key="") as service:
+        assert ask(service).answer == "《好人》（1993）的导演是一位导演。"
+        unknown = ask(service, "《喜宴》的导演是谁？")
+        assert (unknown.state, unknown.retry_after) == (State.REFUSED, 0)
+        assert unknown.answer == "没有存过相关资料，也没有去问 TMDB：没有设置 TMDB 的密钥。"
+        assert ask(service, "Who directed Arrow?").answer.startswith("Nothing is stored of that")
+    assert server.asked == []
+
+
+@pytest.mark.postgres
 @pytest.mark.parametrize("why", ["too old", "gone", "another year", "another language", "a namesake that is a stub"])
 def test_what_the_store_cannot_say_is_asked(
     server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path, why: str
 ):
-    keep(store, film(), age=timedelta(days=151 if why == "too old" else 1))
+    keep(store, film(), age=timedelta(days=181 if why == "too old" else 1))
     more: dict[str, Any] = {"language": "en-US"} if why == "another language" else {}
     message = "《好人》（2001）的导演是谁？" if why == "another year" else ASKED
     if why == "gone":

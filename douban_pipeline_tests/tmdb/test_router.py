@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.tmdb.enrichment.choice import POPULARITY, WantedEntity, choose, is_uncertain, rank, score
+from douban_pipeline.tmdb.enrichment.route import LONGEST_QUESTION, Intent, Role
 from douban_pipeline.tmdb.enrichment.router import (
-    LONGEST_QUESTION,
     MOST_ENTITIES,
-    Intent,
-    Role,
     RuleExtractor,
     RuleRouter,
 )
 from douban_pipeline.tmdb.enrichment.transient import TransientGraphBuilder
 from douban_pipeline.tmdb.types import EntityKey, EntityType, NodeKey, NodeLabel, PayloadError, Relation
-from douban_pipeline_tests.tmdb.given import actor, cast, crew, movie, show, title
+from douban_pipeline_tests.tmdb.given import RECORDED, actor, cast, crew, movie, show, title
 
 DIRECTOR, ACTOR, WRITER = Role.DIRECTOR, Role.ACTOR, Role.WRITER
 
@@ -73,6 +72,17 @@ def test_questions_for_a_recommendation(question: str, intent: Intent, filters: 
 )
 def test_questions_that_are_not_for_tmdb(question: str, prefix: str):
     assert RuleRouter().route(question, prefix).query_intent is Intent.NONE
+
+
+def test_the_questions_of_a_list_written_apart_from_the_rules():
+    """460 questions as people type them, in Chinese, English and both."""
+    questions = [json.loads(line) for line in (RECORDED.parent / "questions.jsonl").read_text("utf-8").splitlines()]
+    routes = [(RuleRouter().route(each["q"]), each) for each in questions]
+    misread = [each["q"] for route, each in routes if route.query_intent.value != each["intent"]]
+    misnamed = [each["q"] for route, each in routes if list(route.extracted_entities) != each["names"]]
+    assert len(questions) == 460
+    assert len(misread) <= 5, misread
+    assert len(misnamed) <= 14, misnamed
 
 
 def test_the_year_and_what_is_marked_as_a_title():

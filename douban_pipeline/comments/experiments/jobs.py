@@ -106,16 +106,6 @@ Start, evaluate or end an experiment with the order by heat.
 A salted hash assigns sections to variants; all visitors of a section see the same order. With `start` and
 `dry_run: true` only the assignment is shown. `evaluate` shows impressions and like rates since the start; after `end`,
 sections return to the default order.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 

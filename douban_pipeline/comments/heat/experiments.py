@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from douban_pipeline.comments.heat.factors import GRAPH
-from douban_pipeline.comments.heat.graph import FactorGraph
 from douban_pipeline.comments.heat.ranking import Policy
 from douban_pipeline.comments.heat.rules import EVERYWHERE, Rule, RuleScope, rule_set
 from douban_pipeline.comments.heat.score import HeatWeights
@@ -84,7 +82,6 @@ class Policies:
         weights: Mapping[str, Any],
         rules: Sequence[Rule],
         experiments: Sequence[Experiment] = (),
-        graph: FactorGraph = GRAPH,
     ) -> None:
         """Compile the default policy and the policy of each variant.
 
@@ -92,7 +89,7 @@ class Policies:
             ProblemsError: A weight, a rule or an experiment has a fault; one sentence for each.
         """
         self._experiments = sorted(experiments, key=lambda each: each.name)
-        self._default = Policy(HeatWeights.of(weights), rule_set(rules, graph))
+        self._default = Policy(HeatWeights.of(weights), rule_set(rules))
         self._variants: dict[tuple[str, str], Policy] = {}
         problems: list[str] = []
         for experiment in self._experiments:
@@ -102,7 +99,7 @@ class Policies:
                 try:
                     own = Policy(
                         HeatWeights.of({**weights, **variant.weights}),
-                        rule_set([_without(rule, variant) for rule in kept], graph),
+                        rule_set([_without(rule, variant) for rule in kept]),
                         f"{experiment.name}/{variant.name}",
                     )
                 except ProblemsError as error:

@@ -8,7 +8,7 @@ import numpy as np
 
 from douban_pipeline.comments.heat import score
 from douban_pipeline.comments.heat.factors import GRAPH
-from douban_pipeline.comments.heat.graph import Column, Columns, FactorGraph
+from douban_pipeline.comments.heat.graph import Column, Columns
 from douban_pipeline.comments.heat.recall import Recalled, recall
 from douban_pipeline.comments.heat.rules import RuleSet
 from douban_pipeline.comments.heat.score import HeatWeights
@@ -60,24 +60,23 @@ class HeatRanking:
         return len(self.ids)
 
 
-def columns_to_read(policy: Policy, graph: FactorGraph = GRAPH) -> frozenset[str]:
+def columns_to_read(policy: Policy) -> frozenset[str]:
     """Return the columns that `rank` needs under ``policy``; texts only where a rule uses them."""
-    return graph.read_for(policy.factors)
+    return GRAPH.read_for(policy.factors)
 
 
-def rank(ids: Column, read: Columns, policy: Policy, graph: FactorGraph = GRAPH) -> HeatRanking:
+def rank(ids: Column, read: Columns, policy: Policy) -> HeatRanking:
     """Return the order by heat; deterministic, whatever order the comments come in.
 
     Args:
         ids: Ids of the comments, each once.
         read: At least `columns_to_read`.
         policy: The ranking policy.
-        graph: The factors.
 
     Raises:
         FactorGraphError: A column is missing or has another length than the ids.
     """
-    factors = graph.compute(policy.factors, read)
+    factors = GRAPH.compute(policy.factors, read)
     count = len(ids)
     parts = score.parts(factors, policy.weights)
     recalled = recall(policy.rules, factors, count)

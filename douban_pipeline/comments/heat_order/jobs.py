@@ -113,16 +113,6 @@ _SAVE_RULE = page_text(
 Preview a rule on a section, or activate it.
 
 With `dry_run: true` only the moves are shown. A rule of the same name gets a new revision; the previous is retired.
-
-Examples:
-
-{examples}
-
-{links}
-
-Fields
-
-{fields}
 """
 )
 
@@ -181,14 +171,6 @@ _RETIRE = page_text(
 Retire a rule.
 
 A rule that another rule exempts, or that a running experiment leaves out, cannot be retired until that is changed.
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 
@@ -234,14 +216,6 @@ _REBUILD = page_text(
 Rescore one section now, and replace its lists.
 
 The list is replaced as a whole: readers never see a partial list.
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 
@@ -284,14 +258,6 @@ _EXPLAIN = page_text(
 Explain ranks: why is this comment third?
 
 It explains the list that visitors are served now; nothing is written. Pinned comments stand before it, without places.
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
 """
 )
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, case, select, update
 
 from douban_pipeline.comments.heat import score as score_rules
 from douban_pipeline.comments.heat.experiments import Policies
-from douban_pipeline.comments.heat.ranking import HeatRanking, Policy, columns_to_read, rank
+from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
 from douban_pipeline.comments.heat.what_if import top_moves
 from douban_pipeline.comments.scoring.columns import SectionColumns, read_columns
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
@@ -48,13 +48,6 @@ class ScoredSection:
     variant: str
     hits: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-
-
-def rank_section(engine: Engine, section_id: int, policy: Policy, now: datetime) -> tuple[SectionColumns, HeatRanking]:
-    """Return the current roots of a section and their order under ``policy``; nothing is written."""
-    with reading(engine) as connection:
-        columns = read_columns(connection, section_id, columns_to_read(policy), now)
-    return columns, rank(columns.ids, columns.read, policy)
 
 
 def score_section(

@@ -26,10 +26,20 @@ class PageScript:
     hash: str
 
 
-@cache
 def tables_script() -> PageScript:
-    """Return the script of the tables, wrapped in a scope of its own."""
-    wrapped = f"(() => {{\n{_file('tables.js')}}})();"
+    """Return the script of the tables."""
+    return _script("tables.js")
+
+
+def renewing_script() -> PageScript:
+    """Return the script that loads a page again; its element says in ``data-seconds`` how often."""
+    return _script("renewing.js")
+
+
+@cache
+def _script(name: str) -> PageScript:
+    """Return a script, wrapped in a scope of its own."""
+    wrapped = f"(() => {{\n{_file(name)}}})();"
     digest = base64.b64encode(hashlib.sha256(wrapped.encode()).digest()).decode()
     return PageScript(Markup(wrapped), f"'sha256-{digest}'")  # noqa: S704 - a file of ours
 

@@ -54,17 +54,15 @@ def counted(what: str, counts: Mapping[str, int]) -> str:
     return f"{sum(counts.values())} {what}" + (f" ({kinds})" if kinds else "")
 
 
-def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—") -> str:
+def table(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS) -> str:
     """Return ``rows`` as a Markdown table of at most ``most`` rows.
 
     The number of rows left out is stated under it, in the language of the headings.
     """
-    return _shown(rows, _piped, most, empty)
+    return _shown(rows, _piped, most)
 
 
-def panel(
-    rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, empty: str = "—", in_dialog: bool = False
-) -> str:
+def panel(rows: Sequence[Mapping[str, Any]], *, most: int = MOST_ROWS, in_dialog: bool = False) -> str:
     """Return ``rows`` formatted for the page of an asset in Dagster's UI.
 
     A table that is too wide is shown there one Chinese character per line and cut on the right. Markdown shorter than
@@ -75,20 +73,18 @@ def panel(
     Args:
         rows: Cells by heading; the first one identifies the row.
         most: Maximum number of rows shown.
-        empty: Returned if there are no rows.
         in_dialog: Whether it is always shown in a dialog, as on the page of a run.
     """
-    return _shown(rows, partial(_fitted, in_dialog=in_dialog), most, empty)
+    return _shown(rows, partial(_fitted, in_dialog=in_dialog), most)
 
 
 def _shown(
     rows: Sequence[Mapping[str, Any]],
     form: Callable[[list[str], list[dict[str, str]]], str],
     most: int,
-    empty: str,
 ) -> str:
     if not rows:
-        return empty
+        return "—"
     columns = [*dict.fromkeys(name for row in rows[:most] for name in row)]
     text = form(columns, [{name: _cell(row.get(name)) for name in columns} for row in rows[:most]])
     left_out = len(rows) - most

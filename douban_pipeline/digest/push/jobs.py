@@ -64,14 +64,6 @@ _PUSH = page_text(
 Send the due messages of the outbox: findings at most once, the report at least once.
 
 Launched by `push_sensor` when a message is due; depends on no asset, so that no upstream failure can prevent it.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
@@ -170,26 +162,10 @@ def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification
     return rows
 
 
-_RESEND = page_text(
-    """\
-Resend messages that did not arrive or whose outcome is unknown.
-
-Example:
-
-{examples}
-
-{link}
-
-Fields
-
-{fields}
-"""
-)
-
 resend_notifications = person_job(
     resend,
     name="resend_notifications",
-    manual=_RESEND,
+    manual=page_text("Resend messages that did not arrive or whose outcome is unknown."),
     writes=page_text("Makes messages in `notification_log` due again. A dry run (the default) only lists them."),
     when=page_text("When you know that a message did not arrive."),
     examples={"": {"dry_run": False, "report_date": "2026-11-20", "slot": "22:00", "push_type": "report"}},

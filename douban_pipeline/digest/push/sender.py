@@ -17,13 +17,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.interrupts import call_threads
 from douban_pipeline.core.messages.types import Channel, DeliveryError
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.outbox import Notification, NotificationClaim
 from douban_pipeline.digest.push.rules import LEASE, PushOutcome, PushState, after_failure, may_go_out
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.settings import PREFIX
-from douban_pipeline.digest.threads import call_threads
 
 logger = logging.getLogger(__name__)
 

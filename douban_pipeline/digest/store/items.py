@@ -1,8 +1,9 @@
-"""The table of articles: each stored once, with its body and the claims for its analysis."""
+"""The tables of articles and accounts: each article once, with its body and the claims for its analysis; which
+accounts are followed, and when each was last read and synced."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from douban_pipeline.core.database import chunks
 from douban_pipeline.core.leases import Leases
 from douban_pipeline.digest.articles import content_hash, url_hash
-from douban_pipeline.digest.store.tables import analysis_result, content_item
+from douban_pipeline.digest.store.tables import account, analysis_result, content_item
 from douban_pipeline.digest.types import AnalysedStatus, BodyState, FoundArticle, WaitingArticle
 
 _LONGEST_REASON = 300
@@ -263,3 +264,33 @@ def _waiting(row: Row[Any]) -> WaitingArticle:
         row.published_at,
         row.analysis_attempts,
     )
+
+
+def last_reads(connection: Connection) -> Mapping[str, datetime | None]:
+    """Return when each account was last read successfully."""
+    rows = connection.execute(select(account.c.mp_id, account.c.last_good_at))
+    return {row.mp_id: row.last_good_at for row in rows}
+
+
+def note_account(connection: Connection, mp_id: str, kind: str, now: datetime, **values: Any) -> None:
+    """Store values of an account, creating its row if needed."""
+    changed = update(account).where(account.c.mp_id == mp_id).values(kind=kind, updated_at=now, **values)
+    if not connection.execute(changed).rowcount:
+        known = connection.execute(select(account.c.mp_id).where(account.c.mp_id == mp_id)).first()
+        if known is None:
+            connection.execute(insert(account).values(mp_id=mp_id, kind=kind, updated_at=now, **values))
+
+
+def set_followed(connection: Connection, kind: str, followed: Collection[str]) -> None:
+    """Store which accounts of a kind are followed; all others are not followed any more."""
+    rows = connection.execute(select(account.c.mp_id, account.c.followed).where(account.c.kind == kind)).all()
+    for row in rows:
+        if row.followed != (row.mp_id in followed):
+            changed = update(account).where(account.c.mp_id == row.mp_id).values(followed=row.mp_id in followed)
+            connection.execute(changed)
+
+
+def all_followed(connection: Connection) -> list[Row[Any]]:
+    """Return the rows of the followed accounts, by name."""
+    query = select(account).where(account.c.followed.is_(True)).order_by(account.c.name, account.c.mp_id)
+    return [*connection.execute(query)]

@@ -17,14 +17,13 @@ from douban_pipeline.douban.services import Services
 
 
 def chain_asset(
-    *, deps: Sequence[dg.AssetsDefinition] = (), pool: str | None = None, description: str | None = None
+    *, deps: Sequence[dg.AssetsDefinition] = (), pool: str | None = None
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Return the decorator that makes an asset of the chain: partitioned by shard, in the chain's group.
 
     Args:
         deps: The steps before it.
         pool: The pool that its runs wait in, of those that ask a source.
-        description: What its page says; its docstring by default.
     """
     return dg.asset(
         deps=deps,
@@ -33,7 +32,6 @@ def chain_asset(
         group_name="chain",
         kinds={"mysql", "python"},
         pool=pool,
-        description=description,
     )
 
 

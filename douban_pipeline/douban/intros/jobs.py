@@ -66,12 +66,6 @@ _REDO_INTROS = page_text(
     """\
 Rewrite the intros of selected videos with the language model, and lock them again.
 
-{examples}
-
-Fields
-
-{fields}
-
 Requires `DOUBAN_PIPELINE_AI_INTROS=true`. A dry run calls the model and shows its texts. If the job is launched again
 with `dry_run: false` within a day, it writes exactly these texts, even over locked intros, and locks them again.
 """

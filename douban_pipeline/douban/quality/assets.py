@@ -36,7 +36,7 @@ from douban_pipeline.douban.quality.rates import (
     overruled_rules,
     unexplained,
 )
-from douban_pipeline.douban.reports.assets import report_asset
+from douban_pipeline.douban.reports.lists.assets import report_asset
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
 

@@ -213,17 +213,6 @@ def _metadata(found: Replay, config: RescoreConfig, queued: int, seconds: float)
     }
 
 
-_RESCORE_LIBRARY = page_text(
-    """\
-Preview other rules: judges the whole library again from archived answers.
-
-Fields
-
-{fields}
-
-{examples}
-"""
-)
 _EXAMPLE = {
     "profile": "plan",
     "confirm_score": 88,
@@ -267,22 +256,10 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
     )
 
 
-_LIFT_BRAKES = page_text(
-    """\
-Resume automatic confirmation in strata where `automatic_precision` suspended it.
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 lift_brakes = person_job(
     release,
     name="lift_brakes",
-    manual=_LIFT_BRAKES,
+    manual=page_text("Resume automatic confirmation in strata where `automatic_precision` suspended it."),
     writes=page_text(
         "The brakes of the named strata; videos that waited for them become due. A dry run writes nothing."
     ),
@@ -305,7 +282,7 @@ def jobs_for(settings: Settings) -> list[dg.JobDefinition]:
     rescore_library = person_job(
         rescore,
         name="rescore_library",
-        manual=_RESCORE_LIBRARY,
+        manual=page_text("Preview other rules: judges the whole library again from archived answers."),
         writes=page_text(
             "Nothing, unless `queue_changed: true`: then the next visit of unlinked videos whose verdict would change."
         ),

@@ -4,11 +4,12 @@ import dagster as dg
 from pydantic import Field
 
 from douban_pipeline.core.language import page_docstring, page_text
-from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
+from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
+from douban_pipeline.dagster_kit.metadata import shown_place
 from douban_pipeline.douban.chain.sync.assets import synced_fields
+from douban_pipeline.douban.links import REVIEW_SHEET
 from douban_pipeline.douban.review.worklist.completion import completed
-from douban_pipeline.douban.review.worklist.page import SHEET_NAME
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.queue_table import (
     candidates_table,
@@ -68,8 +69,8 @@ def review_queue(
                 pressing_table(queue, holders, services.location, site_addresses(services.settings))
             ),
             **_served(services),
-            "sheet": _place(services.reports, SHEET_NAME),
-            "csv": _place(services.reports, CSV_NAME),
+            "sheet": shown_place(services.reports, REVIEW_SHEET),
+            "csv": shown_place(services.reports, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
             "decided": queue.decided,
@@ -85,12 +86,6 @@ def _served(services: Services) -> dict[str, dg.MetadataValue]:
     """Return a link to the served sheet with live state; empty if there is no service."""
     address = services.settings.review_url
     return {"served_sheet": dg.MetadataValue.url(address)} if address else {}
-
-
-def _place(reports: ReportFolder, name: str) -> dg.MetadataValue:
-    """Return where people open a report: a link if the folder is served, its path otherwise."""
-    address = reports.address(name)
-    return dg.MetadataValue.url(address) if reports.url else dg.MetadataValue.path(address)
 
 
 assets = [review_queue]

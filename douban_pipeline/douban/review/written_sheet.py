@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 
 from douban_pipeline.core.ui.report_files import ReportFileError
+from douban_pipeline.douban.links import REVIEW_SHEET
 from douban_pipeline.douban.review.imports.csv_files import export_csv
-from douban_pipeline.douban.review.worklist.page import SHEET_NAME, sheet_page
+from douban_pipeline.douban.review.worklist.page import sheet_page
 from douban_pipeline.douban.review.worklist.queue import ReviewQueue, review_queue_of
 from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.services import Services
@@ -22,7 +23,7 @@ def write_sheet(services: Services, queue: ReviewQueue) -> None:
     Raises:
         ReportFileError: They cannot be written.
     """
-    services.reports.write(SHEET_NAME, sheet_page(sheet_of(services, queue)))
+    services.reports.write(REVIEW_SHEET, sheet_page(sheet_of(services, queue)))
     services.reports.write(CSV_NAME, export_csv(queue.first))
 
 
@@ -32,10 +33,10 @@ def rewrite_sheet(services: Services, log: logging.Logger) -> None:
     The CSV file is not rewritten: somebody may be filling it in. If the sheet cannot be written, the log warns; the
     decisions are recorded in any case.
     """
-    if not (services.reports.path / SHEET_NAME).exists():
+    if not (services.reports.path / REVIEW_SHEET).exists():
         return
     try:
         page = sheet_page(sheet_of(services, review_queue_of(services, most=MOST_SHOWN)))
-        services.reports.write(SHEET_NAME, page)
+        services.reports.write(REVIEW_SHEET, page)
     except ReportFileError as error:
         log.warning(f"the review sheet still shows what was decided: {error}")

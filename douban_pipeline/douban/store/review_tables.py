@@ -168,6 +168,8 @@ def review_tables(maker: TableMaker) -> ReviewTables:
         Column("holder", String(64), nullable=False),
         words("reviewer", 64),
         moment("until", nullable=False),
+        # The reviewer who asked for it and was not answered yet, empty if nobody did.
+        words("asked_by", 64),
         index("claim_holder", "holder"),
         index("claim_until", "until"),
     )

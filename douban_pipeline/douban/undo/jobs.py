@@ -166,12 +166,6 @@ _REVERT_CHANGES = page_text(
     """\
 Revert writes: by change, video, batch, run, decision, person, rule version or time.
 
-{examples}
-
-Fields
-
-{fields}
-
 All filters that are set must match. Values that were changed or locked since are skipped and listed first. A revert
 is a batch of its own and can be reverted. With `dry_run: true` (the default) nothing is written.
 """
@@ -230,12 +224,6 @@ def show_history(context: dg.OpExecutionContext, config: HistoryConfig, services
 _VIDEO_HISTORY = page_text(
     """\
 Show what happened to videos: verdicts, decisions, writes, intros and failures, the newest first.
-
-{examples}
-
-Fields
-
-{fields}
 
 Read-only. Videos deleted from the CMS still have their history; each change has a link to revert it.
 """

@@ -84,24 +84,10 @@ def change_gate(context: dg.OpExecutionContext, config: GateConfig, services: dg
     )
 
 
-_SET_GATE = page_text(
-    """\
-Open or close a source's breaker by hand.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 set_gate = person_job(
     change_gate,
     name="set_gate",
-    manual=_SET_GATE,
+    manual=page_text("Open or close a source's breaker by hand."),
     writes=page_text("The source's row in `mac_douban_gate`. A dry run only checks."),
     when=page_text("When a source should be left alone for a while, or its cause of failure is mended."),
     examples={
@@ -148,24 +134,10 @@ def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, servic
     context.add_output_metadata({"dry_run": config.dry_run, "videos": len(missed), "listed": run_table(rows)})
 
 
-_REVISIT = page_text(
-    """\
-Search again for videos that were not found while a search source wrongly returned no results.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 revisit_not_found = person_job(
     queue_revisits,
     name="revisit_not_found",
-    manual=_REVISIT,
+    manual=page_text("Search again for videos that were not found while a search source wrongly returned no results."),
     writes=page_text(
         "The next visit of the listed videos, and what the archive says of the window. A dry run only lists them."
     ),
@@ -224,22 +196,10 @@ def delete_answers(context: dg.OpExecutionContext, config: PruneConfig, services
     )
 
 
-_PRUNE_ARCHIVE = page_text(
-    """\
-Delete archived answers older than 170 days to which nothing refers.
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 prune_archive = person_job(
     delete_answers,
     name="prune_archive",
-    manual=_PRUNE_ARCHIVE,
+    manual=page_text("Delete archived answers older than 170 days to which nothing refers."),
     writes=page_text("Deletes rows of `mac_douban_snapshot`. A dry run only counts them."),
     when=page_text("By itself each week; by hand when the disk is short."),
     examples={"": {"dry_run": False}},
@@ -297,22 +257,12 @@ def reparse_answers(
     )
 
 
-_REPARSE_ARCHIVE = page_text(
-    """\
-Parse archived answers with the parsers of this release, and report which ones cannot be parsed.
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 reparse_archive = person_job(
     reparse_answers,
     name="reparse_archive",
-    manual=_REPARSE_ARCHIVE,
+    manual=page_text(
+        "Parse archived answers with the parsers of this release, and report which ones cannot be parsed."
+    ),
     writes=page_text(
         "The parser's version of answers in `mac_douban_snapshot`, nothing else. A dry run writes nothing."
     ),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Protocol
 
-from douban_pipeline.core.errors import LONGEST_RETRY_AFTER
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.http_answers import HttpExchange, retry_after
 from douban_pipeline.core.payload import AnswerRules
@@ -18,6 +16,8 @@ from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.feeds.clients import lists, syndication
 from douban_pipeline.feeds.clients.further_pages import Reach, read_on
+from douban_pipeline.feeds.clients.hubs import hub_of
+from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_headers
 from douban_pipeline.feeds.clients.syndication import ParsedFeed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
@@ -29,7 +29,6 @@ RULES = AnswerRules(
 """A feed that requires a login says nothing about the host's other feeds: only 429 and 503 close the gate."""
 _ACCEPT = "application/rss+xml, application/atom+xml, application/feed+json, application/json;q=0.9, */*;q=0.5"
 _REFUSED = frozenset({400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 414, 415, 421, 422, 423, 451})
-_MAX_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
 _LONGEST_NAME = 32
 _WEEK = 7 * 86_400
 
@@ -108,7 +107,7 @@ class WebClient:
             hint = f": {_remedy(source)}" if answer.status == 401 else ""
             raise FeedRefused(host, f"HTTP {answer.status}{hint}", answer.status, wait)
         known: dict[str, Any] = {
-            "max_age": max_age(answer.headers),
+            **_own_gap(answer, None, source, now),
             "moved_to": answer.moved_to,
             "status": answer.status,
         }
@@ -124,7 +123,9 @@ class WebClient:
         if known["body_hash"] == source.body_hash:
             return FetchedFeed(unchanged=True, **known)
         found = self._parse(answer, source, answer.moved_to or url, now)
+        known |= _own_gap(answer, found.own_gap, source, now)
         known |= {"left_out": found.left_out, "page_count": found.page_count}
+        known["hub"], known["topic"] = hub_of(answer.headers.get_list("link"), found.links, answer.moved_to or url)
         return FetchedFeed(entries=found.entries, title=found.title, icon=found.icon, **known)
 
     def _parse(self, answer: HttpExchange, source: Source, url: str, now: int) -> ParsedFeed:
@@ -176,13 +177,19 @@ def _remedy(source: Source) -> str:
     return "it wants a login; set credentials, and name them: feeds add ADDRESS --credential NAME (docs/feeds.md)"
 
 
-def max_age(headers: Mapping[str, str]) -> int | None:
-    """Return an answer's lifetime in seconds, at most a day; None if it states none or forbids caching."""
-    said = headers.get("cache-control", "")
-    if "no-cache" in said.lower() or "no-store" in said.lower():
-        return None
-    found = _MAX_AGE.search(said)
-    return min(int(found[1]), int(LONGEST_RETRY_AFTER)) if found else None
+def _own_gap(answer: HttpExchange, inside: OwnGap | None, source: Source, now: int) -> dict[str, Any]:
+    """Return what the publisher wants: the longer one of the answer's headers and of the feed.
+
+    Args:
+        answer: The answer.
+        inside: What the feed says; None if it was not read anew, so that what it said before holds.
+        source: The source.
+        now: The current time.
+    """
+    if inside is None:
+        inside = OwnGap(source.own_gap, source.own_gap_from) if source.own_gap_from in ("ttl", "sy") else OwnGap()
+    longer = max(inside, gap_of_headers(answer.headers, now))
+    return {"own_gap": longer.seconds, "own_gap_from": longer.written}
 
 
 def _header(headers: Any, name: str, most: int) -> str:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import calendar
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
 from typing import Any
@@ -23,6 +24,7 @@ from feedparser.urls import make_safe_absolute_uri
 
 from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
+from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
@@ -56,6 +58,9 @@ class ParsedFeed:
     page_count: int = 0
     icon: str = ""
     """Address of the icon that it names; empty if it names none."""
+    links: tuple[Mapping[str, Any], ...] = ()
+    """The links of the feed itself, each with ``rel`` and ``href``."""
+    own_gap: OwnGap = field(default_factory=OwnGap)
 
 
 def parse_feed(
@@ -108,9 +113,17 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
+    links = tuple(found.feed.get("links") or ())[:50]
     icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
     more = left_out + max(len(kept) - most, 0)
-    return ParsedFeed(plain(found.feed.get("title"), 300), tuple(kept[:most]), more, icon=icon)
+    return ParsedFeed(
+        plain(found.feed.get("title"), 300),
+        tuple(kept[:most]),
+        more,
+        icon=icon,
+        own_gap=gap_of_feed(found.feed),
+        links=links,
+    )
 
 
 def _is_encoding(error: object) -> bool:
@@ -202,4 +215,10 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         if one.guid or one.link or one.title:
             entries.append(one)
     icon = link_of(found.get("favicon") or found.get("icon"), url)
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon)
+    hubs = found.get("hubs")
+    links = tuple(
+        {"rel": "hub", "href": each.get("url")}
+        for each in (hubs if isinstance(hubs, list) else ())
+        if isinstance(each, dict) and str(each.get("type", "")).lower() == "websub"
+    )
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon, links=links)

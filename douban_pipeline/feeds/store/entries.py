@@ -74,6 +74,26 @@ def store_entries(connection: Connection, source_id: str, entries: Sequence[Entr
     return stored
 
 
+def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> tuple[int, bool]:
+    """Add those of the entries that are not stored; return how many, and whether others have changed contents.
+
+    No entry that is stored is changed. Times are those of the source, and not after ``now``.
+    """
+    by_guid, by_link = _known(connection, source_id, given)
+    fresh: dict[str, Entry] = {}
+    changed = False
+    for each in given:
+        known = by_guid.get(each.guid_hash)
+        if known is None and not (each.link and by_link.get(digest(each.link))):
+            time = None if each.published_at is None else min(each.published_at, now)
+            fresh.setdefault(each.guid_hash, replace(each, published_at=time))
+        else:
+            changed = changed or known is None or known.content_hash != each.content_hash
+    if fresh:
+        connection.execute(insert(entry), [_row(source_id, each, now) for each in fresh.values()])
+    return len(fresh), changed
+
+
 def told_apart(connection: Connection, source_id: str, entries: Sequence[Entry]) -> list[Entry]:
     """Return the entries of an answer, those with a guid that its source gives to all of them told apart by their link
     and date.

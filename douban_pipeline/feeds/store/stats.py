@@ -29,6 +29,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.core.leases import Leases
+from douban_pipeline.feeds.store import polls
 from douban_pipeline.feeds.store.tables import NEVER_DUE, entry, source, stats
 from douban_pipeline.feeds.types import SourceState
 
@@ -106,9 +107,9 @@ def count_check(connection: Connection, source_id: str, source_type: str, *, hit
 _moment, _hit = bindparam("moment", type_=BigInteger), bindparam("hit", type_=Integer)
 _failed = bindparam("failed", type_=Integer)
 _COUNTED = {
-    "check_count": stats.c.check_count + 1,
-    "hit_count": stats.c.hit_count + _hit,
-    "fail_count": (stats.c.fail_count + 1) * _failed,
+    "check_count": func.coalesce(stats.c.check_count, 0) + 1,
+    "hit_count": func.coalesce(stats.c.hit_count, 0) + _hit,
+    "fail_count": (func.coalesce(stats.c.fail_count, 0) + 1) * _failed,
     "last_check_at": _moment,
     "updated_at": _moment,
 }
@@ -179,10 +180,17 @@ def due_rows(connection: Connection, now: int, source_type: str | None, limit: i
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
-def count_due(connection: Connection, now: int) -> tuple[int, int | None]:
-    """Return the number of due sources, and since when the longest one is due."""
+def count_due(connection: Connection, now: int, most: int | None = None) -> tuple[int, int | None]:
+    """Return the number of due sources, and since when the longest one is due.
+
+    Args:
+        connection: A connection.
+        now: The current time.
+        most: Where to stop counting, so that the time does not grow with the number of sources; None counts all.
+    """
     where = (*_due(now), LEASES.free(now))
-    row = connection.execute(select(func.count(), func.min(stats.c.next_due_at)).where(*where)).one()
+    due = select(stats.c.next_due_at).where(*where).order_by(stats.c.next_due_at).limit(most).subquery()
+    row = connection.execute(select(func.count(), func.min(due.c.next_due_at))).one()
     return int(row[0]), row[1]
 
 
@@ -234,7 +242,7 @@ def set_aside(connection: Connection, source_ids: Sequence[str], error: str, kin
 
 def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
     """Correct rows written while the clock was ahead of ``now`` by more than any wait, or without a value that every
-    row has; return how many.
+    row has; return how many. It reads every row, without locks; see `clock_went_back` for when.
 
     Polls and back-offs are at most a day ahead (a longer `Retry-After` is not honoured), leases at most their length.
     """
@@ -249,19 +257,35 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
         stats.c.lease_until > now + max(lease_seconds, 3600),
         stats.c.last_check_at > now + 300,
     )
-    changed = connection.execute(
-        update(stats)
-        .where(ahead)
-        .values(
-            next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
-            backoff_until=case((stats.c.backoff_until > latest, 0), else_=func.coalesce(stats.c.backoff_until, 0)),
-            **LEASES.freed,
-            last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),
-            last_article_at=func.coalesce(stats.c.last_article_at, 0),
-            **{column.name: case((column > 0, column), else_=0) for column in counters},
-        )
+    mend = update(stats).values(
+        next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
+        backoff_until=case((stats.c.backoff_until > latest, 0), else_=func.coalesce(stats.c.backoff_until, 0)),
+        **LEASES.freed,
+        last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),
+        last_article_at=func.coalesce(stats.c.last_article_at, 0),
+        **{column.name: case((column > 0, column), else_=0) for column in counters},
     )
-    return changed.rowcount
+    ids = list(connection.execute(select(stats.c.source_id).where(ahead)).scalars())
+    return sum(
+        connection.execute(mend.where(stats.c.source_id.in_(some), ahead)).rowcount for some in chunks(ids, _BATCH)
+    )
+
+
+_CLOCK = "clock"
+_CLOCK_BACK = 300
+"""Seconds by which clocks of several machines may differ."""
+
+
+def clock_went_back(connection: Connection, now: int) -> bool:
+    """Return whether an earlier run saw a later time than ``now``, or no run noted one; note the time of this one.
+
+    Called before anything is written, so that what a wrong clock wrote is always found; one row is read and written.
+    """
+    seen = polls.read_plan(connection, _CLOCK)
+    back = seen is None or seen["at"] > now + _CLOCK_BACK
+    if seen is None or back or seen["at"] < now:
+        polls.write_plan(connection, _CLOCK, {}, now)
+    return back
 
 
 def overall(connection: Connection, source_type: str | None, now: int) -> dict[str, Any]:

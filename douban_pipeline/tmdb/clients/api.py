@@ -46,7 +46,7 @@ APPENDED: Mapping[EntityType, tuple[str, ...]] = {
 _NEEDED = {EntityType.MOVIE: "credits", EntityType.PERSON: "combined_credits", EntityType.TV: "aggregate_credits"}
 _EXPORT_NAMES = {EntityType.MOVIE: "movie_ids", EntityType.PERSON: "person_ids", EntityType.TV: "tv_series_ids"}
 _GZIP = b"\x1f\x8b"
-_KEYS = "DOUBAN_PIPELINE_TMDB_API_KEY or _API_TOKEN"
+_KEYS = "DOUBAN_PIPELINE_TMDB_API_KEY"
 
 T = TypeVar("T")
 

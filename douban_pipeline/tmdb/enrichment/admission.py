@@ -10,10 +10,13 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.gate_types import Outlook
+
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""Until when a client without a key asks nothing."""
 
 LONGEST_RETRY = timedelta(seconds=30)
 """How far ahead refused questions are expected to come back, one after the other: not all of them do."""
@@ -28,7 +31,7 @@ class AdmissionRefusal:
     """A question that cannot be answered in time.
 
     Attributes:
-        seconds: After how many seconds it can be, if those that were refused before come back before it.
+        seconds: After how many seconds it can be, if those that were refused before come back before it; 0 for never.
         reason: Why.
         closed: Whether no call may pass at present, however few ask.
     """
@@ -81,6 +84,8 @@ class Admission:
         """
         outlook = self.outlook()
         now = self.clock.now()
+        if outlook.closed_until == NEVER:
+            return AdmissionRefusal(0, outlook.reason, closed=True)
         if outlook.closed_until is not None and outlook.closed_until > now:
             wait = math.ceil((outlook.closed_until - now).total_seconds())
             return AdmissionRefusal(max(wait, 1), outlook.reason or "no call may pass", closed=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from douban_pipeline.matching import Kind, Subject, Video, Weights, compare, normalise
 from douban_pipeline.matching.similarity import NEAR_EXACT, similarity
-from douban_pipeline.tmdb.enrichment.router import Role
+from douban_pipeline.tmdb.enrichment.route import Role
 from douban_pipeline.tmdb.projection import SHOWN
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline.tmdb.values import day_of, id_of, items_of, number_of, text_of

@@ -21,11 +21,14 @@ from douban_pipeline.tmdb.enrichment.choice import WantedEntity, rank
 from douban_pipeline.tmdb.enrichment.known_answers import THREADS, StoredTitles
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
+from douban_pipeline.tmdb.enrichment.shared_client import KeylessClient
 from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
+from douban_pipeline.tmdb.enrichment.tmdb_requests import Client
 from douban_pipeline.tmdb.enrichment.writer import Writer
-from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_headers
+from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_access
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
-from douban_pipeline.tmdb.store import due, outbox
+from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.store.expired_facts import RAW_DAYS
 from douban_pipeline.tmdb.store.postgres import POOL_MAX, PostgresTmdbStore
 
 ANSWER_DEADLINE_SECONDS = 3.0
@@ -55,9 +58,9 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
     """Yield the client of one process that answers people: its gate is in memory, and nothing is archived.
 
     Raises:
-        ProblemsError: Neither a key nor a token is set.
+        ProblemsError: No key is set.
     """
-    headers = api_headers(settings)
+    headers, key = api_access(settings)
     clock = clock or SystemClock()
     seconds = REQUEST_TIMEOUT_SECONDS
     # TMDB allows dozens of calls per second, and people wait: no call may wait for ten others.
@@ -80,7 +83,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
             fetcher,
             None,
             api_url=settings.api_url,
-            api_key=settings.api_key.get_secret_value(),
+            api_key=key,
             language=settings.language,
             urgent=True,
             archived=False,
@@ -89,7 +92,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
 
 def _known(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None) -> StoredTitles:
     threads = min(THREADS, POOL_MAX - 1)
-    return StoredTitles(store, clock or SystemClock(), timedelta(days=due.REFRESH_DAYS), threads)
+    return StoredTitles(store, clock or SystemClock(), timedelta(days=RAW_DAYS), threads)
 
 
 @contextmanager
@@ -97,13 +100,17 @@ def open_service(
     settings: TmdbSettings, store: PostgresTmdbStore | None, clock: Clock | None = None
 ) -> Iterator[TMDBEnrichmentService]:
     """Yield the service; questions are answered from ``store`` and written to it, if given; the queue is drained at the
-    end of the block.
+    end of the block. Without a key only the store answers.
 
     Raises:
-        ProblemsError: Neither a key nor a token is set.
+        ProblemsError: There is neither a key nor a store.
     """
     with ExitStack() as stack:
-        client = stack.enter_context(open_online_client(settings, clock))
+        client: Client
+        if store is not None and not settings.has_key:
+            client = KeylessClient(settings.language)
+        else:
+            client = stack.enter_context(open_online_client(settings, clock))
         metrics = Metrics()
         writer, spool = None, None
         if store is not None:
@@ -141,9 +148,9 @@ def open_service(
 def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[CheckResult]:
     """Check TMDB's API key, the switch for writing, and this machine's spool."""
     try:
-        api_headers(settings)
+        api_access(settings)
     except ProblemsError as error:
-        without = terminal_text("questions are not answered, and nothing is fetched, without one")
+        without = terminal_text("only what is stored is answered, and nothing is fetched, without one")
         yield CheckResult("key", "warn", str(error), without)
     else:
         there = terminal_text("there is one for TMDB's API; whether TMDB accepts it is seen at the first request")

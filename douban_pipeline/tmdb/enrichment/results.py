@@ -1,4 +1,4 @@
-"""The result of a question, as a value and as Chinese sentences. Pure."""
+"""The result of a question. Pure."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from douban_pipeline.core.language import Language, translated
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTED
 from douban_pipeline.tmdb.enrichment.admission import AdmissionRefusal
-from douban_pipeline.tmdb.enrichment.choice import LEAD, ScoredCandidate
-from douban_pipeline.tmdb.enrichment.router import Intent, Role, Route
+from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate
+from douban_pipeline.tmdb.enrichment.route import Intent, Route
+from douban_pipeline.tmdb.enrichment.sentences import Sentences
 from douban_pipeline.tmdb.enrichment.tmdb_requests import SearchResults
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph
-from douban_pipeline.tmdb.types import LABELS, EntityKey, EntityType, NodeKey, Relation
-
-_SHOWN = 8
-_NAMESAKES = 3
-_RELATIONS = {Role.DIRECTOR: (Relation.DIRECTED, "导演"), Role.ACTOR: (Relation.ACTED_IN, "演员")}
-_WRITERS = ("Screenplay", "Writer", "Novel", "Story", "Author")
+from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 
 class State(StrEnum):
@@ -50,7 +47,7 @@ class EnrichmentResult:
         uncertain: Whether a rival is nearly as good: let the user choose among `candidates_top3`.
         payloads: Details as returned by TMDB.
         graph: Their nodes and edges.
-        answer: The answer in Chinese.
+        answer: The answer in the language of the question.
         problem: The problem as text; empty for none.
         persistence: What happened to the question: queued, spooled, written, lost, forgotten, rejected or skipped.
         request_id: The caller's request id.
@@ -94,6 +91,7 @@ class EnrichmentResult:
             "selected_agent": self.route.selected_agent,
             "query_intent": self.route.query_intent.value,
             "extracted_entities": list(self.route.extracted_entities),
+            "asked": self.route.asked.value,
             "role_hint": self.route.role_hint.value if self.route.role_hint else None,
             "tmdb_endpoint": self.endpoint or None,
             "selected": [each.to_json() for each in self.selected],
@@ -113,99 +111,32 @@ class EnrichmentResult:
         }
 
 
-def refused(refusal: AdmissionRefusal) -> str:
-    """Return the answer to a question that was refused, in Chinese."""
-    if refusal.closed:
-        return f"TMDB 暂停应答，请在 {refusal.seconds} 秒后再问。"
-    return f"正在等 TMDB 的提问太多，请在 {refusal.seconds} 秒后再问。"
+def refused(refusal: AdmissionRefusal, wanted: Language = "zh") -> str:
+    """Return the answer to a question that was refused."""
+    if not refusal.seconds:
+        text = translated("Nothing is stored of that, and TMDB is not asked: no key of TMDB is set.", wanted)
+    elif refusal.closed:
+        text = translated("TMDB answers nothing for a while: ask again in {seconds} seconds.", wanted)
+    else:
+        text = translated("Too many questions wait for TMDB: ask again in {seconds} seconds.", wanted)
+    return text.format(seconds=refusal.seconds)
 
 
-def answer_of(
-    state: State,
-    route: Route,
-    selected: Sequence[ScoredCandidate],
-    candidates: Sequence[Sequence[ScoredCandidate]],
-    graph: TransientGraph,
-) -> str:
-    """Return the answer for people, in Chinese, from the graph alone."""
+def answer_of(state: State, route: Route, found: SearchResults, graph: TransientGraph) -> str:
+    """Return the answer for people, in the language of the question, from what was found alone."""
+    wanted: Language = "en" if route.english else "zh"
     if state is State.SKIPPED:
-        return "这个问题与影视作品无关，或者没有指出片名、人名。"
+        return translated("This is not about a film, a series or a person, or it names none.", wanted)
     if state is State.FAILED:
-        return "TMDB 暂时无法回答，请稍后再试。"
-    if not selected and route.query_intent is Intent.ENTITY:
-        if state is State.LATE:
-            return "TMDB 未能及时回答，请稍后再试。"
-        names = "、".join(f"“{name}”" for name in route.extracted_entities)
-        best = [each for ranked in candidates for each in ranked[:3]]
-        near = f"相近的有：{'、'.join(map(_titled, best))}。" if best else ""
-        return f"TMDB 上没有找到{names}。{near}"
-    if route.query_intent is not Intent.ENTITY and not selected:
-        titles = [each for ranked in candidates for each in ranked[:_SHOWN]]
-        kind = "剧集" if route.query_intent is Intent.SERIES else "电影"
-        return f"可以看看这些{kind}：{'、'.join(map(_titled, titles))}。" if titles else f"没有找到符合条件的{kind}。"
-    others = [each for ranked in candidates for each in ranked if _rivals(each, selected)]
-    also = f"（同名的还有{'、'.join(map(_titled, others[:_NAMESAKES]))}。）" if others else ""
-    return "".join(_about(each, route.role_hint, graph) for each in selected) + also
-
-
-def _rivals(candidate: ScoredCandidate, selected: Sequence[ScoredCandidate]) -> bool:
-    """Return whether a candidate that was not chosen is as similar as a chosen one."""
-    chosen = {each.key for each in selected}
-    least = min((each.score for each in selected), default=0.0)
-    return candidate.exact and candidate.key not in chosen and least - candidate.score < LEAD
-
-
-def _about(chosen: ScoredCandidate, role: Role | None, graph: TransientGraph) -> str:
-    key = NodeKey(LABELS[chosen.key.type], chosen.key.tmdb_id)
-    if key not in graph.nodes:
-        return f"找到{_titled(chosen)}，但详情没有取到。"
-    if chosen.key.type is EntityType.PERSON:
-        return _person(chosen, key, role, graph)
-    if role is Role.WRITER:
-        people = [name for job in _WRITERS for name in graph.people(Relation.CREW_MEMBER, key, job)]
-        return _credited(_titled(chosen), "编剧", list(dict.fromkeys(people)))
-    if role is not None:
-        relation, word = _RELATIONS[role]
-        return _credited(_titled(chosen), word, graph.people(relation, key))
-    directors, cast = graph.people(Relation.DIRECTED, key), graph.people(Relation.ACTED_IN, key)
-    genres = [graph.name(edge.end) for edge in graph.edges if edge.start == key and not edge.credit_id]
-    parts = [
-        f"导演：{'、'.join(directors[:_SHOWN])}" if directors else "",
-        f"主演：{'、'.join(cast[:_SHOWN])}" if cast else "",
-        f"类型：{'、'.join(genres)}" if genres else "",
-    ]
-    overview = graph.nodes[key].properties.get("overview")
-    return f"{_titled(chosen)}。{'；'.join(filter(None, parts))}。{overview or ''}"
-
-
-def _credited(title: str, word: str, people: Sequence[str]) -> str:
-    if not people:
-        return f"TMDB 没有记载{title}的{word}。"
-    more = f"等 {len(people)} 人" if len(people) > _SHOWN else ""
-    return f"{title}的{word}是{'、'.join(people[:_SHOWN])}{more}。"
-
-
-def _person(chosen: ScoredCandidate, key: NodeKey, role: Role | None, graph: TransientGraph) -> str:
-    wanted = {
-        Role.DIRECTOR: (Relation.DIRECTED,),
-        Role.ACTOR: (Relation.ACTED_IN,),
-        Role.WRITER: (Relation.CREW_MEMBER,),
-    }
-    words = {Relation.DIRECTED: "导演了", Relation.ACTED_IN: "出演了", Relation.CREW_MEMBER: "参与制作了"}
-    relations = wanted[role] if role else (Relation.DIRECTED, Relation.ACTED_IN)
-    found = []
-    for relation in relations:
-        titles = [graph.name(title) for title in graph.titles(relation, key)]
-        if titles:
-            more = f"等 {len(titles)} 部" if len(titles) > _SHOWN else ""
-            found.append(f"{words[relation]}{''.join(f'《{title}》' for title in titles[:_SHOWN])}{more}")
-    return f"{chosen.name}{'，'.join(found)}。" if found else f"TMDB 没有记载{chosen.name}的作品。"
-
-
-def _titled(candidate: ScoredCandidate) -> str:
-    if candidate.key.type is EntityType.PERSON:
-        return candidate.name
-    return f"《{candidate.name}》" + (f"（{candidate.year}）" if candidate.year else "")
+        return translated("TMDB cannot answer now; please ask again later.", wanted)
+    sentences = Sentences(wanted, found.payloads, graph)
+    if found.selected:
+        return sentences.found(route, found.selected, found.ranked, found.alike)
+    if route.query_intent is not Intent.ENTITY:
+        return sentences.recommended(route, found.ranked)
+    if state is State.LATE:
+        return translated("TMDB did not answer in time; please ask again later.", wanted)
+    return sentences.nothing(route, found.ranked)
 
 
 def disambiguation(found: SearchResults) -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ from douban_pipeline.tmdb.enrichment.results import (
     refused,
     source_of,
 )
-from douban_pipeline.tmdb.enrichment.router import Intent, Route, Router, RuleRouter
+from douban_pipeline.tmdb.enrichment.route import Asked, Intent, Route, Router
+from douban_pipeline.tmdb.enrichment.router import RuleRouter
 from douban_pipeline.tmdb.enrichment.shared_client import SharingClient, ThreadFlights, search_flight
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash
 from douban_pipeline.tmdb.enrichment.tmdb_requests import MOST_DETAILS, Asking, Client, SearchResults, wanted_by
@@ -143,7 +144,7 @@ class TMDBEnrichmentService:
         message = message[:_LONGEST_TEXT]
         route = self._router.route(message, kb_prefix)
         if choice is not None:
-            route = Route("tmdb", Intent.ENTITY, route.extracted_entities, route.titles, route.role_hint, route.year)
+            route = replace(route, selected_agent="tmdb", query_intent=Intent.ENTITY, filters={})
         spoken = language_of(language) or self._client.language
         if route.query_intent is Intent.NONE:
             return self._finished(State.SKIPPED, route, SearchResults(endpoint=""), EMPTY, "", started, request_id)
@@ -210,13 +211,16 @@ class TMDBEnrichmentService:
         calls = 2 * len(searched) if wanted else 1 + MOST_DETAILS
         if choice is not None:
             calls = 0 if answers else 1
+        if route.asked is Asked.LIKE and wanted:
+            calls += 1
         ticket = self._admission.enter(calls, wait - (time.monotonic() - started)) if calls else None
         if isinstance(ticket, AdmissionRefusal):
             return ticket
         on_call = ticket.called if ticket is not None else lambda: None
         client = SharingClient(self._client, self._requests, self._known, answers, on_call)
         asking = Asking(client, spoken, started + wait, known)
-        if answers or (wanted and len(known) == len(set(wanted))):
+        stored = answers or (wanted and len(known) == len(set(wanted)))
+        if stored and route.asked is not Asked.LIKE:
             asking.run(route, choice)  # nothing is requested
             return _Flight(asking, None)
         with self._lock:
@@ -284,7 +288,9 @@ class TMDBEnrichmentService:
             uncertain=found.uncertain,
             payloads=found.payloads,
             graph=graph,
-            answer=refused(refusal) if refusal else answer_of(state, route, found.selected, found.ranked, graph),
+            answer=refused(refusal, "en" if route.english else "zh")
+            if refusal
+            else answer_of(state, route, found, graph),
             problem=refusal.reason if refusal else problem,
             retry_after=refusal.seconds if refusal else None,
             source=source_of(found),
@@ -394,6 +400,7 @@ def _copied(found: SearchResults) -> SearchResults:
         found.seconds,
         found.complete,
         set(found.stored),
+        list(found.alike),
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
+from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_types import Outlook
-from douban_pipeline.tmdb.clients.api import Page
+from douban_pipeline.tmdb.clients.api import SOURCE, Page
+from douban_pipeline.tmdb.enrichment.admission import NEVER
 from douban_pipeline.tmdb.enrichment.known_answers import StoredTitles
 from douban_pipeline.tmdb.enrichment.tmdb_requests import Client
 from douban_pipeline.tmdb.store.entities import EntityAnswer
@@ -120,6 +122,41 @@ class SharingClient:
             return ask()
 
         return self._flights.fly(key, called)
+
+
+class KeylessClient:
+    """Takes the place of TMDB's client where no key is set: it lets no call pass, so that only the store answers.
+
+    Args:
+        language: Language of the answers.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def outlook(self) -> Outlook:
+        """Return that no call may ever pass."""
+        return Outlook(0, 0, 0, NEVER, "no key of TMDB is set")
+
+    def search_multi(self, query: str, *, language: str | None = None, follows: bool = False) -> Page:
+        """Raise `SourceUnavailable`."""
+        raise self._refusal
+
+    def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Raise `SourceUnavailable`."""
+        raise self._refusal
+
+    def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
+        """Raise `SourceUnavailable`."""
+        raise self._refusal
+
+    def details(self, key: EntityKey, *, language: str | None = None, follows: bool = False) -> EntityAnswer:
+        """Raise `SourceUnavailable`."""
+        raise self._refusal
+
+    @property
+    def _refusal(self) -> SourceUnavailable:
+        return SourceUnavailable(SOURCE, self.outlook().reason)
 
 
 def search_flight(name: str, language: str) -> Hashable:

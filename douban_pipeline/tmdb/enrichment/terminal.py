@@ -50,10 +50,12 @@ def ask(question: str, *, kb: str, user: str, session: str, incognito: bool, as_
     with ExitStack() as stack:
         # A server is not waited for: a question that it cannot take now goes to the spool.
         store = service_store(settings)
-        if store is None and user and session and not incognito:
+        if store is None and (not settings.has_key or (user and session and not incognito)):
             try:
                 store = stack.enter_context(open_store(settings)).ready()
             except DatabaseError as error:
+                if not settings.has_key:
+                    raise  # nothing else could answer
                 store = None
                 plain(terminal_text("the question is not kept: {error}").format(error=error))
         service = stack.enter_context(open_service(settings, store))
@@ -73,7 +75,8 @@ def _print(result: EnrichmentResult) -> None:
     plain(result.answer)
     plain("")
     entities = "、".join(result.route.extracted_entities) or "无"
-    plain(f"状态：{_STATES[result.state]}；意图：{result.route.query_intent.value}；识别的名称：{entities}")
+    state = "没有密钥，没有去问 TMDB" if result.retry_after == 0 else _STATES[result.state]
+    plain(f"状态：{state}；意图：{result.route.query_intent.value}；识别的名称：{entities}")
     if result.problem:
         plain(f"原因：{result.problem}")
     if result.candidates_top3:

@@ -13,12 +13,15 @@ from douban_pipeline.matching import parse_title
 from douban_pipeline.tmdb.clients.api import Page
 from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank, score
 from douban_pipeline.tmdb.enrichment.known_answers import Known, KnownAnswer
-from douban_pipeline.tmdb.enrichment.router import Intent, Route
+from douban_pipeline.tmdb.enrichment.route import Asked, Intent, Route
 from douban_pipeline.tmdb.store.entities import EntityAnswer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.values import id_of, items_of
 
 MOST_DETAILS = 5
 """Number of recommended titles whose details are fetched."""
+_ALIKE = 3
+"""Number of a title's genres that titles like it share."""
 _LOOKED_AT = 3
 """Number of candidates whose other names are fetched if no name in the search results matches."""
 MULTI, DISCOVER_TV, DISCOVER_MOVIE = "/search/multi", "/discover/tv", "/discover/movie"
@@ -65,6 +68,7 @@ class SearchResults:
         seconds: Time taken by TMDB, including waiting at the gate.
         complete: Whether all necessary requests were made.
         stored: The candidates that the store knew.
+        alike: Titles of the genres of the one that was chosen, if such were asked for.
     """
 
     endpoint: str = MULTI
@@ -77,6 +81,7 @@ class SearchResults:
     seconds: float = 0.0
     complete: bool = False
     stored: set[EntityKey] = field(default_factory=set)
+    alike: list[ScoredCandidate] = field(default_factory=list)
 
 
 class Asking:
@@ -113,6 +118,8 @@ class Asking:
             elif route.query_intent is Intent.ENTITY:
                 for name in route.extracted_entities:
                     self._search(route, name)
+                if route.asked is Asked.LIKE:
+                    self._look_alike()
             elif route.query_intent in (Intent.MOVIES, Intent.SERIES):
                 self._discover(route)
             self.found.complete = not self._is_late()
@@ -168,6 +175,23 @@ class Asking:
                 break
         scored = [better.get(each.key, each) for each in ranked]
         return sorted(scored, key=lambda each: (-each.score, each.key))
+
+    def _look_alike(self) -> None:
+        """Ask for titles of the genres of the first one that was chosen."""
+        chosen = self.found.selected[0] if self.found.selected else None
+        if chosen is None or chosen.key.type is EntityType.PERSON or self._is_late():
+            return
+        payloads = (each["data"] for each in self.found.payloads)
+        raw: Mapping[str, Any] = next((each for each in payloads if each.get("id") == chosen.key.tmdb_id), {})
+        genres = [str(each["id"]) for each in items_of(raw, "genres") if id_of(each.get("id"))]
+        if not genres:
+            return
+        ask = self._client.discover_tv if chosen.key.type is EntityType.TV else self._client.discover_movie
+        page = ask(language=self._language, with_genres=",".join(genres[:_ALIKE]), sort_by="popularity.desc")
+        items = [{**item, "media_type": chosen.key.type.value} for item in page.results]
+        order = {item.get("id"): place for place, item in enumerate(items)}
+        found = [each for each in rank(WantedEntity(""), items) if each.key != chosen.key]
+        self.found.alike = sorted(found, key=lambda each: order.get(each.key.tmdb_id, len(order)))
 
     def _discover(self, route: Route) -> None:
         series = route.query_intent is Intent.SERIES

@@ -6,6 +6,7 @@ ones are written, identified by ``credit_id``. There is one writer at a time, en
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, LiteralString, Self
@@ -13,6 +14,8 @@ from typing import Any, Literal, LiteralString, Self
 from neo4j import GraphDatabase, ManagedTransaction
 from neo4j.exceptions import ConstraintError
 
+from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written, check_edge, check_node
 from douban_pipeline.tmdb.types import (
     CREDITS,
@@ -45,6 +48,10 @@ _RETURNED = (
     "t.data_state AS state, type(e) AS type, properties(e) AS p"
 )
 """Values read of an edge between a title ``t`` and a person or genre ``s``."""
+
+
+OLDEST_NEO4J = (5, 7)
+"""The first Neo4j with unique constraints on properties of edges, which keep each credit once."""
 
 
 class GraphTarget:
@@ -94,8 +101,29 @@ class GraphTarget:
         """
         return str(self._driver.get_server_info().agent)
 
+    def too_old(self) -> str:
+        """Return the sentence about a Neo4j that is older than `OLDEST_NEO4J`, empty for any other server.
+
+        Raises:
+            neo4j.exceptions.DriverError: It does not answer.
+        """
+        version = re.match(r"Neo4j/(\d+)\.(\d+)", self.server())
+        if version is None or (int(version[1]), int(version[2])) >= OLDEST_NEO4J:
+            return ""
+        text = terminal_text(
+            "Neo4j {found} at {uri} is too old: {oldest} or newer is needed, for unique properties of edges"
+        )
+        oldest = ".".join(map(str, OLDEST_NEO4J))
+        return text.format(found=f"{version[1]}.{version[2]}", uri=self.uri, oldest=oldest)
+
     def set_up(self) -> None:
-        """Create the constraints and indexes that are missing: keys of nodes, credits of edges, names."""
+        """Create the constraints and indexes that are missing: keys of nodes, credits of edges, names.
+
+        Raises:
+            DatabaseError: The server is too old for them.
+        """
+        if sentence := self.too_old():
+            raise DatabaseError(sentence)
         statements = [
             f"CREATE CONSTRAINT {label.value.lower()}_tmdb_id IF NOT EXISTS "
             f"FOR (n:{label.value}) REQUIRE n.tmdb_id IS UNIQUE"

@@ -29,7 +29,7 @@ from douban_pipeline.tmdb.store.expired_facts import FactsPlace
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.payloads import answers_of, named_in, without_outdated
 from douban_pipeline.tmdb.store.statements import TABLES
-from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline.tmdb.types import EntityType
 
 _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
@@ -368,10 +368,6 @@ class PostgresTmdbStore:
                 assert row is not None
                 found[entity] = RowCounts(*row)
         return found
-
-    def is_known(self, key: EntityKey) -> bool:
-        """Return whether there is a row of an entity."""
-        return key.tmdb_id in self.shown(key.type, [key.tmdb_id])
 
 
 def _configure(connection: Connection) -> None:

@@ -66,7 +66,6 @@ def test_what_is_left_out_is_said_in_the_language_of_the_heads():
     assert table([{"影片": "Film", "": 1}] * 3, most=2).endswith("\n\n…… 另有 1 条")
     assert table([{"title": "影片"}] * 3, most=2).endswith("\n\n… and 1 more")
     assert table([]) == "—"
-    assert table([], empty="nothing") == "nothing"
 
 
 def test_links_and_times():

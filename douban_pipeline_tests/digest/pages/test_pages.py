@@ -48,7 +48,6 @@ def test_a_day_says_what_it_found_best_first() -> None:
     assert 'href="../analysis/1.html"' in page
     assert "模型三次没有给出 JSON" in page
     assert "⚠ 存疑" in page
-    assert "refresh" not in page
 
 
 def test_a_day_without_findings_says_so() -> None:
@@ -75,7 +74,6 @@ def test_a_day_that_failed_says_so_with_the_causes_and_shows_what_there_is() -> 
     assert all(cause in page for cause in causes)
     assert "铜价上行与冶炼加工费（1）" in page
     assert "没有投资机会" not in page
-    assert {"http-equiv": "refresh", "content": "300"} in Tags(page).all("meta")
 
 
 def test_nothing_that_comes_from_outside_runs_or_loads() -> None:

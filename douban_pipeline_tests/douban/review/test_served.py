@@ -49,6 +49,21 @@ def test_a_video_is_claimed_by_one_until_it_is_given_up_or_forgotten(shared_libr
     assert claims.of_others("") == {2: "小王"}
 
 
+def test_who_asks_for_cards_is_told_to_each_holder_once(shared_library):
+    library = shelved(shared_library, [])
+    claims = Claims(library.services)
+    claims.take(ONE, "小王", [1, 2], 2)
+    claims.take(OTHER, "小李", [3], 1)
+    assert claims.ask(OTHER, "小李") == 2
+    claims.renew(ONE, "小王", {1, 2})
+    assert (claims.asked_by(OTHER), claims.asked_by(ONE), claims.asked_by(ONE)) == ("", "小李", "")
+    # Who asks again is heard again; a claim that has ended is not asked for.
+    assert claims.ask(OTHER, "小李") == 2
+    assert claims.asked_by(ONE) == "小李"
+    library.clock.advance(seconds=LEASE.total_seconds() + 1)
+    assert claims.ask(OTHER, "小李") == 0
+
+
 def test_a_page_that_nobody_sees_keeps_its_claims_longer(shared_library):
     library = shelved(shared_library, [])
     claims = Claims(library.services)

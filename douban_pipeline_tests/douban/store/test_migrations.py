@@ -53,7 +53,7 @@ def differences(engine, prefix):
 @pytest.mark.mariadb
 def test_tables_of_migrations_are_those_of_the_code_to_the_letter(mariadb_url):
     engine = open_engine(mariadb_url)
-    migrations.upgrade(engine, "a_")
+    migrations.tree_of("a_").upgrade(engine)
     own_tables("b_").metadata.create_all(engine)
     names = [name.removeprefix("a_") for name in own_tables("a_").metadata.tables]
     migrated = [statement.replace("a_douban", "b_douban") for statement in ddl(engine, [f"a_{name}" for name in names])]
@@ -64,17 +64,21 @@ def test_tables_of_migrations_are_those_of_the_code_to_the_letter(mariadb_url):
 
 
 def test_a_repeated_upgrade_changes_nothing(engine):
-    migrations.upgrade(engine, "mac_")
+    migrations.tree_of("mac_").upgrade(engine)
     names = sorted(own_tables("mac_").metadata.tables)
     engine_before = ddl(engine, names)
     with Library(engine.url.render_as_string(hide_password=False)) as library:
         library.add_states({"vod_id": 7, "douban_review_reason": "留着"})
         before = library.states()
-        assert migrations.upgrade(engine, "mac_") == (migrations.head("mac_"), migrations.head("mac_"))
+        assert migrations.tree_of("mac_").upgrade(engine) == (
+            migrations.tree_of("mac_").head,
+            migrations.tree_of("mac_").head,
+        )
         assert library.states() == before
     assert ddl(engine, names) == engine_before
 
 
+@pytest.mark.usefixtures("every_upgrade_by_alembic")
 @pytest.mark.parametrize("form", ["head", "classic"])
 def test_a_cms_table_is_never_touched(engine, form):
     create_library(engine, [video(7)], default_types(), form=form)
@@ -84,7 +88,7 @@ def test_a_cms_table_is_never_touched(engine, form):
     before = ddl(engine, cms)
     with Library(engine.url.render_as_string(hide_password=False)) as library:
         rows = library.all_bytes()
-        migrations.upgrade(engine, "mac_")
+        migrations.tree_of("mac_").upgrade(engine)
         assert library.all_bytes() == rows
     assert ddl(engine, cms) == before
 
@@ -96,17 +100,17 @@ def test_an_upgrade_that_was_cut_off_goes_on(engine):
         tables.video.create(connection)
         tables.log.create(connection)
         connection.execute(sa.schema.DropIndex(next(iter(tables.log.indexes))))
-    assert migrations.upgrade(engine, "mac_")[1] == migrations.head("mac_")
+    assert migrations.tree_of("mac_").upgrade(engine)[1] == migrations.tree_of("mac_").head
     assert differences(engine, "mac_") == []
 
 
 def test_tables_with_rows_but_without_a_version_are_never_dropped(engine):
-    migrations.upgrade(engine, "mac_")
+    migrations.tree_of("mac_").upgrade(engine)
     with Library(engine.url.render_as_string(hide_password=False)) as library:
         library.add_states({"vod_id": 7})
         library.execute("DROP TABLE mac_douban_version")
         with pytest.raises(DatabaseError, match="mac_douban_video holds rows"):
-            migrations.upgrade(engine, "mac_")
+            migrations.tree_of("mac_").upgrade(engine)
         assert library.state(7)["vod_id"] == 7
 
 
@@ -114,8 +118,8 @@ def upgrade_in_a_process(url: str, start: Event) -> None:
     """Upgrade once told to, and use the tables at once."""
     start.wait(60)
     with Library(url) as library:
-        migrations.upgrade(library.engine, "mac_")
-        assert migrations.current(library.engine, "mac_") == migrations.head("mac_")
+        migrations.tree_of("mac_").upgrade(library.engine)
+        assert migrations.tree_of("mac_").current(library.engine) == migrations.tree_of("mac_").head
         library.query("SELECT COUNT(*) FROM mac_douban_video")
 
 
@@ -133,21 +137,22 @@ def test_processes_that_upgrade_at_once_do_not_stand_in_each_others_way(engine):
     assert differences(engine, "mac_") == []
 
 
+@pytest.mark.usefixtures("every_upgrade_by_alembic")
 def test_several_sites_share_a_database_each_with_just_the_tables_we_know(engine):
     expected = set()
     for prefix in ("mac_", "x_", ""):
-        assert migrations.current(engine, prefix) is None
-        assert migrations.upgrade(engine, prefix) == (None, migrations.head(prefix))
+        assert migrations.tree_of(prefix).current(engine) is None
+        assert migrations.tree_of(prefix).upgrade(engine) == (None, migrations.tree_of(prefix).head)
         expected |= {*own_tables(prefix).metadata.tables, f"{prefix}douban_version"}
         assert set(sa.inspect(engine).get_table_names()) == expected
-    migrations.upgrade(engine, "x_")
+    migrations.tree_of("x_").upgrade(engine)
     for prefix in ("mac_", "x_", ""):
-        assert migrations.current(engine, prefix) == migrations.head(prefix)
+        assert migrations.tree_of(prefix).current(engine) == migrations.tree_of(prefix).head
         assert differences(engine, prefix) == []
 
 
 def test_versions_stand_in_one_line():
-    script = ScriptDirectory.from_config(migrations.config_for("mac_"))
+    script = ScriptDirectory.from_config(migrations.tree_of("mac_").config())
     assert len(script.get_heads()) == 1
     assert [revision.revision for revision in script.walk_revisions()][-1] == "0001"
 
@@ -157,16 +162,18 @@ def test_a_run_on_a_database_that_is_not_set_up_says_what_to_do(engine):
     with Library(engine.url.render_as_string(hide_password=False)) as library:
         with pytest.raises(DatabaseError, match=r"do not exist yet: .*launch the job initialise_library"):
             library.services.ready()
-        migrations.upgrade(engine, "mac_")
+        migrations.tree_of("mac_").upgrade(engine)
         assert library.services.ready() is library.services
         library.execute("UPDATE mac_douban_version SET version_num = '0000'")
-        with pytest.raises(DatabaseError, match=f"are at version 0000, this release needs {migrations.head('mac_')}"):
+        with pytest.raises(
+            DatabaseError, match=f"are at version 0000, this release needs {migrations.tree_of('mac_').head}"
+        ):
             library.services.ready()
 
 
 def upgrade_to(engine, version):
     """Bring our tables to an earlier version, as an earlier release did."""
-    config = migrations.config_for("mac_")
+    config = migrations.tree_of("mac_").config()
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, version)
@@ -206,7 +213,7 @@ def has_the_rows_of_the_first_release(engine):
 
 
 def test_the_verdicts_of_the_first_release_are_taken_along(first_release):
-    assert migrations.upgrade(first_release, "mac_") == ("0001", migrations.head("mac_"))
+    assert migrations.tree_of("mac_").upgrade(first_release) == ("0001", migrations.tree_of("mac_").head)
     assert differences(first_release, "mac_") == []
     has_the_rows_of_the_first_release(first_release)
 
@@ -218,7 +225,7 @@ def test_a_later_upgrade_that_was_cut_off_goes_on_too(first_release):
             "ALTER TABLE mac_douban_verdict ADD COLUMN profile VARCHAR(16) NOT NULL DEFAULT 'plan'"
         )
         own_tables("mac_").brake.create(connection)
-    assert migrations.upgrade(first_release, "mac_") == ("0001", migrations.head("mac_"))
+    assert migrations.tree_of("mac_").upgrade(first_release) == ("0001", migrations.tree_of("mac_").head)
     assert differences(first_release, "mac_") == []
     has_the_rows_of_the_first_release(first_release)
 
@@ -266,7 +273,7 @@ def test_ids_that_a_web_search_found_are_told_from_others(engine):
             change |= {"state_old": {}, "state_new": {}, "operator": "pipeline", "batch_id": "b", "run_id": "r"}
             change |= {"verdict_id": vod_id, "state": state, "prepared_at": now}
             connection.execute(sa.insert(tables.log).values(change))
-    migrations.upgrade(engine, "mac_")
+    migrations.tree_of("mac_").upgrade(engine)
     assert differences(engine, "mac_") == []
     with engine.connect() as connection:
         found = connection.execute(sa.select(tables.video.c.vod_id, tables.video.c.douban_id_source)).tuples()
@@ -294,7 +301,7 @@ def test_titles_of_subjects_begin_with_those_that_links_were_chosen_from(engine)
             row = {"verdict_id": vod_id, "vod_id": vod_id, "rank": rank, "douban_id": douban_id, "title": title}
             row |= {"score": 95.0, "fetched": fetched, "created_at": now}
             connection.execute(sa.insert(tables.candidate).values(row))
-    migrations.upgrade(engine, "mac_")
+    migrations.tree_of("mac_").upgrade(engine)
     with engine.connect() as connection:
         found = connection.execute(sa.select(tables.subject)).tuples().all()
     assert found == [(90000101, "长河落日记事", now)]

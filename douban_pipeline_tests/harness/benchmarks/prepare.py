@@ -120,7 +120,7 @@ def fill_library(services: Services, size: int, seed: int, say: Say) -> None:
     else:
         create_library(services.engine, [], default_types(), prefix)
     say("creating our tables")
-    migrations.upgrade(services.engine, prefix)
+    migrations.tree_of(prefix).upgrade(services.engine)
     services.gate.status()  # makes the sources' rows, which no measure then adds
 
 

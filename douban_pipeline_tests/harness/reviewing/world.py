@@ -201,7 +201,7 @@ class ReviewWorld(Part):
     def _fill(self) -> None:
         size, services = self.size, self.services
         fill(services.engine, size.videos, seed=SEED, now=SystemClock().now(), prefix=services.settings.table_prefix)
-        migrations.upgrade(services.engine, services.settings.table_prefix)
+        migrations.tree_of(services.settings.table_prefix).upgrade(services.engine)
         Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=True)
         self._judge(min(size.waiting, MOST_JUDGED))
         if size.waiting > MOST_JUDGED:

@@ -190,7 +190,7 @@ class World(Part):
         self.filled_at = SystemClock().now()
         self._say(f"filling the library with {scale.videos:,} videos")
         fill(services.engine, scale.videos, seed=scale.seed, now=self.filled_at, prefix=self.settings.table_prefix)
-        migrations.upgrade(services.engine, self.settings.table_prefix)
+        migrations.tree_of(self.settings.table_prefix).upgrade(services.engine)
         report = Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=True)
         shards = visited_shards(scale)
         spread_visits(services, shards, timedelta(minutes=scale.minutes * LAST_VISIT_SHARE))

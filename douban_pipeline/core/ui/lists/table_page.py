@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from douban_pipeline.core.ui.lists.list_page import Figures, Table
 from douban_pipeline.core.ui.lists.shown_cells import PageFrame, filled_columns, layout, shown
-from douban_pipeline.core.ui.live_tables import page_policy, table_style, tables_script
+from douban_pipeline.core.ui.live_tables import page_policy, renewing_script, table_style, tables_script
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.core.ui.tmdb_attribution import attribution_parts, names_tmdb
@@ -46,7 +46,7 @@ def table_page(
     tables = [_chapter(table, frame) for table in figures.tables]
     plots = [{"key": "plots", "title": "走势"}] if figures.plots else []
     live = not renewed_seconds and (rows is not None or any(len(table.rows) > 1 for table in figures.tables))
-    scripts = [tables_script()] if live else []
+    scripts = [renewing_script()] if renewed_seconds else [tables_script()] if live else []
     return render(
         _PACKAGE,
         "table_page.html.j2",

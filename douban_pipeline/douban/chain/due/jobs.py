@@ -81,9 +81,9 @@ def initialise(context: dg.OpExecutionContext, config: InitialiseConfig, service
     """Create or upgrade the tables of the pipeline, then add every video of the CMS."""
     prefix = services.settings.table_prefix
     if config.dry_run:
-        before, after = migrations.current(services.engine, prefix), migrations.head(prefix)
+        before, after = migrations.tree_of(prefix).current(services.engine), migrations.tree_of(prefix).head
     else:
-        before, after = migrations.upgrade(services.engine, prefix)
+        before, after = migrations.tree_of(prefix).upgrade(services.engine)
     would = "would be" if config.dry_run else "are"
     context.log.info(f"our tables {would} upgraded: version {before or 'none'} → {after}")
     steps = 10_000
@@ -109,14 +109,6 @@ Set up the pipeline for a CMS: its own tables, and a state row for every video.
 Videos without a Douban id start as NOT_FOUND, shown as unchecked until they are searched for; those with one as
 CONFIRMED (of source `cms`: the id is checked against its subject before anything is written). Safe to repeat: known
 videos keep their state, and tables of an older release are upgraded.
-
-Examples:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
@@ -186,14 +178,6 @@ _TAKE_IN = page_text(
 Process what is new or changed in the CMS since the last run. Launched by the sensor `intake_sensor`.
 
 If the feeds system follows resource sites, the videos of titles that they added or changed are processed, too.
-
-Example:
-
-{examples}
-
-Fields
-
-{fields}
 """
 )
 
@@ -226,24 +210,12 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     context.add_output_metadata({**_metadata(report), "dry_run": dg.MetadataValue.bool(config.dry_run)})
 
 
-_SWEEP = page_text(
-    """\
-Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand.
-
-Examples:
-
-{examples}
-
-Fields
-
-{fields}
-"""
-)
-
 sweep_library = person_job(
     sweep,
     name="sweep_library",
-    manual=_SWEEP,
+    manual=page_text(
+        "Find changes that `vod_time` does not show: batch edits, AI annotations, deletions, ids set by hand."
+    ),
     writes=page_text(
         "Rows of `mac_douban_video` that are new, changed or gone, and names of people. A dry run "
         "(the default) only counts them."
@@ -282,12 +254,6 @@ def settle_cleared(context: dg.OpExecutionContext, config: ClearedConfig, servic
 _SETTLE = page_text(
     """\
 Answer for ids that were cleared in the CMS in bulk
-
-{examples}
-
-Fields
-
-{fields}
 
 A batch operation or a restored backup of the CMS may clear many ids. Until it is answered, these videos are neither
 matched nor linked nor written. If the CMS gets its ids back, the links are there again without an answer.

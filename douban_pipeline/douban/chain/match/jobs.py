@@ -73,10 +73,6 @@ _MANUAL = page_text(
     """\
 Judge links again: would they be confirmed today?
 
-{examples}
-
-{fields}
-
 Nothing is written to the CMS, and no link is removed; links that would no longer be confirmed go to review.
 """
 )

@@ -3,6 +3,7 @@
 Each report asset publishes its list: the page, and as metadata its numbers, its first rows and what stands around it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
@@ -13,13 +14,19 @@ from douban_pipeline.core.ui.lists.list_page import Table
 from douban_pipeline.core.ui.lists.shown_cells import markdown
 from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-from douban_pipeline.douban.reports.assets import report_asset
+from douban_pipeline.dagster_kit.metadata import shown_place
+from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame, publish
 from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS, duplicates_list
 from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.reports.lists.named_list import NamedList
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import Services
+
+
+def report_asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
+    """Decorate the function of a report asset: it depends on `synced_fields` and reads the library's database."""
+    return dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})(page_docstring(function))
 
 
 class DuplicatesConfig(LaunchpadConfig):
@@ -122,7 +129,7 @@ def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
         found = write_overview(services)
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
-    return dg.MaterializeResult(metadata={"page": _place(services, OVERVIEW[1]), **found.counts()})
+    return dg.MaterializeResult(metadata={"page": shown_place(services.reports, OVERVIEW[1]), **found.counts()})
 
 
 def _published(services: Services, *names: str, wanted: NamedList | None = None) -> dg.MaterializeResult:
@@ -136,7 +143,7 @@ def _published(services: Services, *names: str, wanted: NamedList | None = None)
         except ReportFileError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         metadata |= {
-            f"{name}_page": _place(services, made.page.file),
+            f"{name}_page": shown_place(services.reports, made.page.file),
             f"{name}_rows": written.rows,
             **written.figures.counts,
             f"{name}_first": _table(services, written.first),
@@ -147,11 +154,6 @@ def _published(services: Services, *names: str, wanted: NamedList | None = None)
 
 def _table(services: Services, table: Table) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md(markdown(table, page_frame(services)))
-
-
-def _place(services: Services, file: str) -> dg.MetadataValue:
-    address = services.reports.address(file)
-    return dg.MetadataValue.url(address) if services.reports.url else dg.MetadataValue.path(address)
 
 
 assets = [

@@ -23,7 +23,7 @@ from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, 
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.store.videos import GONE
-from douban_pipeline.douban.wording import CHANGE_STATES, CHANGES, OPERATORS, word_for
+from douban_pipeline.douban.wording import CHANGE_STATES, CHANGES, COLUMNS, OPERATORS, word_for
 from douban_pipeline.douban.writes.changes import PIPELINE, decode
 
 DAYS = 30
@@ -159,7 +159,9 @@ def log_list(services: Services) -> NamedList:
 def _what(row: RowMapping) -> str:
     """Return the changed columns; for the id also its values."""
     old, new = decode(row["old_values"]), decode(row["new_values"])
-    columns = [f"豆瓣 ID {old.get(name)} → {new[name]}" if name == "vod_douban_id" else name for name in new]
+    columns = [
+        f"豆瓣 ID {old.get(name)} → {new[name]}" if name == "vod_douban_id" else word_for(COLUMNS, name) for name in new
+    ]
     return "、".join(columns) or "仅状态"
 
 

@@ -81,26 +81,10 @@ def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.R
     )
 
 
-_QUEUE_MATCHES = page_text(
-    """\
-Match videos without a Douban id at once, with priority over due tasks.
-
-{link}
-
-Fields
-
-{fields}
-
-Examples:
-
-{examples}
-"""
-)
-
 queue_matches_job = person_job(
     queue,
     name="queue_matches",
-    manual=_QUEUE_MATCHES,
+    manual=page_text("Match videos without a Douban id at once, with priority over due tasks."),
     writes=page_text("Tasks in `mac_douban_task`. A dry run only shows the videos."),
     when=page_text("When videos without an id should not wait until they are due."),
     examples={
@@ -182,26 +166,10 @@ def _settled(found: Settlement) -> dict[str, Any]:
     }
 
 
-_SETTLE = page_text(
-    """\
-Resolve many groups of videos that share a subject: one keeps the id, the others lose it.
-
-{links}
-
-Fields
-
-{fields}
-
-Examples:
-
-{examples}
-"""
-)
-
 settle_duplicates = person_job(
     settle,
     name="settle_duplicates",
-    manual=_SETTLE,
+    manual=page_text("Resolve many groups of videos that share a subject: one keeps the id, the others lose it."),
     writes=page_text(
         "Rows in `mac_douban_decision`, a `clear_id` for each video that loses the id. A dry run only shows them."
     ),

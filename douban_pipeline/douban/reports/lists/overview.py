@@ -9,6 +9,7 @@ from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, Link, L
 from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.presentation import share_text
 from douban_pipeline.core.ui.templates import Card, problem_tone
+from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.health import pictures, samples
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame
 from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
@@ -21,7 +22,7 @@ RENEWED_SECONDS = 120
 _NAMED = 3
 """Most problems that the first line names."""
 
-_REPORTS = {"review_queue.html": ("审核单", "逐部比较待审核的影片并决定")}
+_REPORTS = {links.REVIEW_SHEET: ("审核单", "逐部比较待审核的影片并决定")}
 """Pages beside this one; those that are not written yet are left out."""
 
 _IN_DAGSTER = (

@@ -64,10 +64,10 @@ def review_cells(
         "best": subject_lines(best) if best else None,
         "best_id": best.douban_id if best else 0,
         "votes": best.facts.get("votes") if best else None,
-        "score": best.score if best else None,
+        "score": round(best.score, 1) if best else None,
         "similarity": best.similarity if best else None,
         "second": f"{second.title}（{second.year or '?'}）{second.score:.1f}" if second else None,
-        "lead": verdict["lead"] if verdict else None,
+        "lead": round(verdict["lead"], 1) if verdict and verdict["lead"] is not None else None,
         "labels": labels_of(against, locked=locked),
         "reason": row["douban_review_reason"] or None,
         "links": tuple(_actions(row, verdict, best)),
@@ -78,6 +78,7 @@ def _actions(
     row: Mapping[Any, Any], verdict: Mapping[Any, Any] | None, best: ReviewCandidate | None
 ) -> Iterable[tuple[Any, ...]]:
     vod_id = row["vod_id"]
+    yield ("compare", vod_id)
     if best is not None and verdict is not None:
         chosen = (vod_id, best.douban_id, verdict["verdict_id"])
         if row["douban_id_locked"]:

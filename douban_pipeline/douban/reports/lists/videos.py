@@ -114,6 +114,7 @@ def common_links(location: str) -> dict[str, ListLink]:
     """Return the links that rows of several lists have, by key."""
     ignored = links.IGNORED_DAYS
     return {
+        "compare": ListLink("逐项比较", f"{links.REVIEW_SHEET}#{{0}}"),
         "set": decide("填写 ID", location, DecisionAction.set_id, douban_id=0),
         "ignore": decide(f"忽略 {ignored} 天", location, DecisionAction.ignore, days=ignored),
         "rematch": decide("重新匹配", location, DecisionAction.rematch),
@@ -174,7 +175,7 @@ def review_list(services: Services) -> NamedList:
     page = ListPage(
         "list_review",
         "待审核",
-        "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。逐部比较见 review_queue。",
+        "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。“逐项比较”打开它在审核单中的卡片。",
         columns,
         key="vod_id",
         video="vod_id",

@@ -21,38 +21,24 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
 from douban_pipeline.douban.store.videos import state_rows
+from douban_pipeline.douban.wording import COLUMNS, word_for
 from douban_pipeline.douban.writes.reverted_changes import undone_values
 
-_SHOWN: Mapping[str, tuple[str, Callable[[SubjectRecord], Any]]] = {
-    "vod_name": ("片名", lambda record: record.title),
-    "vod_sub": ("别名", lambda record: "、".join(filter(None, (record.original_title, *record.aliases[:4])))),
-    "vod_year": ("年份", lambda record: record.year),
-    "vod_area": ("地区", lambda record: "、".join(record.regions)),
-    "vod_lang": ("语言", lambda record: "、".join(record.languages)),
-    "vod_class": ("类型", lambda record: "、".join(record.genres)),
-    "vod_director": ("导演", lambda record: "、".join(record.directors[:5])),
-    "vod_actor": ("主演", lambda record: "、".join(record.actors[:5])),
-    "vod_duration": ("片长", lambda record: record.duration_minutes),
-    "vod_total": ("集数", lambda record: record.episodes),
-    "vod_douban_score": ("评分", lambda record: record.rating),
-    "vod_score_num": ("人数", lambda record: record.votes),
+_SHOWN: Mapping[str, Callable[[SubjectRecord], Any]] = {
+    "vod_name": lambda record: record.title,
+    "vod_sub": lambda record: "、".join(filter(None, (record.original_title, *record.aliases[:4]))),
+    "vod_year": lambda record: record.year,
+    "vod_area": lambda record: "、".join(record.regions),
+    "vod_lang": lambda record: "、".join(record.languages),
+    "vod_class": lambda record: "、".join(record.genres),
+    "vod_director": lambda record: "、".join(record.directors[:5]),
+    "vod_actor": lambda record: "、".join(record.actors[:5]),
+    "vod_duration": lambda record: record.duration_minutes,
+    "vod_total": lambda record: record.episodes,
+    "vod_douban_score": lambda record: record.rating,
+    "vod_score_num": lambda record: record.votes,
 }
-"""Columns in display order: their labels, and the subject's value for them."""
-
-_OTHERS: Mapping[str, str] = {
-    "vod_writer": "编剧",
-    "vod_tag": "标签",
-    "vod_pubdate": "上映日期",
-    "vod_pic": "海报",
-    "vod_content": "简介",
-    "vod_blurb": "短简介",
-    "vod_score": "站内评分",
-    "vod_score_all": "站内总分",
-    "vod_state": "资源类别",
-    "vod_author": "编辑",
-    "vod_reurl": "来源地址",
-}
-"""Further columns that a sync may write, named without their values."""
+"""Columns in display order, and the subject's value for them; other columns that a sync may write are named only."""
 
 _MOST_LETTERS = 60
 
@@ -131,13 +117,13 @@ def _replacement(
     old, new = archived(services, row["vod_douban_id"]), archived(services, new_id)
     written = would_write(services, row, new, undone, intro_locked) if new else {}
     values = []
-    for column, (name, said) in _SHOWN.items():
+    for column, said in _SHOWN.items():
         local, before, after = (_short(each) for each in (row[column], old and said(old), new and said(new)))
         if before != after or column in written:
-            values.append(ReplacedValue(name, local, before, after, _short(written.get(column))))
+            values.append(ReplacedValue(COLUMNS[column], local, before, after, _short(written.get(column))))
     others = [column for column in written if column not in _SHOWN]
     if others:
-        values.append(ReplacedValue("其他", "", "", "", "、".join(_OTHERS.get(column, column) for column in others)))
+        values.append(ReplacedValue("其他", "", "", "", "、".join(word_for(COLUMNS, column) for column in others)))
     return Replacement(row["vod_id"], readable(row["vod_name"]), row["vod_douban_id"], new_id, tuple(values))
 
 

@@ -34,12 +34,13 @@ class _CardsBody(BaseModel):
 
 
 class Opened(_CardsBody):
-    """A page that opens, its name before a reload, and how many cards it shows at once."""
+    """A page that opens, its name before a reload, how many cards it shows at once, and which one before all."""
 
     page: _Token
     former: _Token | None = None
     reviewer: _Reviewer = ""
     most: int = Field(ge=1, le=MOST_AT_ONCE)
+    first: _Video | None = None
 
 
 class WantedCards(_CardsBody):
@@ -104,8 +105,15 @@ class Undone(_CardsBody):
     sent: Sent
 
 
+class Asking(_CardsBody):
+    """A page whose reviewer has no card and asks the others for some."""
+
+    page: _Token
+    reviewer: _Reviewer = ""
+
+
 class Closed(_CardsBody):
-    """A page that is closed, with the videos that it releases."""
+    """The videos that a page releases: it is closed, or it hands them over."""
 
     page: _Token
     given_up: list[_Video] = Field(max_length=2000)
@@ -166,7 +174,7 @@ def review_router(desk: ReviewDesk, pictures: Pictures, lookup: Lookup) -> APIRo
     def opened(asked: Opened, request: Request) -> Response:
         try:
             reviewer = _user(request) or asked.reviewer
-            return JSONResponse(desk.open(asked.page, reviewer, asked.most, asked.former or ""))
+            return JSONResponse(desk.open(asked.page, reviewer, asked.most, asked.former or "", asked.first or 0))
         except known as error:
             raise refusal(error) from error
 
@@ -202,6 +210,13 @@ def review_router(desk: ReviewDesk, pictures: Pictures, lookup: Lookup) -> APIRo
         except known as error:
             raise refusal(error) from error
         return JSONResponse({})
+
+    @router.post("/ask")
+    def ask(asking: Asking, request: Request) -> Response:
+        try:
+            return JSONResponse({"held": desk.ask_for_cards(asking.page, _user(request) or asking.reviewer)})
+        except known as error:
+            raise refusal(error) from error
 
     @router.post("/release")
     def release(closed: Closed) -> Response:

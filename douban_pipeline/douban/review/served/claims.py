@@ -82,6 +82,22 @@ class Claims:
         claim = self._tables.claim
         run_statement(self._engine, update(claim).where(claim.c.holder == former).values(holder=holder))
 
+    def ask(self, holder: str, reviewer: str) -> int:
+        """Ask all other pages to hand over what their reviewers have not come to; return how many claims they hold."""
+        claim = self._tables.claim
+        held = (claim.c.holder != holder, claim.c.until > self._clock.now())
+        return run_statement(self._engine, update(claim).where(*held).values(asked_by=reviewer))
+
+    def asked_by(self, holder: str) -> str:
+        """Return the reviewer who has asked ``holder`` to hand over since this was last called, empty if nobody has."""
+        claim = self._tables.claim
+        asked = (claim.c.holder == holder, claim.c.asked_by != "")
+        with reading(self._engine) as connection:
+            name: str | None = connection.execute(select(claim.c.asked_by).where(*asked).limit(1)).scalar()
+        if name:
+            run_statement(self._engine, update(claim).where(*asked).values(asked_by=""))
+        return name or ""
+
     def release(self, holder: str, vod_ids: Collection[int]) -> None:
         """Release the claims of ``holder`` on ``vod_ids``."""
         claim = self._tables.claim

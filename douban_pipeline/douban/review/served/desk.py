@@ -105,7 +105,7 @@ class ReviewDesk:
         pictures = frame["pictures"] or "service"
         return served_page({**frame, "pictures": pictures, "groups": [], "live": True, "reviewer": reviewer})
 
-    def open(self, holder: str, reviewer: str, most: int, former: str = "") -> dict[str, Any]:
+    def open(self, holder: str, reviewer: str, most: int, former: str = "", first: int = 0) -> dict[str, Any]:
         """Claim the first free cards and return them, with the numbers of the queue, for a page that opens.
 
         The queue is not read again for it unless it is old (`STALE_AGE`): open pages refresh it all the time.
@@ -115,6 +115,7 @@ class ReviewDesk:
             reviewer: Who looks at it.
             most: How many cards.
             former: The page's name before it was reloaded: its claims are transferred.
+            first: A video whose card is wanted before the others, if it waits; 0 for none.
         """
         self._batches.wake()  # a service that was killed may have left something
         if former:
@@ -123,8 +124,9 @@ class ReviewDesk:
         others = self._claims.of_others(holder)
         hidden = self._hidden(others)
         order = known.order
-        free = [place for place in order.places if place.vod_id not in hidden][:_WINDOW]
-        wanted = [place.vod_id for place in free]
+        waiting = [place for place in order.places if place.vod_id not in hidden]
+        free = [place for at, place in enumerate(waiting) if at < _WINDOW or place.vod_id == first]
+        wanted = sorted((place.vod_id for place in free), key=lambda vod_id: vod_id != first)
         found = self.cards(holder, reviewer, wanted, most)
         gone = set(found["gone"])
         shown = [place for place in free if place.vod_id not in gone]
@@ -186,6 +188,7 @@ class ReviewDesk:
             "gone": sorted(self._hidden(others) - own),
             "version": known.version,
             "others": _cards_by_reviewer(others),
+            "asked": self._claims.asked_by(holder),
             "states": self._states(sent),
         }
 
@@ -221,6 +224,13 @@ class ReviewDesk:
         skipped = [change.reason for change in reverted.changes if change.skipped]
         if skipped:
             raise NotUndone("；".join(dict.fromkeys(skipped)))
+
+    def ask_for_cards(self, holder: str, reviewer: str) -> int:
+        """Ask the other pages for cards that their reviewers have not come to; return how many cards those hold.
+
+        Each page answers when it next calls `live`: it releases some, and shows who asked.
+        """
+        return self._claims.ask(holder, reviewer or "另一位审核员")
 
     def release(self, holder: str, given_up: Collection[int]) -> None:
         """Release the claims of a page on videos that were not decided there."""

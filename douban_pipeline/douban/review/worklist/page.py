@@ -1,6 +1,7 @@
 """The page of the review sheet: a template, style and scripts, combined into one file.
 
-The written file makes no requests. The service adds `live.js`, `renewing.js` and the permission to call the service.
+The written file makes no requests. The service adds `live.js`, `sharing.js`, `renewing.js` and the permission to call
+the service.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from markupsafe import Markup
 
 from douban_pipeline.core.ui.templates import render
 
-SHEET_NAME = "review_queue.html"
 _PACKAGE = "douban_pipeline.douban.review.worklist"
 
 _NAMES = ("launchpad", "choices", "comparison", "cards", "finding", "window", "bulk", "main", "starting")
@@ -55,7 +55,7 @@ def policy_of(*, served: bool, pictures: str) -> str:
 
 
 def _served_scripts() -> tuple[str, ...]:
-    return (*_SCRIPTS[:-2], "renewing.js", "live.js", *_SCRIPTS[-2:])
+    return (*_SCRIPTS[:-2], "renewing.js", "sharing.js", "live.js", *_SCRIPTS[-2:])
 
 
 def _page(sheet: Mapping[str, Any], scripts: Sequence[str], policy: str) -> bytes:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 
-from alembic.config import Config
-from sqlalchemy import Connection, Engine
-
-from douban_pipeline.core.migrations import MigrationPlan, MigrationTree
+from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.douban.store.tables import own_tables
 
 
@@ -32,43 +28,3 @@ def tree_of(prefix: str) -> MigrationTree:
         next_job="initialise_library",
         makes_file=False,
     )
-
-
-def config_for(prefix: str) -> Config:
-    """Return Alembic's configuration for tables under ``prefix``."""
-    return tree_of(prefix).config()
-
-
-def upgrade(engine: Engine, prefix: str) -> tuple[str | None, str]:
-    """Create our tables or bring them up to date; see `MigrationTree.upgrade`."""
-    return tree_of(prefix).upgrade(engine)
-
-
-def plan(engine: Engine, prefix: str) -> MigrationPlan:
-    """Return what `upgrade` would do; see `MigrationTree.plan`."""
-    return tree_of(prefix).plan(engine)
-
-
-def alone(connection: Connection, prefix: str) -> AbstractContextManager[None]:
-    """Let one process at a time change our tables; see `MigrationTree.alone`."""
-    return tree_of(prefix).alone(connection)
-
-
-def current(engine: Engine, prefix: str) -> str | None:
-    """Return the version of our tables in the database, ``None`` when there are none."""
-    return tree_of(prefix).current(engine)
-
-
-def head(prefix: str) -> str:
-    """Return the newest version that this release knows."""
-    return tree_of(prefix).head
-
-
-def versions(prefix: str) -> tuple[str, ...]:
-    """Return every version that this release knows, the oldest first."""
-    return tree_of(prefix).versions
-
-
-def known(version: str | None, prefix: str) -> str | None:
-    """Return ``version``; see `MigrationTree.known`."""
-    return tree_of(prefix).known(version)

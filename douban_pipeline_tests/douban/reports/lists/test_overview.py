@@ -107,7 +107,7 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
         assert "影片 10 部，没有 ID 7，未检查 1，未找到 1，待审核 3" in (told.skip_message or "")
         assert not instance.get_run_records()
     page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
-    assert f'http-equiv="refresh" content="{RENEWED_SECONDS}"' in page
+    assert f'data-seconds="{RENEWED_SECONDS}"' in page
     for make in LISTS.values():
         assert f'href="{make(busy.services).page.file}"' in page
     assert re.search(r"无豆瓣 ID</span><b>7</b>", page)

@@ -159,7 +159,7 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
     first, second, third = listed(videos.services, "log")
     assert (first["video"], first["what"]) == ("99（已删除）", "仅状态")
     assert (second["action"], second["what"], second["operator"]) == ("指定豆瓣 ID", "豆瓣 ID 0 → 5", "小王")
-    assert (third["action"], third["what"], third["operator"]) == ("同步字段", "vod_pic、vod_tag", "自动")
+    assert (third["action"], third["what"], third["operator"]) == ("同步字段", "海报、标签", "自动")
     page = LISTS["log"](videos.services).page
     chosen = {"undo": {"change_ids": [second["change_id"]]}, "undo_batch": {"batch_id": "3f2a"}}
     for key, meant in chosen.items():
@@ -266,7 +266,7 @@ def test_a_conflict_asks_for_a_look(videos):
     change(videos, 1, state="prepared", new_values={"vod_pic": "新"}, old_values={"vod_pic": "旧"}, owner=dead_owner())
     videos.change_log().reconcile()
     [row] = listed(videos.services, "log")
-    assert (row["state"], row["what"], row["links"][0]) == ("有冲突", "vod_pic", ("sync_now", 1))
+    assert (row["state"], row["what"], row["links"][0]) == ("有冲突", "海报", ("sync_now", 1))
     assert "以 CMS 为准则无需处理" in row["remedy"]
 
 

@@ -84,7 +84,6 @@ class TmdbLife(SystemLife):
             api_url=self.server.api_url,
             exports_url=self.server.exports_url,
             api_key=SecretStr(_KEY),
-            api_token=SecretStr(""),
             outbox_lease_seconds=20,
             questions_per_minute=100_000,
         )

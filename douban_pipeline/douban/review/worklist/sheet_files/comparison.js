@@ -257,9 +257,14 @@ function ofTmdb(sheet, { key, facts }) {
   return [told, el("p", "sub attribution", link("", sheet.tmdb.link, logo), " ", sheet.tmdb.sentence)];
 }
 
+/* A title of marks and spaces alone would leave a card without a name. */
+const NAMING = /[^\p{M}\p{Z}\p{C}]/u;
+
 /** Returns what is said of a video over its comparison. */
 function cardHead(sheet, card) {
-  const facts = [card.year, card.category, `影片 ${card.vod}`, `热度 ${number(card.hits)}`];
+  const list = `${sheet.live ? "../" : ""}list_review.html#q=${card.vod}`;
+  const numbered = Object.assign(link("", list, `影片 ${card.vod}`), { title: "在待审核列表中" });
+  const facts = [card.year, card.category, numbered, `热度 ${number(card.hits)}`];
   if (card.updated) facts.push(`更新于 ${card.updated}`);
   const flags = [el("span", "flag", card.status), ...card.labels.map((label) => el("span", "flag bad", label))];
   if (card.id) flags.push(el("span", "flag bad", "现有 ID ", subjectLink(card.id)));
@@ -272,8 +277,8 @@ function cardHead(sheet, card) {
     "header",
     "",
     el("span", "place"),
-    el("h3", "", card.title || `影片 ${card.vod}`),
-    el("p", "sub", facts.filter(Boolean).join(" · ")),
+    el("h3", "", NAMING.test(card.title) ? card.title : `影片 ${card.vod}`),
+    el("p", "sub", ...facts.filter(Boolean).flatMap((fact, at) => (at ? [" · ", fact] : [fact]))),
     el("p", "flags", ...flags),
   );
   if (card.reason) head.append(el("p", "reason", card.reason));

@@ -51,6 +51,7 @@ class Live {
     this.trouble = "";
     this.busy = { send: false, look: false, load: null };
     this.outdated = new Set();
+    this.sharing = new Sharing(this);
   }
 
   kept(name) {
@@ -82,7 +83,7 @@ class Live {
       ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), keepalive: JSON.stringify(body).length < 50000 }
       : {};
     const answer = await fetch(path, { ...request, redirect: "error", credentials: "same-origin", signal: AbortSignal.timeout(25000) });
-    if (answer.ok) return answer.json();
+    if (answer.ok) return answer.status === 204 ? null : answer.json();
     const said = await answer.text();
     let detail = said;
     try {
@@ -100,24 +101,49 @@ class Live {
     return { page: this.holder, reviewer: this.app.choices.who.reviewer.slice(0, 64) };
   }
 
+  /** Says in the bar what is wrong. */
   report(text) {
     this.trouble = text;
     byId("trouble").textContent = text;
     byId("trouble").hidden = !text;
+    // The buttons of the card stick above the bar.
+    document.documentElement.style.setProperty("--bar", text ? `${byId("trouble").parentElement.offsetHeight}px` : "");
+  }
+
+  /** Says that nothing is wrong any more. */
+  calm() {
+    if (this.trouble) this.report("");
+  }
+
+  /** Says in the bar, for half a minute, what is not wrong. */
+  say(text) {
+    this.report(text);
+    this.trouble = "";
+    setTimeout(() => byId("trouble").textContent === text && this.report(""), 30000);
   }
 
   /** Asks for the first cards; the whole queue comes after them. */
   async open() {
     try {
-      const found = await this.ask("open", { ...this.asking, former: this.former, most: FIRST });
+      const first = askedFor();
+      const found = await this.ask("open", { ...this.asking, former: this.former, most: FIRST, first });
       const cards = new Map(found.cards.map((card) => [card.vod, card]));
       this.asked = true;
       const items = found.items.map((item) => Object.assign(item, cards.get(item.vod), { group: item.group }));
       this.app.replace({ ...found, items });
       items.forEach(retarget);
+      if (first) this.goTo(first);
     } catch {
       /* What follows says so. */
     }
+  }
+
+  /** Goes to the card that the address names. */
+  goTo(vod) {
+    const item = this.app.listed.find((each) => each.vod === vod);
+    if (item) move(this.app.listed.indexOf(item));
+    else this.say(`影片 ${vod} 已不在待审核之列，或正由他人审核`);
+    history.replaceState(null, "", location.pathname);
   }
 
   /** Reads the queue, a line for each video; cards that are here stay. */
@@ -129,7 +155,7 @@ class Live {
       this.app.whole = true;
       this.app.replace(queue);
       await this.reread();
-      this.report("");
+      this.calm();
     } catch (error) {
       this.report(`队列此刻无法读取：${error.status ? error.message : "服务没有应答"}。稍后自动重试`);
     }
@@ -138,7 +164,7 @@ class Live {
   /** Returns cards for as many of `items` as may be had, those here already among them. */
   async load(items, most) {
     while (this.busy.load) await this.busy.load;
-    const missing = items.filter((item) => !item.candidates && !this.app.isDone(item));
+    const missing = items.filter((item) => !item.candidates && !this.app.isDone(item) && !this.sharing.left(item));
     if (!missing.length) return;
     const wanted = missing.slice(0, 1000).map((item) => item.vod);
     this.busy.load = this.ask("cards", { ...this.asking, wanted, most })
@@ -152,7 +178,7 @@ class Live {
   async fill() {
     const { app } = this;
     const open = app.listed.filter((item) => item.candidates && !app.isDone(item)).length;
-    const ahead = app.matching.filter((item) => !item.candidates && !app.isDone(item));
+    const ahead = app.matching.filter((item) => !item.candidates && !app.isDone(item) && !this.sharing.left(item));
     if (this.busy.load || !ahead.length || open >= FEWEST) return;
     await this.load(ahead, WANTED - open);
   }
@@ -236,7 +262,7 @@ class Live {
     this.send(false);
     renewUnseen();
     const waits = this.sent.some((each) => !SETTLED.includes(each.state));
-    if (this.ticks % (waits ? 1 : 8) === 0) this.look();
+    if (this.ticks % (waits || this.sharing.expects() ? 1 : 8) === 0) this.look();
     this.fill();
   }
 
@@ -261,7 +287,7 @@ class Live {
       this.batch = null;
       this.wait = 0;
       this.tries = 0;
-      this.report("");
+      this.calm();
     } catch (error) {
       if (error.status === 422 || error.status === 400) {
         this.took(entries, "", "refused", error.message);
@@ -303,9 +329,10 @@ class Live {
       this.settle(open, found.states);
       await this.undoOne();
       app.lose(found.gone);
+      if (found.asked) await this.sharing.handOver(found.asked);
       const free = app.others(found.others);
       await this.reread();
-      if (this.trouble && !this.batch && !this.outbox.size) this.report("");
+      if (!this.batch && !this.outbox.size) this.calm();
       if (found.version !== this.version || (free && !app.listed.length)) await this.refresh();
     } catch (error) {
       if (!this.batch) this.report(`${error.status ? error.message : "服务没有应答"}。稍后自动重试`);

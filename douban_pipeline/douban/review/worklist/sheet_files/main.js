@@ -182,7 +182,10 @@ function list() {
   }
   const empty = !app.listed.length;
   byId("empty").hidden = !empty;
-  byId("empty").textContent = app.items.some((item) => !app.isDone(item)) ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : heldByOthers() || "没有待审核的影片。";
+  const open = app.items.some((item) => !app.isDone(item));
+  const held = !open && app.live?.asked ? heldByOthers() : "";
+  byId("empty").textContent = open ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : held || "没有待审核的影片。";
+  if (held) byId("empty").append(" ", button("", "", "请求接手", () => app.live.sharing.ask()));
   app.live?.fill();
 }
 

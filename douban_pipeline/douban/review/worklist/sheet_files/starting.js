@@ -173,6 +173,11 @@ async function undecided() {
   return open().filter((item) => item.candidates).slice(0, PREVIEWED);
 }
 
+/** Returns the video whose card the address names, null without one. */
+function askedFor() {
+  return /^#[1-9]\d{0,14}$/.test(location.hash) ? Number(location.hash.slice(1)) : null;
+}
+
 /** Returns the video that was looked at before a reload, as text. */
 function lookedAt() {
   try {
@@ -184,7 +189,7 @@ function lookedAt() {
 
 function begin() {
   // What is listed first is marked, and kept in its place.
-  const at = lookedAt();
+  const at = String(askedFor() || lookedAt());
   for (const group of sheet.groups) {
     for (const data of group.cards) app.items.push(Object.assign(data, { group: group.cards.length > 1 ? group.name : "" }));
   }
@@ -215,11 +220,11 @@ function begin() {
 /** Says of a file that has become old that others have decided since. */
 function age() {
   const hours = (Date.now() / 1000 - sheet.at) / 3600;
-  byId("trouble").hidden = hours < 1;
+  byId("age").hidden = hours < 1;
   if (hours < 1) return;
   const told = hours < 48 ? `${Math.floor(hours)} 小时` : `${Math.floor(hours / 24)} 天`;
   const live = sheet.served ? ["，或用", link("", sheet.served, "在线审核单 ↗")] : [];
-  byId("trouble").replaceChildren(`这些数据是 ${told}前的，此后可能已有人决定：请重新打开此文件（决定执行后会重写），或重新生成 review_queue`, ...live, "。");
+  byId("age").replaceChildren(`这些数据是 ${told}前的，此后可能已有人决定：请重新打开此文件（决定执行后会重写），或重新生成 review_queue`, ...live, "。");
 }
 
 /** Goes back to the card that was looked at before a reload or, if that is decided, to the next that is not. */
