@@ -161,6 +161,7 @@ class GoogleReader:
                 "categories": [_category(row.folder or NO_FOLDER)],
                 "url": row.url,
                 "htmlUrl": _site(row.url),
+                **({"iconUrl": row.favicon} if row.favicon else {}),
                 "sortid": f"{number:08X}",
             }
             for number, row in enumerate(rows, 1)

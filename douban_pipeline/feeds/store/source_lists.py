@@ -62,8 +62,8 @@ def source_page(
 
 
 def followed(connection: Connection) -> Sequence[Row[Any]]:
-    """Return id, title, address, folder and last publication of every source, by title: what readers list."""
-    columns = (source.c.source_id, source.c.kind, source.c.title, source.c.url, source.c.folder)
+    """Return id, title, address, folder, icon and last publication of every source, by title: what readers list."""
+    columns = (source.c.source_id, source.c.title, source.c.url, source.c.folder, source.c.favicon)
     query = select(*columns, stats.c.last_article_at, stats.c.last_check_at)
     query = query.join_from(source, stats, source.c.source_id == stats.c.source_id)
     return connection.execute(query.order_by(source.c.title, source.c.source_id)).all()
