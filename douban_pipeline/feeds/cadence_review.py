@@ -14,10 +14,13 @@ from douban_pipeline.feeds.cadence import FREQUENCY_CADENCE_MAP
 from douban_pipeline.feeds.scheduler import analyse, cadence_in_force
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls, stats
+from douban_pipeline.feeds.store.entry_lists import forget_content
 from douban_pipeline.feeds.types import SourceState
 
 _AT_ONCE = 200
 _DAY = 86_400
+CONTENT_DAYS = 90
+"""Days for which articles that were read are kept whole: they are nine tenths of what an entry takes."""
 POLL_DAYS = 30
 """Days for which single polls and raw answers are kept: a month of behaviour to look at; statistics stay."""
 
@@ -81,11 +84,16 @@ def review(services: FeedsServices) -> CadenceReport:
 
 
 def drop_old(services: FeedsServices, *, dry_run: bool = False) -> tuple[int, int]:
-    """Delete polls and raw answers after their retention period; return both counts. Entries and statistics are kept.
+    """Delete polls and raw answers after their retention period; return both counts.
+
+    Entries with their marks and statistics are kept. Of entries that were read and not starred, articles are kept for
+    `CONTENT_DAYS`, after which the summary is left.
 
     A dry run deletes nothing, and returns how many would be deleted.
     """
     before = services.now() - POLL_DAYS * _DAY
     work = polls.count_polls if dry_run else polls.prune_polls
     dropped = run_transaction(services.engine, lambda connection: work(connection, before))
+    if not dry_run:
+        forget_content(services.engine, services.now() - CONTENT_DAYS * _DAY)
     return dropped, services.archive.prune(datetime.fromtimestamp(before, UTC), dry_run=dry_run)

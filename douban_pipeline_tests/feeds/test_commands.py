@@ -66,3 +66,37 @@ def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch
     assert "cannot be read" in str(call("import", "nowhere.opml").exception)
     monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")
     assert "内网" in str(call("add", "http://10.0.0.1/feed").exception)
+
+
+def test_entries_are_read_and_sources_paused_moved_and_removed(call: Call, server: FeedServer) -> None:
+    url = server.url("news")
+    call("add", url, "--folder", "每天")
+    call("poll", url)
+    entries = json.loads(call("entries", "--unread", "--folder", "每天", "--json").output)
+    assert [each["source"] for each in entries] == ["新闻", "新闻"]
+    assert entries[0]["published_at"] > entries[1]["published_at"]
+    assert "1 entries" in call("entries", "--source", "新闻", "--limit", "1").output
+    assert "0 entries" in call("entries", "--search", "没有这个词").output
+    assert "0 entries" in call("entries", "--starred").output
+    assert "no folder" in str(call("entries", "--folder", "别处").exception)
+    assert "没有" in str(call("entries", "--source", "nobody").exception)
+
+    assert call("pause", "新闻").exit_code == 2
+    assert "--reason" in str(call("pause", "新闻", "--reason", " ").exception)
+    assert "would be paused" in call("pause", "新闻", "--reason", "改版", "--dry-run").output
+    assert json.loads(call("list", "--json").output)[0]["state"] == "active"
+    assert "paused: 新闻" in call("pause", "新闻", "--reason", "改版").output
+    assert json.loads(call("list", "--json").output)[0]["state"] == "paused"
+    assert "resumed: 新闻" in call("resume", "新闻").output
+
+    assert "网址" in str(call("set-url", "新闻", "http://[").exception)
+    assert "would be moved" in call("set-url", "新闻", f"{url}?2", "--dry-run").output
+    assert "moved: 新闻" in call("set-url", "新闻", f"{url}?2").output
+    assert json.loads(call("list", "--json").output)[0]["url"] == f"{url}?2"
+
+    assert "nothing was changed" in call("remove", "新闻", "--dry-run").output
+    assert call("remove", "新闻").exit_code == 1  # nobody is there to say yes
+    assert len(json.loads(call("list", "--json").output)) == 1
+    assert "2 entries (0 starred)" in call("remove", "新闻", "--yes").output
+    assert json.loads(call("list", "--json").output) == []
+    assert "0 entries" in call("entries").output

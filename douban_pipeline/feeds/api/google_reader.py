@@ -5,6 +5,7 @@ Lists, marks and sources are those of the page ``/feeds/``. A source's id is ``f
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -142,8 +143,10 @@ class GoogleReader:
             return PlainTextResponse("Not Found", 404)
         if method != "POST":
             return PlainTextResponse("POST it", 405, {"Allow": "POST"})
-        token = given.get("T")
-        if token and token != self._access.edit_token:  # a reader that has an old one asks for another and comes back
+        token = given.get("T").encode()
+        if token and not hmac.compare_digest(
+            token, self._access.edit_token.encode()
+        ):  # a reader that has an old one asks for another and comes back
             return PlainTextResponse("Unauthorized", 401, {"X-Reader-Google-Bad-Token": "true"})
         found = self._changes[call](given)
         return PlainTextResponse("OK") if found is None else JSONResponse(found)
@@ -158,6 +161,7 @@ class GoogleReader:
                 "categories": [_category(row.folder or NO_FOLDER)],
                 "url": row.url,
                 "htmlUrl": _site(row.url),
+                **({"iconUrl": row.favicon} if row.favicon else {}),
                 "sortid": f"{number:08X}",
             }
             for number, row in enumerate(rows, 1)
@@ -310,12 +314,12 @@ class GoogleReader:
         return {"query": address, "numResults": 1, "streamId": f"feed/{source_id}", "streamName": title}
 
     def _follow(self, address: str, title: str, label: str) -> tuple[str, str]:
-        request = SourceRequest(url=address, title=title)
+        folder = _folder_of(label)[:200] if label else ""
+        request, _ = subscriptions.find_feed(self._services, SourceRequest(url=address, title=title, folder=folder))
         report = subscriptions.follow(self._services, [request], dry_run=False, keep_known=True)
-        [found] = [*report.added, *report.edited, *report.known]
-        folder, now = _folder_of(label)[:200] if label else "", self._services.now()
-        if folder:
-            values = {"folder": folder}
+        [found] = [*report.added, *report.known]
+        if folder and report.known:
+            values, now = {"folder": folder}, self._services.now()
             run_transaction(
                 self._services.engine,
                 lambda connection: sources.update_source(connection, found.source_id, values, now),

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from sqlalchemy import Connection
 
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.feeds.api.parameters import read_parameters
@@ -83,10 +84,12 @@ def pages_router(services: FeedsServices) -> APIRouter:
         marks = _MARKS.get(given.get("as"))
         if marks is None or not ids:
             raise HTTPException(422, f"as 应为 {', '.join(_MARKS)}，id 应为条目的编号")
-        engine = services.engine
-        changed = await run_in_threadpool(
-            run_transaction, engine, lambda connection: entry_lists.mark(connection, ids, **marks)
-        )
+
+        def work(connection: Connection) -> int:
+            # One story in several sources is shown once, and marked everywhere.
+            return entry_lists.mark(connection, entry_lists.with_stories(connection, ids), **marks)
+
+        changed = await run_in_threadpool(run_transaction, services.engine, work)
         if "application/json" in request.headers.get("accept", ""):
             return JSONResponse({"changed": changed})
         return RedirectResponse(_back(request, given.get("back"), "/mark"), 303)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -115,7 +115,9 @@ def entries_page(services: FeedsServices, wanted: Wanted) -> str:
             page = entry_lists.search_page(connection, wanted.selection, words, after, PAGE)
         else:
             page = entry_lists.entry_page(connection, wanted.selection, after, PAGE)
-        named = entry_lists.titles_of(connection, [row.source_id for row in page.rows] + [wanted.source])
+        told = entry_lists.stories(connection, page.rows)
+        others = [each.source_id for some in told.values() for each in some]
+        named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), *others, wanted.source])
         frame = _frame(connection, wanted, "", named.get(wanted.source))
     here = Wanted(wanted.view, wanted.source, wanted.folder, wanted.words)
     back = here.address(**({"before": wanted.before} if after is not None else {}))
@@ -126,7 +128,10 @@ def entries_page(services: FeedsServices, wanted: Wanted) -> str:
         title=_title(wanted, named.get(wanted.source)),
         root="",
         here=wanted.view,
-        rows=[_shown(services, row, named.get(row.source_id), here) for row in page.rows],
+        rows=[
+            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, told, named)}
+            for row in _once(page.rows)
+        ],
         view=wanted.view,
         scope=wanted.scope,
         words=wanted.words,
@@ -289,6 +294,24 @@ def _frame(connection: Connection, wanted: Wanted, root: str, chosen: Row[Any] |
         if each in titles
     ]
     return _Frame(places, folders, named)
+
+
+def _once(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Return rows without those whose story an earlier one tells."""
+    seen: set[str] = set()
+    found = []
+    for row in rows:
+        if row.story_hash not in seen:
+            found.append(row)
+        if row.story_hash:
+            seen.add(row.story_hash)
+    return found
+
+
+def _also(row: Row[Any], told: Mapping[str, Sequence[Row[Any]]], named: Mapping[str, Row[Any]]) -> str:
+    """Return the other sources that tell the story of a row."""
+    ids = dict.fromkeys(each.source_id for each in told.get(row.story_hash, ()) if each.source_id != row.source_id)
+    return "、".join(named[each].title or named[each].url for each in ids if each in named)
 
 
 def _title(wanted: Wanted, chosen: Row[Any] | None) -> str:

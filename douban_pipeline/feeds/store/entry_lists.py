@@ -34,12 +34,13 @@ SEARCHED_AT_ONCE = 50_000
 """Entries that one search looks through. No database finds Chinese words in texts by an index without an extension of
 its own; a page says how far it has looked, and looks on from there."""
 
+_WEEK = 7 * 86_400
 _SEEKS = 100
 """Longest page that is merged from the pages of a folder's sources, each found by index."""
 
 _LISTED = (
     *(entry.c.entry_id, entry.c.source_id, entry.c.title, entry.c.summary, entry.c.link, entry.c.published_at),
-    *(entry.c.found_at, entry.c.unread, entry.c.starred),
+    *(entry.c.found_at, entry.c.unread, entry.c.starred, entry.c.story_hash),
 )
 
 
@@ -249,6 +250,26 @@ def neighbour(connection: Connection, chosen: Selection, at: Cursor, *, newer: b
     return page.rows[0].entry_id if page.rows else None
 
 
+def stories(connection: Connection, rows: Sequence[Row[Any]]) -> dict[str, list[Row[Any]]]:
+    """Return, by story, the key and source of every entry of the stories that rows tell."""
+    found: dict[str, list[Row[Any]]] = {}
+    for some in chunks(sorted({row.story_hash for row in rows if row.story_hash})):
+        query = select(entry.c.story_hash, entry.c.entry_id, entry.c.source_id).where(entry.c.story_hash.in_(some))
+        for row in connection.execute(query.order_by(entry.c.entry_id)):
+            found.setdefault(row.story_hash, []).append(row)
+    return found
+
+
+def with_stories(connection: Connection, entry_ids: Sequence[int]) -> list[int]:
+    """Return keys of entries, and of all others that tell the same stories in other sources."""
+    found = set(entry_ids)
+    for some in chunks(sorted(found)):
+        hashes = select(entry.c.story_hash).where(entry.c.entry_id.in_(some), entry.c.story_hash != "").subquery()
+        query = select(entry.c.entry_id).join(hashes, entry.c.story_hash == hashes.c.story_hash)
+        found.update(connection.execute(query).scalars())
+    return sorted(found)
+
+
 def newest_key(connection: Connection) -> int:
     """Return the key of the entry that was found last; 0 without any."""
     return int(connection.execute(select(func.max(entry.c.entry_id))).scalar() or 0)
@@ -320,6 +341,30 @@ def mark_all_read(engine: Engine, chosen: Selection, *, through: int | None = No
             return mark(connection, some, unread=False)
 
         changed += run_transaction(engine, work)
+
+
+def forget_content(engine: Engine, before: int) -> int:
+    """Delete the content of entries found in the week before a moment that were read and are not starred; return how
+    many. Summary and marks stay.
+
+    Only of that week, so that a nightly call need not look through all that is older.
+    """
+    where = (entry.c.found_at < before, entry.c.found_at >= before - _WEEK, entry.c.content.is_not(None))
+    query = select(entry.c.entry_id).where(*where, entry.c.unread == 0, entry.c.starred == 0).limit(MARKED_AT_ONCE)
+    changed = 0
+    while True:
+
+        def work(connection: Connection) -> int:
+            ids = connection.execute(query).scalars().all()
+            for some in chunks(ids):
+                still = (entry.c.entry_id.in_(some), entry.c.unread == 0, entry.c.starred == 0)
+                connection.execute(update(entry).where(*still).values(content=None))
+            return len(ids)
+
+        found = run_transaction(engine, work)
+        changed += found
+        if found < MARKED_AT_ONCE:
+            return changed
 
 
 def titles_of(connection: Connection, source_ids: Sequence[str]) -> Mapping[str, Row[Any]]:

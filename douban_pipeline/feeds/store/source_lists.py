@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.feeds.store.entry_lists import in_folder
-from douban_pipeline.feeds.store.tables import entry, newcomer, number, poll, source, stats
+from douban_pipeline.feeds.store.tables import entry, newcomer, number, poll, source, stats, websub
 from douban_pipeline.feeds.types import SourceState
 
 _REMOVED_AT_ONCE = 2000
@@ -62,8 +62,8 @@ def source_page(
 
 
 def followed(connection: Connection) -> Sequence[Row[Any]]:
-    """Return id, title, address, folder and last publication of every source, by title: what readers list."""
-    columns = (source.c.source_id, source.c.kind, source.c.title, source.c.url, source.c.folder)
+    """Return id, title, address, folder, icon and last publication of every source, by title: what readers list."""
+    columns = (source.c.source_id, source.c.title, source.c.url, source.c.folder, source.c.favicon)
     query = select(*columns, stats.c.last_article_at, stats.c.last_check_at)
     query = query.join_from(source, stats, source.c.source_id == stats.c.source_id)
     return connection.execute(query.order_by(source.c.title, source.c.source_id)).all()
@@ -166,6 +166,7 @@ def remove(engine: Engine, source_id: str) -> int:
 
     def finish(connection: Connection) -> None:
         connection.execute(delete(number).where(number.c.name == f"source:{source_id}"))
+        connection.execute(delete(websub).where(websub.c.source_id == source_id))
         connection.execute(delete(source).where(source.c.source_id == source_id))
 
     run_transaction(engine, finish)
