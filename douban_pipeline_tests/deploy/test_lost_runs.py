@@ -63,13 +63,13 @@ class World:
 
     def ended(self, run_id: str) -> str:
         """Wait until a run has ended; return its status."""
+        with self.stack.instance() as instance:  # once: opening it takes as long as Dagster's processes need to work
 
-        def status() -> str | None:
-            with self.stack.instance() as instance:
+            def status() -> str | None:
                 run = instance.get_run_by_id(run_id)
                 return run.status.value if run is not None and run.is_finished else None
 
-        found = wait_for(status, seconds=SECONDS)
+            found = wait_for(status, seconds=SECONDS)
         assert found is not None
         return found
 
@@ -186,13 +186,14 @@ def test_a_run_that_takes_too_long_to_start(world: World):
     assert "没能在限定的时间内启动" in cause.detail
     assert "内存" not in cause.detail
 
-    def passed_by() -> bool:
-        with world.stack.instance() as instance:
+    world.hold()
+    with world.stack.instance() as instance:
+
+        def passed_by() -> bool:
             logs = instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)
             return any("started after the run had already finished" in (entry.message or "") for entry in logs)
 
-    world.hold()
-    assert wait_for(passed_by, seconds=SECONDS), "nothing is done of it afterwards"
+        assert wait_for(passed_by, seconds=SECONDS), "nothing is done of it afterwards"
     assert not (world.folder / AT_WORK).exists()
 
 
