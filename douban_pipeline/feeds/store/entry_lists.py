@@ -67,8 +67,11 @@ class Selection:
     def conditions(self, *, with_folder: bool = True) -> list[ColumnElement[bool]]:
         """Return them as conditions on `feed_entry`."""
         where: list[ColumnElement[bool]] = []
-        if self.unread is not None:
-            where.append(entry.c.unread == int(self.unread))
+        if self.unread:
+            where.append(entry.c.unread == 1)
+        elif self.unread is not None:
+            # Most entries are read: a sum, which no index is chosen for (MariaDB took 4 s for a page of a million).
+            where.append(entry.c.unread + 0 == 0)
         if self.starred is not None:
             where.append(entry.c.starred == int(self.starred))
         if self.source_id is not None:
