@@ -302,6 +302,13 @@ def test_a_huge_article_is_shown_or_cut_but_stops_nothing(written: str) -> None:
     harmless(safe_html(written, "", "https://a.example/"))
 
 
+def test_what_is_deeper_than_any_page_is_shown_as_text() -> None:
+    assert safe_html("<div>" * 1001 + "字<br>句 <script>", "", "") == "<p>字 句</p>"
+    assert safe_html("<div>" * 999 + "字", "", "").count("<div>") == 999
+    assert safe_html("<div></b>" * 1001 + "字", "", "") == "<p>字</p>"
+    assert safe_html("<p>字" * 5000, "", "").count("<p>") == 5000
+
+
 def test_a_hostile_article_is_shown_harmless_over_http(tmp_path: Path) -> None:
     with shelf(tmp_path) as at, served(at.services) as base:
         news = at.source("<script>来源</script>")

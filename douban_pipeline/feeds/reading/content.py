@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 
 import nh3
 
@@ -56,10 +57,20 @@ _SCHEMES = {"http", "https", "mailto"}
 _LATER_PICTURE = re.compile(r"(<img\b[^<>]{0,500}?\s)data-(?:original|src)=", re.IGNORECASE)
 """A picture's address as pages have it whose scripts load pictures, such as those of public accounts."""
 _SIZE = re.compile(r"\d{1,4}%?")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?:[^<>]*>)?")
+_SHALLOW = {
+    *("area", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option", "p", "source"),
+    *("tbody", "td", "th", "thead", "tr", "track", "wbr"),
+}
+"""Tags that hold nothing, or that the next of their kind closes."""
+_DEEPEST = 1000
+"""Most elements within each other: the sanitiser's time grows with the square of that (66,000 took a minute)."""
 
 
 def safe_html(content: str | None, summary: str, link: str) -> str:
     """Return an article as HTML without scripts, styles, forms, frames and addresses other than of the web.
+
+    One of elements deeper within each other than any page is shown as text.
 
     Args:
         content: The article as its source wrote it; None or empty shows the summary.
@@ -68,6 +79,8 @@ def safe_html(content: str | None, summary: str, link: str) -> str:
     """
     if not content:
         return f"<p>{html.escape(summary, quote=False)}</p>" if summary else ""
+    if _is_deep(content):
+        return f"<p>{html.escape(' '.join(_TAG.sub(' ', content).split()), quote=False)}</p>"
     found = _LATER_PICTURE.sub(r"\1src=", content) if "data-" in content else content
     return nh3.clean(
         found,
@@ -80,6 +93,20 @@ def safe_html(content: str | None, summary: str, link: str) -> str:
         set_tag_attribute_values=_ADDED,
         link_rel="noopener noreferrer",
     )
+
+
+def _is_deep(content: str) -> bool:
+    opened: Counter[str] = Counter()
+    depth = 0
+    for match in _TAG.finditer(content):
+        closes, name = match[1], match[2].lower()
+        if name in _SHALLOW or (closes and not opened[name]):
+            continue  # what closes nothing makes nothing less deep
+        opened[name] += -1 if closes else 1
+        depth += -1 if closes else 1
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
