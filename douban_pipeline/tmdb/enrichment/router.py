@@ -41,9 +41,9 @@ _ROLES = (
     ),
 )
 _RECOMMEND = re.compile(
-    r"(?i)推荐|推荐|安利|有(?:什么|哪些|没有|啥)[^？?]{0,12}(?:好看|值得|经典|经典|高分|的(?:片|电影|剧|"
+    r"(?i)推荐|安利|有(?:什么|哪些|没有|啥)[^？?]{0,12}(?:好看|值得|经典|高分|的(?:片|电影|剧|"
     r"动漫|动画|纪录片))|"
-    r"好看的|最好的|最佳|必看|值得(?:一)?看的|片荒|剧荒|剧荒|片单|书荒|看(?:点|些|部)?(?:什么|啥|哪部)|来"
+    r"好看的|最好的|最佳|必看|值得(?:一)?看的|片荒|剧荒|片单|书荒|看(?:点|些|部)?(?:什么|啥|哪部)|来"
     r"(?:点|一?部|几部)|来(?:点|部|几部)|求(?:一?部|几部|个|一个)?|"
     r"找(?:一?部|几部|点|些)|想看(?:点|部|一?些|个|几部)?|排行|榜|"
     r"\brecommend|\bsuggest|what (?:to|should (?:i|we)|can (?:i|we)) watch|\b(?:best|top|good|great|"
@@ -251,8 +251,7 @@ def _is_named(text: str, said: Phrased, recommends: bool, english: bool) -> bool
         if said.asked is not None and said.asked is not Asked.WORKS:
             return True
         if english:
-            named = _E_NAMED.search(_E_COMMON.sub(" ", name))
-            return bool(named) and (said.asked is Asked.WORKS or bool(named and named[0].strip()))
+            return bool(_E_NAMED.search(_E_COMMON.sub(" ", name)))
         return len(_FILLER.sub("", _E_COMMON.sub("", name))) >= 2
     if said.asked is not None:
         return True

@@ -186,27 +186,31 @@ class Asking:
         genres = [str(each["id"]) for each in items_of(raw, "genres") if id_of(each.get("id"))]
         if not genres:
             return
-        ask = self._client.discover_tv if chosen.key.type is EntityType.TV else self._client.discover_movie
-        page = ask(language=self._language, with_genres=",".join(genres[:_ALIKE]), sort_by="popularity.desc")
-        items = [{**item, "media_type": chosen.key.type.value} for item in page.results]
-        order = {item.get("id"): place for place, item in enumerate(items)}
-        found = [each for each in rank(WantedEntity(""), items) if each.key != chosen.key]
-        self.found.alike = sorted(found, key=lambda each: order.get(each.key.tmdb_id, len(order)))
+        filters = {"with_genres": ",".join(genres[:_ALIKE]), "sort_by": "popularity.desc"}
+        _, found = self._discovered(chosen.key.type, None, filters)
+        self.found.alike = [each for each in found if each.key != chosen.key]
 
     def _discover(self, route: Route) -> None:
-        series = route.query_intent is Intent.SERIES
-        self.found.endpoint = DISCOVER_TV if series else DISCOVER_MOVIE
-        ask = self._client.discover_tv if series else self._client.discover_movie
-        filters: dict[str, Any] = {name.replace(".", "__"): value for name, value in route.filters.items()}
-        page = ask(language=self._language, **filters)
+        kind = EntityType.TV if route.query_intent is Intent.SERIES else EntityType.MOVIE
+        self.found.endpoint = DISCOVER_TV if kind is EntityType.TV else DISCOVER_MOVIE
+        page, found = self._discovered(kind, route.year, route.filters)
         self.found.discovered = page.raw
-        kind = EntityType.TV if series else EntityType.MOVIE
-        wanted = WantedEntity("", route.year, None, False, kind)
-        self.found.ranked.append(rank(wanted, [{**item, "media_type": kind.value} for item in page.results]))
-        order = {item.get("id"): place for place, item in enumerate(page.results)}
-        self.found.ranked[0].sort(key=lambda each: order.get(each.key.tmdb_id, len(order)))
+        self.found.ranked.append(found)
         for candidate in self.found.ranked[0][:MOST_DETAILS]:
             self._keep(self._details(candidate.key))
+
+    def _discovered(
+        self, kind: EntityType, year: int | None, filters: Mapping[str, str]
+    ) -> tuple[Page, list[ScoredCandidate]]:
+        """Ask for titles by TMDB's filters; return its answer and the titles in its order."""
+        ask = self._client.discover_tv if kind is EntityType.TV else self._client.discover_movie
+        given: dict[str, Any] = {name.replace(".", "__"): value for name, value in filters.items()}
+        page = ask(language=self._language, **given)
+        found = rank(
+            WantedEntity("", year, None, False, kind), [{**item, "media_type": kind.value} for item in page.results]
+        )
+        order = {item.get("id"): place for place, item in enumerate(page.results)}
+        return page, sorted(found, key=lambda each: order.get(each.key.tmdb_id, len(order)))
 
     def _take(self, choice: EntityKey) -> None:
         answer = self._details(choice, follows=False)
