@@ -295,7 +295,7 @@ class Poller:
         before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
         clock = SourceClock.from_json(source.clock)
-        answered = entries.told_apart(connection, source.source_id, fetched.entries)
+        answered = entries.with_own_guids(connection, source.source_id, fetched.entries)
         stated = {each.guid_hash: each.published_at for each in reversed(answered)}
         # Nothing is published after it is found.
         given = [

@@ -26,7 +26,7 @@ def websub_router(services: FeedsServices) -> APIRouter:
         body, kind = await request.body(), request.headers.get("content-type", "")
         signature = request.headers.get("x-hub-signature", "")
         known = await run_in_threadpool(websub.receive, services, token, body, kind, signature)
-        # 410 ends the subscription at the hub (section 7); a wrong signature is not told from a right one.
+        # 410 ends the subscription at the hub (section 7); a wrong signature is answered like a right one.
         return Response(status_code=202 if known else 410)
 
     return router

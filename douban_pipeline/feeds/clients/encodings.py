@@ -56,7 +56,7 @@ def true_encoding(body: bytes, content_type: str) -> str:
     single = next((each for each in declared if each not in (*_EAST_ASIAN, "utf-8")), "")
     if single and found not in _EAST_ASIAN:
         return single
-    # Text too short to be told by how it reads: among Chinese sites it is GBK, if it can be.
+    # Text too short to recognise its encoding: among Chinese sites it is GBK, if it can be.
     return "gb18030" if not found and _decodes(body, "gb18030") else found or "utf-8"
 
 

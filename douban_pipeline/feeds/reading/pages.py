@@ -115,8 +115,8 @@ def entries_page(services: FeedsServices, wanted: Wanted) -> str:
             page = entry_lists.search_page(connection, wanted.selection, words, after, PAGE)
         else:
             page = entry_lists.entry_page(connection, wanted.selection, after, PAGE)
-        told = entry_lists.stories(connection, page.rows)
-        others = [each.source_id for some in told.values() for each in some]
+        copies = entry_lists.stories(connection, page.rows)
+        others = [each.source_id for some in copies.values() for each in some]
         named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), *others, wanted.source])
         frame = _frame(connection, wanted, "", named.get(wanted.source))
     here = Wanted(wanted.view, wanted.source, wanted.folder, wanted.words)
@@ -129,7 +129,7 @@ def entries_page(services: FeedsServices, wanted: Wanted) -> str:
         root="",
         here=wanted.view,
         rows=[
-            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, told, named)}
+            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, copies, named)}
             for row in _once(page.rows)
         ],
         view=wanted.view,
@@ -308,9 +308,9 @@ def _once(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
     return found
 
 
-def _also(row: Row[Any], told: Mapping[str, Sequence[Row[Any]]], named: Mapping[str, Row[Any]]) -> str:
+def _also(row: Row[Any], copies: Mapping[str, Sequence[Row[Any]]], named: Mapping[str, Row[Any]]) -> str:
     """Return the other sources that tell the story of a row."""
-    ids = dict.fromkeys(each.source_id for each in told.get(row.story_hash, ()) if each.source_id != row.source_id)
+    ids = dict.fromkeys(each.source_id for each in copies.get(row.story_hash, ()) if each.source_id != row.source_id)
     return "、".join(named[each].title or named[each].url for each in ids if each in named)
 
 

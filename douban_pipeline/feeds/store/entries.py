@@ -94,9 +94,9 @@ def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now:
     return len(fresh), changed
 
 
-def told_apart(connection: Connection, source_id: str, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of an answer, those with a guid that its source gives to all of them told apart by their link
-    and date.
+def with_own_guids(connection: Connection, source_id: str, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of an answer; those with a guid that its source gives to all of them get one of their link and
+    date.
 
     A guid is taken for such a one if the answer has it for several links (or, with one link, for several titles and
     dates), or if link, title and date all differ from those of the entry that is stored with it.

@@ -26,7 +26,7 @@ def upgrade() -> None:
     )
     add_index("feed_source", "ix_feed_source_folder", "folder")
     add_columns("feed_entry", sa.Column("story_hash", sa.String(64), nullable=False, server_default=EMPTY))
-    # The hash of a link in its canonical form, which most links have; others are told apart until they are edited.
+    # The hash of a link in its canonical form, which most links have; others are separate stories until edited.
     op.execute("UPDATE feed_entry SET story_hash = link_hash WHERE story_hash = ''")
     add_index("feed_entry", "ix_feed_entry_story", "story_hash")
     create_table(
