@@ -142,6 +142,7 @@ setup(
         "douban_pipeline.feeds.reports": ["*.html.j2"],
         "douban_pipeline.feeds.store.migrations": ["*.mako"],
         "douban_pipeline.serve": ["*.html.j2"],
+        "douban_pipeline.tmdb.pages": ["*.html.j2", "tmdb.css", "tmdb.js", "cytoscape.min.js"],
         "douban_pipeline.tmdb.store.migrations": ["*.mako"],
     },
     data_files=shared_files(),
