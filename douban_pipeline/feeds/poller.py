@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 _DEFERRED_AT_MOST = 3600
 _SET_ASIDE = 86_400
 """How long a source whose row is damaged is set aside before it is looked at again."""
-_DAMAGED = "来源的选项（options）不是 JSON，已搁置：请在 follow_sources 中重新写入"
+_DAMAGED = "its options are no JSON: write them anew with follow_sources"
 _DELAY_AT_MOST = 7 * 86_400
 """An entry older than this when first seen was published before the source was followed."""
 
@@ -277,7 +277,7 @@ class Poller:
             floor=now + wait if wait else 0,
         )
         if kind == GONE:
-            sources.set_state(connection, source.source_id, SourceState.GONE, "来源返回 410：已不存在", now)
+            sources.set_state(connection, source.source_id, SourceState.GONE, GONE, now)
         done = PollRecord(
             source.source_id, host, now, PollOutcome.FAILED, status, duration_ms=took, error=f"{kind}: {error.reason}"
         )
@@ -325,7 +325,7 @@ class Poller:
         if fetched.moved_to and fetched.moved_to != source.url:
             other = sources.move_source(connection, source, fetched.moved_to, now)
             if other is not None:
-                reason = f"永久跳转到另一来源的地址：{other.title or other.source_id}"
+                reason = f"moved permanently to the address of another source: {other.title or other.source_id}"
                 sources.set_state(connection, source.source_id, SourceState.DUPLICATE, reason, now)
         times = [each.published_at for each in published if each.published_at is not None]
         # For entries that existed at the first poll, the delay is unknown.

@@ -21,7 +21,7 @@ from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Source
 from douban_pipeline.feeds import guards, subscriptions
 from douban_pipeline.feeds.cadence_review import drop_old, review
 from douban_pipeline.feeds.poller import Poller
-from douban_pipeline.feeds.reading.pages import sources_page
+from douban_pipeline.feeds.reading.sources import sources_page
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import entries
