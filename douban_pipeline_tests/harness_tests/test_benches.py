@@ -23,8 +23,8 @@ from douban_pipeline_tests.harness.benchmarks.results import read_results
 from douban_pipeline_tests.harness.comments import __main__ as comments
 from douban_pipeline_tests.harness.feeds import __main__ as feeds
 from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
-from douban_pipeline_tests.harness.feeds.replay import Trial, timer_delays
-from douban_pipeline_tests.harness.feeds.shipped import measure_shipped
+from douban_pipeline_tests.harness.feeds.replay import Measured, Trial, timer_delays
+from douban_pipeline_tests.harness.feeds.shipped import replay_shipped
 from douban_pipeline_tests.harness.reviewing import __main__ as reviewing
 from douban_pipeline_tests.harness.reviewing.sitting import Openings, Sitting
 
@@ -46,7 +46,7 @@ def test_a_fixed_timer_finds_pushes_half_an_interval_late() -> None:
     pushes = [np.array([start, start + 9 * DAY + 37.0 * start]) for start in range(0, 3600, 40)]
     trial = Trial.of([feed.astype(float) for feed in pushes], 4)
     delays = timer_delays(trial, 24.0)
-    assert len(delays) == trial.pushes
+    assert len(delays) % trial.pushes == 0
     assert 20 * 60 < delays.mean() < 40 * 60
     assert 0 <= delays.min() <= delays.max() <= 3600
     assert timer_delays(trial, 0.0).mean() == np.mean(trial.end - np.concatenate(trial.tests)), "never found"
@@ -67,7 +67,7 @@ def test_a_plan_by_which_nothing_is_polled_finds_nothing(monkeypatch: pytest.Mon
     trial = Trial.of([*bundled_feeds(5).values()], 1)
     later = PlannedCheck(int(trial.end) + HOUR, {"profile": "budget"})
     monkeypatch.setattr(BudgetPlanner, "next_check", lambda *_: later)
-    found = measure_shipped("budget", trial, 6.0, settling=1)
+    found = Measured.of("budget", 6.0, replay_shipped("budget", trial, 6.0, settling=1), trial)
     assert (found.polls_per_day, found.hit_rate) == (0, 0)
     assert found.mean_minutes > 5 * 60
 
@@ -78,8 +78,12 @@ def test_a_recording_is_replayed_and_a_file_of_something_else_refused(tmp_path: 
     data.write_bytes(gzip.compress("\n".join(lines).encode()))
     chosen = "--budgets 6 --policies budget --days 1 --settling 0 --feeds 4 --processes 1"
     assert feeds.main(["--data", str(data), *chosen.split(), "--out", str(tmp_path)]) == 0
-    [found] = json.loads((tmp_path / "results.json").read_text())
-    assert (found["policy"], found["feeds"], found["polls_per_day"] > 0) == ("budget", 4, True)
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert {(each["policy"], each["group"]) for each in found} == {
+        ("profile budget", "all"),
+        ("profile budget", "known"),
+    }
+    assert (found[0]["feeds"], found[0]["polls_per_day"] > 0) == (4, True)
     other = tmp_path / "x.csv"
     other.write_text("feed,epoch\na,yesterday\n")
     assert feeds.main(["--data", str(other)]) == 2
