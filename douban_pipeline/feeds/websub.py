@@ -205,7 +205,8 @@ def _store(connection: Connection, known: Subscription, found: list[Entry], now:
     row = stats.lock_stats(connection, source_id)
     if source is None or source.state is not SourceState.ACTIVE or row is None:
         return
-    added, rest = entries.add_new(connection, source_id, entries.with_own_guids(connection, source_id, found), now)
+    own, _ = entries.with_own_guids(connection, source_id, found)
+    added, rest = entries.add_new(connection, source_id, own, now)
     hubs.count_push(connection, source_id, added, now)
     if added:
         newest = min(stats.newest_publication(connection, source_id), now)

@@ -76,7 +76,7 @@ def test_a_recording_is_replayed_and_a_file_of_something_else_refused(tmp_path: 
     data = tmp_path / "pushes.csv.gz"
     lines = ["feed,epoch", *(f"{name},{int(t)}" for name, times in bundled_feeds(40).items() for t in times)]
     data.write_bytes(gzip.compress("\n".join(lines).encode()))
-    chosen = "--budgets 6 --policies budget --days 1 --settling 0 --feeds 4 --processes 1"
+    chosen = "--budgets 6 --policies budget --days 1 --settling 0 --feeds 4 --processes 1 --scale 0"
     assert feeds.main(["--data", str(data), *chosen.split(), "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "results.json").read_text())
     assert {(each["policy"], each["group"]) for each in found} == {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,12 +17,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from douban_pipeline_tests.harness.benchmarks.bench import bench
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
 from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
 from douban_pipeline_tests.harness.feeds.peers import at_best, at_defaults
 from douban_pipeline_tests.harness.feeds.push_times import PushTimesError, read_push_times
 from douban_pipeline_tests.harness.feeds.replay import Measured, Trial
 from douban_pipeline_tests.harness.feeds.shipped import SETTLING, replay_shipped
+from douban_pipeline_tests.harness.feeds.speed import at_scale
 
 BUDGETS = (24.0, 12.0)
 SHIPPED = ("budget", "plan")
@@ -97,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--policies", nargs="+", choices=ALL, default=ALL, help="what is replayed")
     parser.add_argument("--feeds", type=int, default=FEEDS, help="feeds, drawn with a fixed seed; 0: all of them")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--scale", type=int, default=1000, help="sources on loopback that show the cost; 0: none")
     given = parser.parse_args(arguments)
     console = Console(width=110)
     began = time.monotonic()
@@ -123,6 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "results.json"
     path.write_text(json.dumps([item.to_json() for item in results], indent=1) + "\n", encoding="utf-8")
+    if given.scale:
+        with tempfile.TemporaryDirectory() as folder:
+            bench("feeds", at_scale(Path(folder), given.scale), given.out / "scale.json")
     console.print(f"{path} in {time.monotonic() - began:.0f} s", markup=False)
     return 0
 

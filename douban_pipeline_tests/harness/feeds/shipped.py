@@ -107,14 +107,14 @@ def replay_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: in
         feeds = [np.unique(np.concatenate(parts)) for parts in zip(trial.history, trial.tests, strict=True)]
         ids = [f"rss-{number:05}" for number in range(len(feeds))]
         services = ReplayServices(engine=engine, clock=clock, settings=given, feeds=dict(zip(ids, feeds, strict=True)))
-        _follow(services, ids, int(clock.at))
+        follow_feeds(services, ids, int(clock.at))
         _live(services, clock, trial.end)
         course = _course(services, trial, ids)
         engine.dispose()
     return course
 
 
-def _follow(services: ReplayServices, ids: Sequence[str], now: int) -> None:
+def follow_feeds(services: ReplayServices, ids: Sequence[str], now: int) -> None:
     """Follow the feeds, with the history that each showed until now."""
     added = [Source(each, SourceKind.RSS, f"http://{each}.example/feed") for each in ids]
     with services.engine.begin() as connection:
