@@ -149,9 +149,9 @@ def test_an_answer_that_cannot_be_stored_is_its_source_s_failure_alone(
         bad, good = at.follow("bad", "good")
         real = entries.store_entries
 
-        def store(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> entries.StoredEntries:
+        def store(connection: Connection, source_id: str, given: Sequence[Entry], *rest: Any) -> entries.StoredEntries:
             broken = [replace(each, title="\ud800") for each in given] if source_id == bad else given
-            return real(connection, source_id, broken, now)
+            return real(connection, source_id, broken, *rest)
 
         monkeypatch.setattr(entries, "store_entries", store)
         report = at.poll()

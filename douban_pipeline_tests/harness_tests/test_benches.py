@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target, W
 from douban_pipeline_tests.harness.benchmarks.results import read_results
 from douban_pipeline_tests.harness.comments import __main__ as comments
 from douban_pipeline_tests.harness.feeds import __main__ as feeds
+from douban_pipeline_tests.harness.feeds import peers
 from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
 from douban_pipeline_tests.harness.feeds.replay import Measured, Trial, timer_delays
 from douban_pipeline_tests.harness.feeds.shipped import replay_shipped
@@ -61,6 +63,33 @@ def test_delays_are_those_of_what_is_shipped_beside_a_timer_s(world: World) -> N
     ]
     assert all(figure.value > 0 for figure in figures)
     assert {figure.against for figure in figures if figure.baseline} == {"a fixed timer"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "gaps", "hours"),
+    [
+        # An entry a day: a week over seven entries; over one that is twice as often wanted; silent: the longest.
+        (partial(peers.miniflux, factor=1, least=300, most=DAY), [24, 24, 24], 24),
+        (partial(peers.miniflux, factor=2, least=300, most=DAY), [24, 24, 24], 12),
+        (partial(peers.miniflux, factor=1, least=300, most=DAY), [200], 24),
+        # Half the gap of two hours; at most a quarter of the longest; silent for a week, two, and a month.
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 1], 0.5),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [24, 24], 1),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 8], 1),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 15], 2),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 31], 4),
+        # The span over all entries, between both limits.
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [4, 4, 4, 0], 3),
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [0.5, 0.5, 0], 1),
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [4, 4, 60], 24),
+        (partial(peers.superfeedr, share=0.5, most=900), [24, 24], 0.25),
+        (partial(peers.superfeedr, share=0.5, most=900), [0.1, 0.1, 0], 0.05),
+    ],
+)
+def test_other_readers_choose_their_next_poll_as_they_do(rule: peers.Wait, gaps: list[float], hours: float) -> None:
+    """The last gap is that from the newest entry to now."""
+    items = [0.0, *(HOUR * sum(gaps[:number]) for number in range(1, len(gaps)))]
+    assert rule(items, len(items), HOUR * sum(gaps)) == pytest.approx(HOUR * hours, rel=0.01)
 
 
 def test_a_plan_by_which_nothing_is_polled_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
