@@ -50,10 +50,10 @@ def measure_choosing(engine: Engine, sources: int = MANY) -> Iterator[Figure]:
     now = int(time.time())
     random = np.random.default_rng(1)
     due = random.integers(now - 3600, now + 86_400, sources)
-    rows = [{"source_id": f"s{number:07}", "next_due_at": int(at)} for number, at in enumerate(due)]
     with engine.begin() as connection:
         for start in range(0, sources, 10_000):
-            connection.execute(insert(stats), rows[start : start + 10_000])
+            some = enumerate(due[start : start + 10_000].tolist(), start)
+            connection.execute(insert(stats), [{"source_id": f"s{n:07}", "next_due_at": at} for n, at in some])
     ticks, claims = Samples(), Samples()
     for number in range(50):
         with reading(engine) as connection, ticks.one():
