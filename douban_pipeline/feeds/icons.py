@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.errors import SourceError
+from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.http_answers import HttpExchange
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import icons
@@ -58,7 +58,10 @@ def fetch_icons(services: FeedsServices, monotonic: Callable[[], float] = time.m
     for address in addresses:
         if monotonic() >= end:
             break
-        data = _fetched(services, address)
+        try:
+            data = _fetched(services, address)
+        except GateClosed:
+            continue  # it is asked at the next call
 
         def keep(connection: Connection, address: str = address, data: str = data) -> None:
             icons.keep(connection, address, data, services.now())
@@ -76,6 +79,8 @@ def _fetched(services: FeedsServices, address: str) -> str:
         with services.web_fetcher(Source("", SourceKind.RSS, address)) as fetcher:
             key = f"icon {digest(address)[:16]}"
             return fetcher.exchange(address, read, key=key, parser_version=_PARSER_VERSION).value
+    except GateClosed:
+        raise
     except SourceError as error:
         logger.debug("no icon at %s: %s", address, error.reason)
         return ""
