@@ -304,7 +304,7 @@ def _empty(wanted: Wanted, page: EntryPage, *, followed: bool) -> str:
     if wanted.words:
         return "没有找到。" if page.next is None else "这一段里没有找到。"
     if not followed:
-        return "还没有条目：用 douban-pipeline feeds add 关注来源，抓取之后就在这里。"
+        return "还没有条目：在来源页面添加来源，抓取之后就在这里。"
     return {"unread": "没有未读的条目。", "starred": "没有加星的条目。"}.get(wanted.view, "没有条目。")
 
 
