@@ -21,6 +21,7 @@ from douban_pipeline.matching.hits import may_match_too
 from douban_pipeline.matching.rivals import YEARS_NEAR, contained, contenders, has_relatives, live_rivals
 from douban_pipeline.matching.scoring import ItemOutcome
 from douban_pipeline.matching.similarity import NumberMatch
+from douban_pipeline.matching.subtitles import parts_differ
 from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
 
@@ -203,24 +204,23 @@ def _sibling_nearer(case: Case) -> bool:
     return False
 
 
-def _kind_conflict(case: Case) -> bool:
-    """Return whether the kinds conflict; sites also file animated films and television specials of a series as series.
+def _season_of_film(case: Case) -> bool:
+    """Return whether the video's title names a season and the candidate is known to have no episodes.
 
-    Title and original title with a subtitle identify one work of a year: 浪客剑心 星霜篇. The original alone may be the
-    series': 火影忍者疾风传剧场版：鸣人之死 has NARUTO -ナルト- 疾風伝.
+    星球大战：克隆战争 第一季 is not the film that opened the series in the same year, with the same crew.
     """
-    title = case.comparison.title
-    if case.comparison.kind is not False:
+    if names_of(case.video).title.number_kind != "season" or kinds.serial(case.subject) is not False:
         return False
-    return not (_is_filed_as_series(case) and title.same_subtitled and title.names > 1 and case.exact_year)
+    return names_of(case.subject).title.number_kind != "season"  # 斗破苍穹 第四季, listed with one episode
 
 
-def _is_filed_as_series(case: Case) -> bool:
-    """Return whether both are animated, and only the site's category says that there are episodes."""
-    if case.video.kind is not Kind.SERIES or (case.video.episodes or 0) > 1 or kinds.serial(case.subject) is True:
-        return False
-    genres = case.comparison.fields.genres
-    return bool(kinds.animated(None, genres[0]) and kinds.animated(case.subject.kind, genres[1]))
+def _part_differs(case: Case) -> bool:
+    """Return whether both titles name a part of one work, not the same, and only an alias is common.
+
+    Douban lists the other half of a film as an alias: 浪客剑心 最终章 追忆篇 of 浪客剑心 最终章 人诛篇, which have the
+    same year, director and cast.
+    """
+    return case.comparison.title.only_alias and parts_differ(names_of(case.video).title, names_of(case.subject).title)
 
 
 def _medium_conflict(case: Case) -> bool:
@@ -330,7 +330,8 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.SEASON_ONE_SIDED, _season_one_sided),
     (Code.EDITION_CONFLICT, _edition_conflict),
     (Code.MERGED_RECORD, lambda case: case.found(Code.MERGED_RECORD)),
-    (Code.KIND_CONFLICT, _kind_conflict),
+    (Code.KIND_CONFLICT, lambda case: case.comparison.kind is False),
+    (Code.SEASON_OF_FILM, _season_of_film),
     (Code.MEDIUM_CONFLICT, _medium_conflict),
     (Code.YEAR_OF_RELEASE, lambda case: case.found(Code.YEAR_OF_RELEASE)),
     (Code.YEAR_IN_TITLE, lambda case: case.found(Code.YEAR_IN_TITLE)),
@@ -344,6 +345,7 @@ _CONDITIONS: tuple[tuple[Code, Callable[[Case], bool]], ...] = (
     (Code.ORIGINALS_DIFFER, lambda case: case.found(Code.ORIGINALS_DIFFER)),
     (Code.ALIAS_UNBACKED, _alias_unbacked),
     (Code.ALIAS_TAKEN, _alias_taken),
+    (Code.PART_DIFFERS, _part_differs),
     (Code.MARKS_DIFFER, _marks_differ),
     (Code.YEAR_UNCONFIRMED, _year_unconfirmed),
     (Code.SIBLING_NEARER, _sibling_nearer),

@@ -33,9 +33,11 @@ class Code(enum.StrEnum):
     MARKS_DIFFER = "MARKS_DIFFER"
     ORIGINALS_DIFFER = "ORIGINALS_DIFFER"
     # Unmet conditions of the acceptance gate.
+    SEASON_OF_FILM = "SEASON_OF_FILM"
     TITLE_NOT_EXACT = "TITLE_NOT_EXACT"
     ALIAS_UNBACKED = "ALIAS_UNBACKED"
     ALIAS_TAKEN = "ALIAS_TAKEN"
+    PART_DIFFERS = "PART_DIFFERS"
     YEAR_UNCONFIRMED = "YEAR_UNCONFIRMED"
     SIBLING_NEARER = "SIBLING_NEARER"
     LONE_EPISODE = "LONE_EPISODE"
@@ -109,8 +111,10 @@ SENTENCES: Mapping[str, str] = {
     Code.LENGTH_CONFLICT: "片长或集数相差过大",
     Code.MARKS_DIFFER: "片名仅标点不同，且另有同名条目",
     Code.ORIGINALS_DIFFER: "原名不一致",
+    Code.SEASON_OF_FILM: "片名标明第几季，豆瓣条目却是单部作品",
     Code.TITLE_NOT_EXACT: "片名不够一致",
     Code.ALIAS_UNBACKED: "仅别名相符，佐证不足",
+    Code.PART_DIFFERS: "双方片名各标明不同的篇章，只有别名相符",
     Code.ALIAS_TAKEN: "片名是此条目的别名，却是另一条目的正名",
     Code.YEAR_UNCONFIRMED: "年份未知或有出入，其他佐证不足",
     Code.SIBLING_NEARER: "同系列另一部的年份同样相符或更相符，可能漏了季数或副标题",

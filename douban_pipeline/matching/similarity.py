@@ -11,8 +11,9 @@ from rapidfuzz import fuzz
 
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
-from douban_pipeline.matching.forms import OWN_SCRIPTS, Form, TitleForms, names_of
-from douban_pipeline.matching.text import normalise, ratios, script
+from douban_pipeline.matching.forms import Form, TitleForms, names_of
+from douban_pipeline.matching.subtitles import has_subtitle, is_original, is_subtitled, is_tail
+from douban_pipeline.matching.text import normalise, ratios
 
 NEAR_EXACT = 0.95
 """Similarity from which two names count as the same."""
@@ -151,7 +152,7 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
             # Star Wars: Episode V is also 星球大战2: both have the same title with the same number.
             of_titles = mine.text == theirs.text and not (mine.is_alias or theirs.is_alias)
             return NumberMatch.CONFLICT if clash and not of_titles else NumberMatch.AGREE
-        if not clash and _is_original(mine):
+        if not clash and is_original(mine):
             # フルメタル・パニック? ふもっふ is 全金属狂潮2 in one translation and has no number in another.
             return NumberMatch.NEITHER
     one_number = None in (mine.parsed.number, theirs.parsed.number)
@@ -169,14 +170,6 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
     counted = {own.number_kind, other.number_kind}
     # 歌手 第八季 and 歌手2020 may be one show numbered in two ways.
     return NumberMatch.ONE_SIDED if "year" in counted and len(counted) == 2 else NumberMatch.CONFLICT
-
-
-_LONG_ORIGINAL = 5
-
-
-def _is_original(form: Form) -> bool:
-    """Return whether a name is in a script of its own, and long enough to identify one work."""
-    return len(form.parsed.base) >= _LONG_ORIGINAL and script(form.parsed.raw) in OWN_SCRIPTS
 
 
 def _known_editions(work: Video | Subject, names: TitleForms) -> frozenset[str]:
@@ -269,45 +262,6 @@ def _most_alike(left: TitleForms, right: TitleForms, years: tuple[int, ...]) -> 
     return best[0], best[2], best[3]
 
 
-_TAIL_MARK = re.compile(r"(?:[^\w]|之)+")
-_TAIL_LETTERS, _TAIL_LATIN = 3, 9
-
-
-def _is_tail(one: Form, other: Form) -> bool:
-    """Return whether the shorter of two names is all that follows a mark in the longer one."""
-    short, long = sorted((one.parsed, other.parsed), key=lambda parsed: len(parsed.base))
-    least = _TAIL_LATIN if short.base.isascii() else _TAIL_LETTERS
-    if not least <= len(short.base) < len(long.base) or not long.base.endswith(short.base):
-        return False
-    return any(normalise(long.name[mark.end() :]) == short.base for mark in _TAIL_MARK.finditer(long.name))
-
-
-_SUBTITLE_MARK = re.compile(r"[\s:~〜～「」『』\-‐–—]+")
-_SUBTITLED = 8
-
-
-def _has_subtitle(form: Form) -> bool:
-    """Return whether a name in a script of its own is more than a franchise: 名探偵コナン ロンドンからの秘指令."""
-    parts = [part for part in _SUBTITLE_MARK.split(form.parsed.name) if len(part) > 1]
-    return len(form.parsed.base) >= _SUBTITLED and len(parts) > 1 and _is_original(form)
-
-
-_FIRM_MARK = re.compile(r"[:~〜～「『]|\s[\-‐–—]")
-_SUBTITLED_LATIN = 16
-
-
-def _is_subtitled(form: Form) -> bool:
-    """Return whether a name in any script is more than a franchise: 宝可梦:皮卡丘和可可的冒险.
-
-    In Chinese a space suffices; in an alphabet a subtitle needs a punctuation mark.
-    """
-    latin = script(form.parsed.name) == "latin"
-    if len(form.parsed.base) < (_SUBTITLED_LATIN if latin else _SUBTITLED):
-        return False
-    parts = (_FIRM_MARK if latin else _SUBTITLE_MARK).split(form.parsed.name)
-    return sum(len(part.strip()) > 1 for part in parts) > 1
-
-
 def _is_piece(short: str, long: str) -> bool:
     return len(short) < _ALMOST_ALL * len(long) and short in long
 
@@ -369,7 +323,7 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
     if not value:
         return _unlike(mine.parsed.raw, theirs.parsed.raw, years_said)
     near = value >= NEAR_EXACT
-    tail = not near and _is_tail(mine, theirs)
+    tail = not near and is_tail(mine, theirs)
     if tail:
         value = max(value, TAIL)
     numbers = _numbers(left, right, mine, theirs, near, tail)
@@ -393,11 +347,11 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         names=_common_names(left, right),
         contained=_is_piece(*sorted((ours, others), key=len)),
         only_alias=theirs.is_alias,
-        same_original=near and any(_is_original(left.by_text[text]) for text in common),
-        subtitled=near and _is_subtitled(theirs),
+        same_original=near and any(is_original(left.by_text[text]) for text in common),
+        subtitled=near and is_subtitled(theirs),
         same_subtitled=near
         and any(
-            _has_subtitle(left.by_text[text])
+            has_subtitle(left.by_text[text])
             and left.by_text[text].parsed.distinct_editions == right.by_text[text].parsed.distinct_editions
             for text in common
         ),

@@ -31,6 +31,8 @@ TWO_NAMES = ({"title": "灯塔守夜人", "year": 2020, **FILMED}, {"title": "�
 WHOLE_CAST = {"directors": ("王伟",), "actors": ("潘粤明", "王泷正", "吕晓霖")}
 CAST_A_YEAR_OFF = ({**WHOLE_CAST, **FILMED, "year": 2018}, WHOLE_CAST)
 SUBTITLED = "ハクヤオイカケ 最後の夜"
+CREWED = {"directors": ("王伟",), "actors": ("潘粤明", "王泷正"), **PLACE}
+OTHER_HALF = {**CREWED, "title": "守夜人 最终章 白昼篇", "aliases": ("守夜人 最终章 黑夜篇", "守夜人黑夜篇")}
 LONGER = other("新白夜追凶", 1990)
 FOREIGN = ({"title": "Long Watch", **FILMED}, {"aliases": ("Long Watch",), **FILMED})
 
@@ -275,6 +277,27 @@ ALONE = [
         Code.ALIAS_TAKEN,
         "片名是此条目的别名，却是另一条目的正名",
         id="an alias that is another work's title",
+    ),
+    pytest.param(
+        thin({**CREWED, "title": "守夜人 最终章 黑夜篇"}, OTHER_HALF),
+        thin({**CREWED, "title": "夜的看守者"}, {**OTHER_HALF, "aliases": ("夜的看守者",)}),
+        Code.PART_DIFFERS,
+        "双方片名各标明不同的篇章，只有别名相符",
+        id="the other half of a film, which the subject has as an alias",
+    ),
+    pytest.param(
+        thin({**CREWED, "title": "守夜人黑夜篇"}, {**OTHER_HALF, "title": "守夜人白昼篇"}),
+        thin({**CREWED, "title": "夜的看守者"}, {**OTHER_HALF, "aliases": ("夜的看守者",)}),
+        Code.PART_DIFFERS,
+        "双方片名各标明不同的篇章，只有别名相符",
+        id="the same, without a mark before the part",
+    ),
+    pytest.param(
+        thin({**CREWED, "title": "白夜追凶 第一季", "kind": Kind.ANIMATION}, {**CREWED, **FILMED}),
+        thin({**CREWED, "title": "白夜追凶 第一季", "kind": Kind.ANIMATION}, {**CREWED, "kind": Kind.ANIMATION}),
+        Code.SEASON_OF_FILM,
+        "片名标明第几季，豆瓣条目却是单部作品",
+        id="the first season, and the film before it",
     ),
     pytest.param(
         full({"title": "工作细胞！！"}, {"title": "工作细胞", "aliases": ()}, other("工作细胞？")),

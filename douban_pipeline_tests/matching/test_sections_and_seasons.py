@@ -9,47 +9,22 @@ from hypothesis import strategies as st
 from douban_pipeline.matching import Code, Kind, Status
 from douban_pipeline_tests.matching.trials import other, thin
 
-ORIGINAL = "灯台ものがたり 〜海をわたる子供たち〜"
-FILED = {
-    "title": "灯塔物语 渡海的孩子们",
-    "aliases": (ORIGINAL,),
-    "kind": Kind.SERIES,
-    "regions": ("日本",),
-    "genres": ("动漫",),
-}
+SUBTITLED = {"regions": ("日本",), "kind": Kind.ANIMATION, "genres": ("剧情", "动画")}
+FILED = {**SUBTITLED, "title": "灯塔物语 渡海的孩子们", "aliases": ("灯台ものがたり 〜海をわたる子供たち〜",)}
 FILM = {
+    **SUBTITLED,
     "title": "灯塔物语：渡海的孩子们",
     "original_title": "灯台ものがたり 海をわたる子供たち",
-    "kind": Kind.ANIMATION,
-    "regions": ("日本",),
-    "genres": ("剧情", "动画"),
     "duration_minutes": 92,
 }
 
 
-def test_title_and_original_with_a_subtitle_of_the_exact_year_are_one_work_wherever_it_is_filed():
-    verdict = thin(FILED, FILM).verdict()
-    assert verdict.status is Status.CONFIRMED, verdict.codes
-
-
-@pytest.mark.parametrize(
-    ("video", "subject"),
-    [
-        pytest.param({"year": 2018}, {}, id="a year off"),
-        pytest.param({"year": None}, {}, id="no year"),
-        pytest.param({"aliases": ()}, {}, id="the title alone"),
-        pytest.param({}, {"title": "灯塔物语 外海的船"}, id="the original alone, which may be the series'"),
-        pytest.param({"aliases": ("灯台ものがたり",)}, {"original_title": "灯台ものがたり"}, id="the franchise's name"),
-        pytest.param({"episodes": 12}, {}, id="the site has counted episodes"),
-        pytest.param({"genres": ("剧情",)}, {}, id="the site does not call it animated"),
-        pytest.param({}, {"kind": Kind.FILM, "genres": ("剧情",)}, id="Douban does not"),
-        pytest.param({}, {"title": "灯塔物语 剧场版：渡海的孩子们"}, id="Douban's title states an edition"),
-    ],
-)
-def test_otherwise_a_film_is_no_series(video, subject):
-    verdict = thin({**FILED, **video}, {**FILM, **subject}).verdict()
-    assert verdict.status is not Status.CONFIRMED
-    assert Code.KIND_CONFLICT in {*verdict.codes, *verdict.candidates[0].comparison.codes}
+def test_a_film_that_is_filed_as_a_series_goes_to_a_person_whatever_names_they_have_in_common():
+    """A series and the film cut from it have their names, their year and their people in common."""
+    assert thin(FILED, FILM).verdict().status is Status.CONFIRMED
+    verdict = thin({**FILED, "kind": Kind.SERIES}, FILM).verdict()
+    assert verdict.status is Status.REVIEW
+    assert Code.KIND_CONFLICT in verdict.codes
 
 
 SEASON = {"title": "渡海的孩子们 第一季", "kind": Kind.SERIES}

@@ -11,7 +11,7 @@ from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
 from douban_pipeline.douban.reports.lists.intros import intros_list
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.locked import locked_list
-from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
+from douban_pipeline.douban.reports.lists.named_list import TITLES, NamedList, file_of, rows_of
 from douban_pipeline.douban.reports.lists.records import decisions_list, tasks_list
 from douban_pipeline.douban.reports.lists.videos import missing_list, review_list
 from douban_pipeline.douban.reports.video_site import VideoSite
@@ -27,7 +27,7 @@ LISTS: Mapping[str, Callable[[Services], NamedList]] = {
     "decisions": decisions_list,
     "log": log_list,
 }
-"""The lists in the order in which pages link to them."""
+"""What makes each list."""
 
 OVERVIEW = ("首页", "index.html")
 """Title and file of the page with the statistics, which links to all others."""
@@ -43,18 +43,13 @@ _REPLACED = {
 """Pages of earlier versions, which people may have bookmarked, and the lists that took their place."""
 
 
-def siblings(services: Services) -> list[tuple[str, str]]:
-    """Return the title and the file of the overview and of every list."""
-    return [OVERVIEW, *((make(services).page.title, make(services).page.file) for make in LISTS.values())]
-
-
 def page_frame(services: Services) -> PageFrame:
     """Return what the pages of this site have in common."""
     site = VideoSite.of(services.settings)
     return PageFrame(
         services.settings.zone,
         services.settings.ui_url,
-        siblings(services),
+        [OVERVIEW, *((title, file_of(name)) for name, title in TITLES.items())],
         site.page_pattern,
         site.pictures,
         site.image_sources,

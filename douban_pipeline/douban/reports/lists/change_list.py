@@ -14,10 +14,10 @@ from sqlalchemy import Connection, RowMapping, case, func, select
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, ListPage, Row, Table
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, decide, link_of, view
+from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, decide, link_of, page_of, view
 from douban_pipeline.douban.reports.lists.records import MOST, history_link, record_columns, record_reader, record_rows
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, TIME
 from douban_pipeline.douban.services import Services
@@ -130,9 +130,8 @@ def log_list(services: Services) -> NamedList:
             ),
         }
 
-    page = ListPage(
-        "list_log",
-        "变更日志",
+    page = page_of(
+        "log",
         f"写入了什么、谁写的、为什么，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list log。",
         columns,
         key="change_id",

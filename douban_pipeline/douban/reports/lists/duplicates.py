@@ -18,7 +18,6 @@ from douban_pipeline.core.ui.lists.list_page import (
     ListColumn,
     ListCounts,
     ListLink,
-    ListPage,
     Row,
     Table,
 )
@@ -33,7 +32,15 @@ from douban_pipeline.douban.reports.lists.duplicate_groups import (
 )
 from douban_pipeline.douban.reports.lists.keepers import GroupMember, KeeperRule, LinkOrigin, keep_reason, ranked
 from douban_pipeline.douban.reports.lists.keyset import ListRows
-from douban_pipeline.douban.reports.lists.named_list import FIRST, SECOND, NamedList, batch_link, decide, link_of
+from douban_pipeline.douban.reports.lists.named_list import (
+    FIRST,
+    SECOND,
+    NamedList,
+    batch_link,
+    decide,
+    link_of,
+    page_of,
+)
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -128,9 +135,8 @@ def duplicates_list(
                 found[vod_id] = {**named(row, categories, site), "douban_id": row["vod_douban_id"], **cells}
         return found
 
-    page = ListPage(
-        "list_duplicates",
-        "豆瓣 ID 重复",
+    page = page_of(
+        "duplicates",
         "同一条目被多部影片使用。确为重复时清除其他影片的 ID；片名明显不同时，多半是 ID 写错了。"
         f"建议保留{_RULES[keeper]}。程序从不合并或删除影片：由人核对后处理。",
         columns,

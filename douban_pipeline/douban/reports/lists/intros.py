@@ -12,12 +12,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, and_, case, or_, select, true
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListCounts, ListPage, Row, Table
+from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListCounts, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.intro_figures import DAYS, DaySpending, GuardRefusals, Intros, intros
 from douban_pipeline.douban.reports.lists.lookup import names_of, synopses_of
-from douban_pipeline.douban.reports.lists.named_list import NamedList, batch_link, view
+from douban_pipeline.douban.reports.lists.named_list import NamedList, batch_link, page_of, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -81,9 +81,8 @@ def intros_list(services: Services) -> NamedList:
             for vod_id, row in known_of(services, connection, vod_ids).items()
         }
 
-    page = ListPage(
-        "list_intros",
-        "简介锁定与 AI 处理",
+    page = page_of(
+        "intros",
         f"{switched_off}简介已锁定、由模型写过、或没有写成的影片。锁定的简介不会被任何自动运行改动。"
         "没有写成而没有“下次”的，间隔期满后再写。",
         columns,

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select, true
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListCounts, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListCounts, Row
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.named_list import SECOND, NamedList, batch_link, decide, view
+from douban_pipeline.douban.reports.lists.named_list import SECOND, NamedList, batch_link, decide, page_of, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -92,9 +92,8 @@ def locked_list(services: Services) -> NamedList:
         return found
 
     relock = decide("改锁 CMS 的 ID", location, DecisionAction.replace_and_lock, douban_id=SECOND)
-    page = ListPage(
-        "list_locked",
-        "已锁定豆瓣 ID",
+    page = page_of(
+        "locked",
         "锁定的 ID 不会被任何自动运行改动。",
         columns,
         key="vod_id",

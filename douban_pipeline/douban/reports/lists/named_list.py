@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.launchpad_links import Launchpad
-from douban_pipeline.core.ui.lists.list_page import Figures, ListCounts, ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListCounts, ListLink, ListPage, Row
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.keyset import ListFilter, ListRows, every_key
 from douban_pipeline.douban.services import Services
@@ -23,6 +23,29 @@ FIRST, SECOND, THIRD = (900_000_000_000_001, 900_000_000_000_002, 900_000_000_00
 """Placeholders in the config of a link for the values that differ from row to row."""
 
 _MANY = 900_000_000_000_004
+
+
+TITLES: Mapping[str, str] = {
+    "review": "待审核",
+    "missing": "无豆瓣 ID",
+    "duplicates": "豆瓣 ID 重复",
+    "locked": "已锁定豆瓣 ID",
+    "intros": "简介锁定与 AI 处理",
+    "tasks": "任务",
+    "decisions": "决定",
+    "log": "变更日志",
+}
+"""Title of each list by its name, in the order in which pages link to them."""
+
+
+def file_of(name: str) -> str:
+    """Return the file of a list's page."""
+    return f"list_{name}.html"
+
+
+def page_of(name: str, about: str, columns: Sequence[ListColumn], **more: Any) -> ListPage:
+    """Return the page of the list ``name``; ``more`` are further fields of `ListPage`."""
+    return ListPage(file_of(name).removesuffix(".html"), TITLES[name], about, columns, **more)
 
 
 def link_of(text: str, launch: Launchpad, location: str) -> ListLink:

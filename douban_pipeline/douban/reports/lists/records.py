@@ -12,13 +12,13 @@ from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, and
 from douban_pipeline.core.clock import day_of
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, ListPage, Row
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.pace import Tiers
 from douban_pipeline.douban.reports.lists.keyset import ListRows
 from douban_pipeline.douban.reports.lists.lookup import names_of
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of, view
+from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of, page_of, view
 from douban_pipeline.douban.reports.lists.task_figures import task_figures
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
@@ -153,9 +153,8 @@ def tasks_list(services: Services) -> NamedList:
             "links": (("history", row["vod_id"]), *_runs(row)),
         }
 
-    page = ListPage(
-        "list_tasks",
-        "任务",
+    page = page_of(
+        "tasks",
         f"队列里的与已结束的任务，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list tasks。",
         columns,
         key="task_id",
@@ -234,9 +233,8 @@ def decisions_list(services: Services) -> NamedList:
         }
 
     undo = link_of("撤销…", links.revert(decision_ids=[FIRST]), location)
-    page = ListPage(
-        "list_decisions",
-        "决定",
+    page = page_of(
+        "decisions",
         f"审核员的决定，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list decisions。",
         columns,
         key="decision_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, or_, select
@@ -16,7 +17,6 @@ from douban_pipeline.core.ui.lists.list_page import (
     ListColumn,
     ListCounts,
     ListLink,
-    ListPage,
     Row,
 )
 from douban_pipeline.core.ui.templates import Card
@@ -30,6 +30,7 @@ from douban_pipeline.douban.reports.lists.named_list import (
     batch_link,
     decide,
     link_of,
+    page_of,
     view,
 )
 from douban_pipeline.douban.reports.lists.review_cells import review_cells
@@ -110,8 +111,9 @@ def named(row: Mapping[Any, Any], categories: Mapping[int, str], site: VideoSite
     }
 
 
-def common_links(location: str) -> dict[str, ListLink]:
-    """Return the links that rows of several lists have, by key."""
+@cache
+def common_links(location: str) -> Mapping[str, ListLink]:
+    """Return the links that rows of several lists have, by key; made once a process, as writing YAML takes its time."""
     ignored = links.IGNORED_DAYS
     return {
         "compare": ListLink("逐项比较", f"{links.REVIEW_SHEET}#{{0}}"),
@@ -172,9 +174,8 @@ def review_list(services: Services) -> NamedList:
         }
 
     choose = {"douban_id": SECOND, "verdict_id": THIRD}
-    page = ListPage(
-        "list_review",
-        "待审核",
+    page = page_of(
+        "review",
         "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。“逐项比较”打开它在审核单中的卡片。",
         columns,
         key="vod_id",
@@ -248,9 +249,8 @@ def missing_list(services: Services) -> NamedList:
             }
         return found
 
-    page = ListPage(
-        "list_missing",
-        "无豆瓣 ID",
+    page = page_of(
+        "missing",
         "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。"
         "价值 = 0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。",
         columns,
