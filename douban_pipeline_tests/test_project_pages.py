@@ -86,7 +86,7 @@ def test_every_command_of_ours_that_is_named_exists(manual: str):
 def test_pictures_are_small_and_all_shown(readme: str):
     shown = set(re.findall(r"\(docs/images/([a-z]+\.jpg)\)", readme))
     pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
-    assert shown == pictures.keys() == {f"{name}.jpg" for name in screenshots.PAGES}
+    assert shown == pictures.keys() == {f"{name}.jpg" for name in (*screenshots.PAGES, *screenshots.SERVED)}
     assert max(pictures.values()) <= screenshots.MOST_BYTES
 
 

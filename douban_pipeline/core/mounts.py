@@ -23,6 +23,7 @@ class Mount:
         close: Stops its background work when the service stops; None for nothing.
         installed: Whether ``/healthz`` speaks of it: its system is in ``DOUBAN_PIPELINE_SYSTEMS``.
         last: Whether its routes accept names of other parts, so that they are tried after those.
+        most_body: Bytes of a request's body at most, where programs send more than the service's limit; 0 for that.
     """
 
     name: str
@@ -33,3 +34,4 @@ class Mount:
     close: Callable[[], None] | None = None
     installed: bool = True
     last: bool = False
+    most_body: int = 0

@@ -79,7 +79,7 @@ def create_app(
         guard.counters.close()
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, other={each.prefix: each.most_body for each in mounts if each.most_body})
     app.add_middleware(_Doorway, door=door)
     app.add_middleware(Forwarding, proxies=settings.proxy_networks, user_header=settings.user_header)
     app.get("/healthz")(door.health)
