@@ -89,6 +89,7 @@ POSTERS = [
 
 TMDB = [
     "psycopg[binary,pool]>=3.2,<4",  # PostgreSQL: batches in pipelines, connections for threads
+    "msgspec>=0.19,<1",  # reads and writes the JSON of answers
     "neo4j>=6.0,<7",  # the graph database, over Bolt
 ]
 

@@ -16,7 +16,7 @@ from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb.enrichment import writer as writing
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
-from douban_pipeline.tmdb.enrichment.spool import Spool
+from douban_pipeline.tmdb.enrichment.spool import Spool, user_hash
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
@@ -224,6 +224,37 @@ def test_the_spool_is_replayed_when_a_service_starts(
     assert done.wait(30)
     service.close()
     assert spool.counts() == (0, 0)
+
+
+def test_questions_are_written_together_and_one_that_is_refused_holds_up_no_other(
+    spool: Spool, fake_store: FakeStore, clock: FakeClock
+):
+    metrics = writing.Metrics()
+    writer = Writer(fake_store, spool, metrics)
+    jobs = [job(clock, query_text=f"question {number}") for number in range(3)]
+    together: list[int] = []
+    persist = fake_store.persist_questions
+
+    def persist_all_but_one(asked: Any) -> None:
+        together.append(len(asked))
+        if jobs[1].job_id in asked:
+            raise DataError("invalid byte sequence")
+        persist(asked)
+
+    fake_store.persist_questions = persist_all_but_one  # type: ignore[method-assign]
+    writer._persist_together(jobs)
+    assert (fake_store.rows.keys(), spool.counts()) == ({jobs[0].job_id, jobs[2].job_id}, (0, 1))
+    writer._persist_together([*jobs[2:], job(clock), job(clock)])
+    assert (together, metrics.total("persisted_total")) == ([3, 1, 1, 1, 3], 5)
+
+
+def test_questions_forgotten_while_they_are_written_together_are_deleted_again(
+    spool: Spool, fake_store: FakeStore, clock: FakeClock
+):
+    writer = Writer(fake_store, spool, writing.Metrics())
+    fake_store.kept = lambda: spool.forget(user_hash("u1")) and None  # type: ignore[assignment,return-value]
+    writer._persist_together([job(clock), job(clock, user_id="u2"), job(clock)])
+    assert [row["user_id"] for row in fake_store.rows.values()] == ["u2"]
 
 
 @pytest.mark.parametrize("error", [DataError("invalid byte sequence"), ProgramLimitExceeded("index row"), ValueError()])
