@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb import kept_servers
-from douban_pipeline.tmdb.embedded import embedded_graph
+from douban_pipeline.tmdb.embedded import embedded_graph, is_running
 from douban_pipeline.tmdb.kept_servers import kept_postgres, running, stop
 from douban_pipeline_tests.tmdb.given import RECORDED
 
@@ -79,6 +79,8 @@ def test_a_server_in_home_stays_for_the_next_command_and_whoever_is_killed_break
             pass
         assert count() == 2
         os.kill(int((folder / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        while is_running(folder):
+            pass
         assert count() == 3
         assert stop(Path(home)) == ["postgres"]
         with kept_postgres(folder, idle=0):

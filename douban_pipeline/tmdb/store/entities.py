@@ -10,6 +10,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
@@ -81,6 +82,10 @@ class _Named:
     properties: Mapping[str, Any]
     said_at: datetime
     queued: bool
+
+
+_ROWS = 50
+"""Answers in one statement: enough that its plan costs little, few enough that both sides work at the same time."""
 
 
 @dataclass(slots=True)
@@ -155,29 +160,34 @@ class EntityWriter:
         if not items:
             self._write_named()
             return []
-        table = TABLES[items[0].key.type]
+        entity = items[0].key.type
+        table = TABLES[entity]
         others: list[tuple[Node, ...]] = []
 
         def parameters() -> Iterator[dict[str, Any]]:
-            """Yield the rows one by one, so that PostgreSQL stores earlier rows while later ones are computed."""
-            for item in items:
-                projection = project(item.key.type, item.answer.raw)
-                others.append(projection.others)
+            """Yield the rows some at a time, so that PostgreSQL stores earlier ones while later ones are computed."""
+            for piece in chunks(items, _ROWS):
+                projections = [project(entity, item.answer.raw) for item in piece]
+                others.extend(projection.others for projection in projections)
+                columns = [columns_of(entity, item.answer.raw) for item in piece]
                 yield {
-                    **self._common(item),
-                    **columns_of(item.key.type, item.answer.raw),
-                    "graph_hash": graph_hash(projection),
+                    **{name: [row[name] for row in columns] for name in table.columns},
+                    "ids": [item.key.tmdb_id for item in piece],
+                    "languages": [item.answer.language for item in piece],
+                    "raws": [item.text for item in piece],
+                    "hashes": [item.raw_hash for item in piece],
+                    "graph_hashes": [graph_hash(projection) for projection in projections],
+                    "times": [item.answer.fetched_at for item in piece],
                     "base": self.base,
                     "request_id": self.request_id,
                 }
 
-        found: list[Stored] = []
         with self.connection.cursor() as cursor:
             cursor.executemany(table.upsert, parameters(), returning=True)
-            rows = [result.fetchone() for result in cursor.results()]
-        for item, named, row in zip(items, others, rows, strict=True):
-            assert row is not None
-            stored, state, before, gone_at, queued, fetched_at = row
+            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()}
+        found: list[Stored] = []
+        for item, named in zip(items, others, strict=True):
+            stored, state, before, gone_at, queued, fetched_at = rows[item.key.tmdb_id]
             if not stored:
                 found.append(self._translate(item))
                 continue

@@ -87,7 +87,7 @@ CREDITING = SQL(
 
 
 def people_crediting(connection: Connection, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
-    """Return full people whose answers name one of these titles."""
+    """Return full people whose answers name one of these titles, by index."""
     movies, shows = (sorted(titles.get(entity, ())) for entity in (EntityType.MOVIE, EntityType.TV))
     given = {
         "ids": [f"[{tmdb_id}]" for tmdb_id in sorted({*movies, *shows})],
