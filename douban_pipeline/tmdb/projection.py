@@ -137,9 +137,9 @@ def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
         edges.setdefault((edge.key.relation, edge.key.end), edge)
     credits = _credits_of_person(own.key, raw) if entity is EntityType.PERSON else _credits_of_title(own.key, raw)
     for end, named, item, edge in credits:
-        key = (edge.key.relation, edge.key.credit_id)
-        if key not in edges:
-            edges[key] = edge
+        place = (edge.key.relation, edge.key.credit_id)
+        if place not in edges:
+            edges[place] = edge
             if end not in others:
                 others[end] = Node(end, credited_properties(named, item))
     return Projection(own, tuple(others.values()), tuple(edges.values()))
@@ -159,9 +159,9 @@ _Credit = tuple[NodeKey, EntityType, Raw, Edge]
 def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[_Credit]:
     for item, part, is_crew in _credits_in(raw, ("aggregate_credits", "credits")):
         if (tmdb_id := id_of(item.get("id"))) is not None:
-            person = NodeKey(NodeLabel.PERSON, tmdb_id)
-            if (edge := _edge(person, title, item, part, is_crew)) is not None:
-                yield person, EntityType.PERSON, item, edge
+            end = NodeKey(NodeLabel.PERSON, tmdb_id)
+            if (edge := _edge(end, title, item, part, is_crew)) is not None:
+                yield end, EntityType.PERSON, item, edge
     for item in items_of(raw, "created_by"):
         person, creator = _key(EntityType.PERSON, item), {**item, "job": "Creator", "department": "Creator"}
         if person is not None and (edge := _edge(person, title, creator, creator, True)) is not None:

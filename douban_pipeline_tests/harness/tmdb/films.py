@@ -22,12 +22,14 @@ def title_of(tmdb_id: int) -> str:
     return f"无{chr(FIRST_GLYPH + first)}{chr(FIRST_GLYPH + second)}影"
 
 
-def film(tmdb_id: int, version: int = 1, *, people: int = 500, cast: int = 14, crew: int = 10) -> dict[str, Any]:
+def film(
+    tmdb_id: int, version: int = 1, *, people: int = 500, cast: int = 14, crew: int = 10, first_person: int = 1
+) -> dict[str, Any]:
     """Return a film; another ``version`` has other votes and another synopsis, which the graph holds."""
     draw = random.Random(tmdb_id)
     title = title_of(tmdb_id)
     picture = f"/{draw.getrandbits(128):032x}.jpg"
-    credited = draw.sample(range(1, people + 1), cast + crew)
+    credited = draw.sample(range(first_person, first_person + people), cast + crew)
     genres = draw.sample(_GENRES, 3)
     return {
         "adult": False,
@@ -90,6 +92,16 @@ def film(tmdb_id: int, version: int = 1, *, people: int = 500, cast: int = 14, c
             ]
         },
     }
+
+
+def person(tmdb_id: int, *, credits: int) -> dict[str, Any]:
+    """Return a person with so many credits for some of 50,000 films."""
+    draw = random.Random(-tmdb_id)
+    cast = [
+        {"id": title, "media_type": "movie", "title": title_of(title), "credit_id": f"p{tmdb_id:x}-{title:x}"}
+        for title in draw.sample(range(1, 50_001), credits)
+    ]
+    return {**_person(tmdb_id, "Acting", draw), "biography": "", "combined_credits": {"cast": cast, "crew": []}}
 
 
 def _person(tmdb_id: int, department: str, draw: random.Random) -> dict[str, Any]:
