@@ -127,10 +127,11 @@ def raw_hash(raw: Mapping[str, Any]) -> str:
 
 def graph_hash(projection: Projection) -> str:
     """Return the hash of nodes and edges, independent of their order."""
-    edges = sorted(
-        (*start, *end, relation, credit_id, _held(properties))
+    edges = [
+        (*start, *end, relation, credit_id, _held(properties) if properties else ())
         for (relation, start, end, credit_id), properties in projection.edges
-    )
+    ]
+    edges.sort()
     return text_hash(_encode([_node(projection.node), sorted(map(_node, projection.others)), edges]).decode())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 
@@ -69,8 +69,7 @@ class _Prepared:
     raw_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """What an answer calls another entity.
 
     Attributes:
@@ -213,14 +212,15 @@ class EntityWriter:
             "fetched_at": item.answer.fetched_at,
         }
 
-    def _name_others(self, others: Iterable[Node], answer: EntityAnswer, *, queued: bool) -> None:
+    def _name_others(self, others: Sequence[Node], answer: EntityAnswer, *, queued: bool) -> None:
+        language, said_at = answer.language, answer.fetched_at
+        by_label = {label: self._named.setdefault((label, language), {}) for label in {key.label for key, _ in others}}
         for (label, tmdb_id), properties in others:
-            named = self._named.setdefault((label, answer.language), {})
+            named = by_label[label]
             known = named.get(tmdb_id)
-            if known is None or known.said_at <= answer.fetched_at:
+            if known is None or known.said_at <= said_at:
                 # The graph is told of what the store holds when it is written, so one queued answer is enough.
-                told = queued or (known is not None and known.queued)
-                named[tmdb_id] = _Named(properties, answer.fetched_at, told)
+                named[tmdb_id] = _Named(properties, said_at, queued or (known is not None and known.queued))
 
     def _write_named(self) -> None:
         """Write the names of the nodes at the other ends of edges; newer ones take precedence."""

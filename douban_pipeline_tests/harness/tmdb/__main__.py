@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import resource
 import statistics
 import tempfile
 import threading
@@ -19,8 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from neo4j import Driver, GraphDatabase
@@ -40,10 +37,11 @@ from douban_pipeline_tests.harness.benchmarks.report import endings
 from douban_pipeline_tests.harness.tmdb import bare
 from douban_pipeline_tests.harness.tmdb.answering import measure_answers
 from douban_pipeline_tests.harness.tmdb.films import answers, person
+from douban_pipeline_tests.harness.tmdb.memory import memory
 
 WORKERS, CLAIM, BATCH = 4, 500, 500
-_TITLES, _MEASURED, _ELSEWHERE = 3_000_000, 5_000_000, 10_000_000
-"""First ids of the films of the graph, of those for which memory is measured, and of people of the bare library."""
+_TITLES, _ELSEWHERE = 3_000_000, 10_000_000
+"""First ids of the films of the graph, and of the people of the bare library."""
 
 
 def without_what_is_there() -> None:
@@ -184,6 +182,8 @@ def gone(store: PostgresTmdbStore) -> Figure:
 
 def edges(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, titles: int) -> Iterator[Figure]:
     """Yield how fast edges reach an empty graph, and one that has them."""
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM tmdb.neo4j_etl_outbox")
     many = {"people": 20 * titles, "cast": 60, "crew": 37}
     target.set_up()
     target.clear()
@@ -204,27 +204,6 @@ def edges(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, titles:
                 seconds[place] += time.perf_counter() - began
         own, other = (100 * titles / each for each in seconds)
         yield from compared(name, own, other, least)
-
-
-def memory(url: str, titles: int) -> Figure:
-    """Return how much more memory a process takes after it has stored so many films than after the first of them."""
-    here, there = get_context("spawn").Pipe()
-    process = get_context("spawn").Process(target=_store_many, args=(there, url, titles), daemon=True)
-    process.start()
-    before, after = here.recv()
-    process.join(30)
-    name = f"memory for {titles:,} films stored, above that for {2 * BATCH:,}"
-    return Figure(name, after - before, "MB", Target(most=100), note=f"{after:.0f} MB at most in all")
-
-
-def _store_many(pipe: Connection, url: str, titles: int) -> None:
-    peaks = []
-    with PostgresTmdbStore(url) as store:
-        for first in range(_MEASURED, _MEASURED + titles, BATCH):
-            store.persist_payloads(answers(first, BATCH))
-            if first in (_MEASURED + BATCH, _MEASURED + titles - BATCH):
-                peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
-    pipe.send((peaks[0], peaks[-1]))
 
 
 @contextmanager
