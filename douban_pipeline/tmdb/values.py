@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -106,7 +105,7 @@ def canonical(raw: Mapping[str, Any]) -> str:
     except (TypeError, ValueError, RecursionError):
         pass
     try:
-        return _dump(clean(raw))
+        return _encode(clean(raw)).decode()
     except (TypeError, ValueError, RecursionError) as error:
         raise PayloadError(f"no JSON: {error}") from None
 
@@ -147,4 +146,3 @@ def _held(properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
-_dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -12,9 +12,9 @@ import gc
 import json
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -50,12 +50,11 @@ def without_what_is_there() -> None:
     gc.freeze()
 
 
-def rate(name: str, count: int, work: Callable[[], object], least: float | None = None) -> Figure:
-    """Run ``work``; return how many of ``count`` it did a second."""
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes."""
     began = time.perf_counter()
     work()
-    target = Target(least=least) if least is not None else None
-    return Figure(name, count / (time.perf_counter() - began), "/s", target)
+    return time.perf_counter() - began
 
 
 def persist(store: PostgresTmdbStore, given: Sequence[EntityAnswer]) -> None:
@@ -85,9 +84,7 @@ def beside(
     seconds = [0.0, 0.0]
     for some in chunks(given, BATCH):
         for place, work in enumerate((ours, bare)):
-            began = time.perf_counter()
-            work(some)
-            seconds[place] += time.perf_counter() - began
+            seconds[place] += seconds_of(partial(work, some))
     own, other = (len(given) / each for each in seconds)
     yield from compared(name, own, other, least)
 
@@ -99,25 +96,23 @@ def compared(name: str, own: float, other: float, least: float | None) -> Iterat
     yield Figure(f"{name}, times the bare library", own / other, "", target)
 
 
-def empty_outbox(store: PostgresTmdbStore) -> int:
-    """Claim and acknowledge everything with several workers; return how many rows that were."""
-    done: list[int] = []
+def in_workers(work: Callable[[str], int]) -> int:
+    """Have several workers do the same, each with a name of its own; return the sum of what they return."""
+    with ThreadPoolExecutor(WORKERS) as workers:
+        return sum(workers.map(work, [f"w{each}" for each in range(WORKERS)]))
 
-    def work(name: str) -> None:
-        while claims := store.run(lambda connection: outbox.claim(connection, name, CLAIM, 60)):
-            done.append(store.run(lambda connection, claims=claims: outbox.acknowledge(connection, name, claims)))  # type: ignore[misc]
 
-    workers = [threading.Thread(target=work, args=(f"w{each}",)) for each in range(WORKERS)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return sum(done)
+def empty_outbox(store: PostgresTmdbStore, name: str) -> int:
+    """Claim and acknowledge rows until there are none; return how many that were."""
+    done = 0
+    while claims := store.run(lambda connection: outbox.claim(connection, name, CLAIM, 60)):
+        done += store.run(partial(outbox.acknowledge, worker=name, claims=claims))
+    return done
 
 
 def measure(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, movies: int) -> Iterator[Figure]:
     """Yield each figure as it is known."""
-    bare.create_table(store)
+    bare.create_tables(store)
     first, second = answers(1, movies), answers(1, movies, 2)
     without_what_is_there()
     both = store.persist_payloads, partial(bare.upsert, store)
@@ -131,17 +126,20 @@ def measure(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, movie
             "SELECT 'tv', n, 'x', 'x' FROM generate_series(1, %s) AS n",
             (20 * movies,),
         )
-    waiting = store.run(outbox.counts).waiting
-    counted: list[int] = []
-    name = "outbox rows claimed and acknowledged, four workers"
-    yield rate(name, waiting, lambda: counted.append(empty_outbox(store)), 20_000)
-    assert counted == [waiting], "a row was lost, or done twice"
+        connection.execute("INSERT INTO bare.outbox SELECT * FROM tmdb.neo4j_etl_outbox")
+    waiting, counted = store.run(outbox.counts).waiting, list[int]()
+    own = seconds_of(lambda: counted.append(in_workers(partial(empty_outbox, store))))
+    other = seconds_of(lambda: counted.append(in_workers(lambda _: bare.queue(store, CLAIM))))
+    assert counted == [waiting, waiting], "a row was lost, or done twice"
+    yield from compared("outbox rows claimed and acknowledged", waiting / own, waiting / other, 0.7)
     lines = [
         json.dumps({"id": 10_000_000 + each, "original_title": f"Movie {each}", "popularity": 0.6}).encode()
         for each in range(100 * movies)
     ]
     without_what_is_there()
-    yield rate("stubs of an id export", len(lines), lambda: store_export(store, EntityType.MOVIE, lines), 150_000)
+    own = seconds_of(lambda: store_export(store, EntityType.MOVIE, lines))
+    other = seconds_of(lambda: bare.stubs(store, lines))
+    yield from compared("stubs of an id export", len(lines) / own, len(lines) / other, 0.7)
     yield gone(store)
     yield from edges(store, target, driver, max(movies // 5, GRAPH_BATCH))
 
@@ -151,9 +149,7 @@ def growth(store: PostgresTmdbStore, movies: int) -> Iterator[Figure]:
 
     def seconds(version: int) -> float:
         given = answers(1, BATCH, version)
-        began = time.perf_counter()
-        persist(store, given)
-        return time.perf_counter() - began
+        return seconds_of(partial(persist, store, given))
 
     small = min(seconds(version) for version in (3, 4, 5))
     for first in range(movies + 1, 10 * movies, BATCH):
@@ -174,9 +170,7 @@ def gone(store: PostgresTmdbStore) -> Figure:
     persist(store, people)
     took = []
     for title in range(1, 21):
-        began = time.perf_counter()
-        store.people_crediting({EntityType.MOVIE: [title]})
-        took.append(1000 * (time.perf_counter() - began))
+        took.append(1000 * seconds_of(partial(store.people_crediting, {EntityType.MOVIE: [title]})))
     return Figure("who lists a title that went, among 1,000 people", statistics.median(took), "ms", Target(most=25))
 
 
@@ -194,14 +188,8 @@ def edges(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, titles:
             count = min(GRAPH_BATCH, titles + 1 - first)
             store.persist_payloads(answers(_TITLES + first, count, version, **many))
             elsewhere = answers(_TITLES + first + titles, count, version, first_person=_ELSEWHERE, **many)
-            works: tuple[Callable[[], object], ...] = (
-                partial(drain, store, target),
-                partial(bare.merge, driver, target.database, elsewhere),
-            )
-            for place, work in enumerate(works):
-                began = time.perf_counter()
-                work()
-                seconds[place] += time.perf_counter() - began
+            seconds[0] += seconds_of(partial(drain, store, target))
+            seconds[1] += seconds_of(partial(bare.merge, driver, target.database, elsewhere))
         own, other = (100 * titles / each for each in seconds)
         yield from compared(name, own, other, least)
 
