@@ -20,6 +20,7 @@ from douban_pipeline.tmdb.enrichment.spool import Spool, user_hash
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import show
 from douban_pipeline_tests.tmdb.serving import ASKED, FakeStore, ask, job, service_of
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -88,6 +89,7 @@ def test_a_person_two_people_and_a_choice(service: TMDBEnrichmentService):
         ("《喜宴》是哪国拍的", "《喜宴》（1993）：制片国家或地区：中国台湾。"),
         ("《喜宴》的原声", "TMDB 没有记载《喜宴》（1993）的这一项。"),
         ("甄嬛传有多少集", "《甄嬛传》（2011）：共 1 季，54 集。"),
+        ("甄嬛传第九季有几集", "TMDB 没有记载《甄嬛传》（2011）的这一项。"),
         ("李安和郎雄合作过哪些电影", "李安、郎雄共同的作品有《饮食男女》《喜宴》《卧虎藏龙》《推手》。"),
         ("李安1990到1993年的电影", "李安导演了《喜宴》《推手》。"),
         ("类似喜宴的电影", "与《喜宴》（1993）同类型（喜剧、剧情、爱情）的有《卧虎藏龙》（2000）"),
@@ -101,6 +103,12 @@ def test_a_question_is_answered_by_the_fact_that_it_asks_for_in_its_language(
     service: TMDBEnrichmentService, question: str, says: str
 ):
     assert says in ask(service, question).answer
+
+
+def test_the_episodes_of_one_season_are_told(service: TMDBEnrichmentService, server: TmdbServer):
+    seasons = [{"season_number": 1, "episode_count": 8}, {"season_number": 2, "episode_count": 9}]
+    server.learn({"path": "/3/tv/77", "body": show(77, name="长街往事", seasons=seasons, number_of_seasons=2)})
+    assert ask(service, "长街往事第二季有几集").answer == "《长街往事》：第 2 季有 9 集。"
 
 
 @pytest.mark.parametrize(

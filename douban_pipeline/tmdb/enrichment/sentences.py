@@ -178,7 +178,7 @@ class Sentences:
         }.get(route.asked)
         if say is None:
             return self._summary(titled, chosen.key, raw)
-        fact = say(chosen.key, raw)
+        fact = self._of_season(route.season, raw) if route.season is not None else say(chosen.key, raw)
         unknown = translated("TMDB does not say that of {title}.", self._language).format(title=titled)
         return f"{titled}{self._colon}{fact}" if fact else unknown
 
@@ -229,6 +229,13 @@ class Sentences:
             return ""
         text = translated("seasons: {seasons}, episodes: {episodes}.", self._language)
         return text.format(seasons=int(seasons), episodes=int(episodes))
+
+    def _of_season(self, season: int, raw: Mapping[str, Any]) -> str:
+        for each in items_of(raw, "seasons"):
+            if number_of(each.get("season_number")) == season and (episodes := number_of(each.get("episode_count"))):
+                text = translated("season {season}: {episodes} episodes.", self._language)
+                return text.format(season=season, episodes=int(episodes))
+        return ""
 
     def _plot(self, key: EntityKey, raw: Mapping[str, Any]) -> str:
         return self._overview(raw)
