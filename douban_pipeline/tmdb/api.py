@@ -64,7 +64,7 @@ def _after(seconds: int) -> dict[str, str]:
 
 
 class RateLimit:
-    """Rate limit of questions per client address, in all processes together.
+    """Rate limit of questions per client address for which TMDB is asked, in all processes together.
 
     Args:
         per_minute: Questions within a minute of the first one.
@@ -121,7 +121,6 @@ class _Api:
 
     async def enrich(self, request: Request) -> Response:
         """Answer a question."""
-        await self._refuse_too_often(request)
         question = await _read(request)
         choice = question.choice
         result = await self._service.enrich_query(
@@ -135,6 +134,7 @@ class _Api:
             question.user_message_id,
             choice=EntityKey(choice.media_type, choice.tmdb_id) if choice else None,
             language=question.language,
+            before_tmdb=lambda: self._refuse_too_often(request),
         )
         if result.retry_after is not None:
             return JSONResponse(result.to_json(), 503, _after(result.retry_after))
@@ -146,12 +146,13 @@ class _Api:
 
     async def movie(self, tmdb_id: str, request: Request) -> Response:
         """Return a film from the store, or from TMDB if the store does not have it or does not answer."""
-        await self._refuse_too_often(request)
         key = id_of(int(tmdb_id)) if tmdb_id.isascii() and tmdb_id.isdecimal() and len(tmdb_id) < 11 else None
         if key is None:
             raise HTTPException(404, "没有这样的编号")
         try:
-            answer = await self._service.details(EntityKey(EntityType.MOVIE, key))
+            answer = await self._service.details(
+                EntityKey(EntityType.MOVIE, key), before_tmdb=lambda: self._refuse_too_often(request)
+            )
         except NotFound:
             raise HTTPException(404, "TMDB 没有这部电影") from None
         except (TimeoutError, SourceError) as error:
@@ -211,6 +212,7 @@ class _Api:
         return self._service.metrics.text(**gauges)
 
     async def _refuse_too_often(self, request: Request) -> None:
+        """Count a question for which TMDB is asked; raise 429 if there were too many from that address."""
         wait = await self._limit.wait(request.client.host if request.client is not None else "")
         if wait:
             raise HTTPException(429, "提问过于频繁，请稍后再试", {"Retry-After": str(wait)})

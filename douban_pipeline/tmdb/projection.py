@@ -137,8 +137,11 @@ def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
         edges.setdefault((edge.key.relation, edge.key.end), edge)
     credits = _credits_of_person(own.key, raw) if entity is EntityType.PERSON else _credits_of_title(own.key, raw)
     for end, named, item, edge in credits:
-        if edges.setdefault((edge.key.relation, edge.key.credit_id), edge) is edge and end not in others:
-            others[end] = Node(end, credited_properties(named, item))
+        place = (edge.key.relation, edge.key.credit_id)
+        if place not in edges:
+            edges[place] = edge
+            if end not in others:
+                others[end] = Node(end, credited_properties(named, item))
     return Projection(own, tuple(others.values()), tuple(edges.values()))
 
 
@@ -155,9 +158,10 @@ _Credit = tuple[NodeKey, EntityType, Raw, Edge]
 
 def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[_Credit]:
     for item, part, is_crew in _credits_in(raw, ("aggregate_credits", "credits")):
-        person = _key(EntityType.PERSON, item)
-        if person is not None and (edge := _edge(person, title, item, part, is_crew)) is not None:
-            yield person, EntityType.PERSON, item, edge
+        if (tmdb_id := id_of(item.get("id"))) is not None:
+            end = NodeKey(NodeLabel.PERSON, tmdb_id)
+            if (edge := _edge(end, title, item, part, is_crew)) is not None:
+                yield end, EntityType.PERSON, item, edge
     for item in items_of(raw, "created_by"):
         person, creator = _key(EntityType.PERSON, item), {**item, "job": "Creator", "department": "Creator"}
         if person is not None and (edge := _edge(person, title, creator, creator, True)) is not None:
@@ -181,8 +185,10 @@ def _credits_in(raw: Raw, names: tuple[str, ...]) -> Iterator[tuple[dict[str, An
     for name in names:
         for group, parts, is_crew in (("cast", "roles", False), ("crew", "jobs", True)):
             for item in items_of(raw.get(name), group):
-                several = items_of(item, parts) if parts in item else ()
-                for part in several or (item,):
+                if parts not in item:
+                    yield item, item, is_crew
+                    continue
+                for part in items_of(item, parts) or (item,):
                     yield item, part, is_crew
 
 
@@ -208,8 +214,9 @@ def _edge(person: NodeKey, title: NodeKey, item: Raw, part: Raw, is_crew: bool) 
 def _name(entity: EntityType, raw: Raw) -> str | None:
     """Return an entity's name: from the answer, else another Chinese one, else the original."""
     name = SHOWN[entity][0]
-    found = text_of(raw.get(name))
-    return found or _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
+    if found := text_of(raw.get(name)):
+        return found
+    return _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
 
 
 def _chinese(name: str, raw: Raw) -> str | None:

@@ -19,7 +19,7 @@ from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform
 from douban_pipeline.tmdb.clients.api import EXPORTS, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES
-from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
+from douban_pipeline.tmdb.kept_servers import kept_graph, kept_postgres
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.tables import gate, snapshot
@@ -46,7 +46,7 @@ CONCURRENCY = 10
 
 @contextmanager
 def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
-    """Yield the store; if no server is configured, PostgreSQL runs in HOME during the block.
+    """Yield the store; if no server is configured, that of a PostgreSQL in HOME, which runs some minutes longer.
 
     Raises:
         DatabaseError: No server is configured, and none can be started.
@@ -56,7 +56,7 @@ def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
     url = settings.database_url.get_secret_value()
     if not url:
         with (
-            embedded_postgres(settings.home / "tmdb" / "postgres") as found,
+            kept_postgres(settings.home / "tmdb" / "postgres") as found,
             PostgresTmdbStore(found, language=settings.language) as store,
         ):
             yield store
@@ -67,7 +67,7 @@ def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
 
 @contextmanager
 def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
-    """Yield the graph; if no server is configured, ArcadeDB runs in HOME during the block.
+    """Yield the graph; if no server is configured, that of an ArcadeDB in HOME, which runs some minutes longer.
 
     Raises:
         DatabaseError: No server is configured, and none can be started.
@@ -80,7 +80,7 @@ def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
             yield target
         return
     with (
-        embedded_graph(settings.home / "tmdb" / "graph") as found,
+        kept_graph(settings.home / "tmdb" / "graph") as found,
         GraphTarget(found.uri, found.user, found.password, found.database) as target,
     ):
         yield target
@@ -187,7 +187,8 @@ class TmdbServices(SourcePlatform):
 
 
 def open_services(settings: TmdbSettings, clock: Clock | None = None, location: str = LOCATION) -> TmdbServices:
-    """Return the services for ``settings``; if no server is configured, PostgreSQL runs in HOME until they are closed.
+    """Return the services for ``settings``; if no server is configured, with a PostgreSQL in HOME, which runs until
+    some minutes after they are closed.
 
     Args:
         settings: The settings.

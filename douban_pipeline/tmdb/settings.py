@@ -71,7 +71,9 @@ class TmdbSettings(SystemSettings):
     service_requests_per_second: float = Field(
         15.0, gt=0, le=1000, description="Requests per second of one service, in addition to REQUESTS_PER_SECOND."
     )
-    questions_per_minute: int = Field(60, ge=1, le=100_000, description="Questions per minute and client address.")
+    questions_per_minute: int = Field(
+        60, ge=1, le=100_000, description="Questions per minute and client address for which TMDB is asked."
+    )
     graph_uri: str = Field("", description="Bolt address of Neo4j; empty means ArcadeDB in HOME, for trials.")
     graph_user: str = Field("neo4j", description="Account at the graph database.")
     graph_password: SecretStr = Field(SecretStr(""), description="Its password.")

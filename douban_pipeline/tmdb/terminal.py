@@ -17,8 +17,9 @@ from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
+from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.answers import language_of
-from douban_pipeline.tmdb.diagnosis import check_graph, check_store
+from douban_pipeline.tmdb.diagnosis import check_graph, check_kept, check_store
 from douban_pipeline.tmdb.enrichment.factory import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.questions import GraphQuestion
@@ -76,6 +77,7 @@ def check(*, graph: bool, as_json: bool) -> bool:
     if graph:
         with open_graph(settings) as target:
             found += check_graph(target)
+    found += check_kept(settings)
     if as_json:
         plain(json.dumps([result.to_json() for result in found], ensure_ascii=False, indent=1))
     else:
@@ -227,6 +229,13 @@ def rebuild(*, dry_run: bool) -> None:
         terminal_text("built from {done} answers: ").format(done=done)
         + ", ".join(f"{name} {count}" for name, count in counts.items())
     )
+
+
+def stop() -> None:
+    """Stop the servers in HOME."""
+    stopped = kept_servers.stop(load_settings().home)
+    names = ", ".join(stopped) or terminal_text("none ran")
+    console.print(terminal_text("stopped in HOME: {names}").format(names=names))
 
 
 def requeue() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
+
+import msgspec
 
 from douban_pipeline.tmdb.types import BIGGEST_ID, Node, PayloadError, Projection
 
@@ -44,7 +45,7 @@ def text_of(value: object) -> str | None:
     """Return a text without NUL and blanks around it; None if nothing is left."""
     if not isinstance(value, str):
         return None
-    if "\x00" in value or (not value.isascii() and _SURROGATE.search(value)):
+    if not value.isprintable() and ("\x00" in value or _SURROGATE.search(value)):
         value = str(clean(value))
     return value.strip() or None
 
@@ -78,7 +79,7 @@ def count_of(value: object) -> int | None:
 
 def id_of(value: object) -> int | None:
     """Return a TMDB id; None for a value that cannot be one."""
-    return count_of(value) or None
+    return value if type(value) is int and 0 < value <= BIGGEST_ID else None
 
 
 def items_of(value: object, name: str) -> list[dict[str, Any]]:
@@ -97,15 +98,16 @@ def canonical(raw: Mapping[str, Any]) -> str:
         PayloadError: It is not JSON.
     """
     try:
-        text = _dump(raw)
-        if "\\u0000" not in text:
-            text.encode()  # raises for half a surrogate pair
-            return text
-    except UnicodeEncodeError:
+        text = _encode(raw)
+        # What is no JSON comes back as something else: a NaN as null, a number that is a key as a text.
+        if b"\\u0000" not in text and _decode(text) == raw:
+            return text.decode()
+    except (TypeError, ValueError, RecursionError):
         pass
+    try:
+        return _encode(clean(raw)).decode()
     except (TypeError, ValueError, RecursionError) as error:
         raise PayloadError(f"no JSON: {error}") from None
-    return _dump(clean(raw))
 
 
 def text_hash(text: str) -> str:
@@ -124,11 +126,12 @@ def raw_hash(raw: Mapping[str, Any]) -> str:
 
 def graph_hash(projection: Projection) -> str:
     """Return the hash of nodes and edges, independent of their order."""
-    edges = sorted(
-        (*start, *end, relation, credit_id, _held(properties))
+    edges = [
+        (*start, *end, relation, credit_id, _held(properties) if properties else ())
         for (relation, start, end, credit_id), properties in projection.edges
-    )
-    return text_hash(_dump([_node(projection.node), sorted(map(_node, projection.others)), edges]))
+    ]
+    edges.sort()
+    return text_hash(_encode([_node(projection.node), sorted(map(_node, projection.others)), edges]).decode())
 
 
 def _node(node: Node) -> list[Any]:
@@ -136,7 +139,10 @@ def _node(node: Node) -> list[Any]:
 
 
 def _held(properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [each for each in sorted(properties.items()) if each[1] is not None]
+    items = [each for each in properties.items() if each[1] is not None]
+    items.sort()
+    return items
 
 
-_dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode

@@ -17,6 +17,7 @@ from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.serve.middleware import Forwarding
 from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline.tmdb.graph.target import OLDEST_NEO4J
 from douban_pipeline_tests.deploy.files import (
     COMMON,
     DEPLOY,
@@ -139,6 +140,17 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
         assert "healthcheck" in service or name in ("comment-worker", "tools")
         assert service["depends_on"]["postgres"] == {"condition": "service_healthy"}
     assert re.search(r"^USER douban$", text_of("Dockerfile"), re.MULTILINE)
+
+
+def test_the_graph_in_a_container_is_new_enough_and_waited_for():
+    services = compose()["services"]
+    name, _, version = services["neo4j"]["image"].partition(":")
+    assert name == "neo4j"
+    assert tuple(map(int, version.partition("-")[0].split("."))) >= OLDEST_NEO4J
+    assert "ports" not in services["neo4j"]
+    assert services["neo4j"]["profiles"] == ["neo4j"]
+    assert services["tmdb"]["depends_on"]["neo4j"] == {"condition": "service_healthy", "required": False}
+    assert services["neo4j"]["volumes"][0].partition(":")[0] in compose()["volumes"]
 
 
 def test_containers_run_what_the_units_run():

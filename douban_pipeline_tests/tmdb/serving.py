@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +16,7 @@ from douban_pipeline.tmdb.enrichment.results import EnrichmentResult
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool
 from douban_pipeline.tmdb.settings import TmdbSettings
+from douban_pipeline.tmdb.store.requests import LoggedRequest
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 ASKED = "《喜宴》的导演是谁？"
@@ -37,13 +39,12 @@ class FakeStore:
         self.inside = threading.Event()
         self.kept: Callable[[], None] = lambda: None
 
-    async def persist_enrichment(self, *, logged_id: UUID | None = None, **arguments: Any) -> None:
+    def persist_questions(self, asked: Mapping[UUID, LoggedRequest]) -> None:
         self.inside.set()
-        await asyncio.to_thread(self.gate.wait, 30)
+        self.gate.wait(30)
         if self.error is not None:
             raise self.error
-        assert logged_id is not None
-        self.rows[logged_id] = arguments
+        self.rows |= {logged_id: asdict(request) for logged_id, request in asked.items()}
         self.kept()
 
     def delete_request(self, logged_id: UUID) -> int:
@@ -67,5 +68,6 @@ def ask(service: TMDBEnrichmentService, message: str = ASKED, **more: Any) -> En
 
 
 def job(clock: FakeClock, **more: Any) -> Job:
-    asked = {**WHO, "query_text": ASKED, "conversation_id": None, **more}
+    named = dict.fromkeys(("tmdb_endpoint", "extracted_entities", "disambiguation", "conversation_id"))
+    asked = {**WHO, "query_text": ASKED, **named, **more}
     return Job(uuid4(), clock.now(), asked)

@@ -30,6 +30,8 @@ from douban_pipeline.tmdb.api import MOST_BYTES, RateLimit
 from douban_pipeline.tmdb.mounts import mounts
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import answer as given_answer
+from douban_pipeline_tests.tmdb.given import crew, movie
 
 STOPPED = "postgresql://nobody@127.0.0.1:1/x"
 LOGO_HASH = "8e7b30f73a4020692ccca9c88bafe5dcb6f8a62a4c6bc55cd9ba82bb2cd95f6c"
@@ -160,11 +162,23 @@ def test_the_token_a_stranger_and_a_page_elsewhere(tmp_path: Path, tmdb: TmdbSer
         assert client.post("/tmdb/enrich", content=b"message=x").status_code == 403
 
 
-def test_who_asks_too_often_waits(tmp_path: Path, tmdb: TmdbServer):
+def test_who_asks_too_often_for_what_tmdb_must_be_asked_waits(tmp_path: Path, tmdb: TmdbServer):
     with running(tmp_path, tmdb, QUESTIONS_PER_MINUTE="2") as client:
         answers = [client.post("/tmdb/enrich", json=ASKED) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert 1 <= int(answers[2].headers["Retry-After"]) <= 61
+
+
+@pytest.mark.postgres
+def test_what_is_stored_is_answered_however_often_it_is_asked(
+    tmp_path: Path, tmdb: TmdbServer, store: PostgresTmdbStore, store_url: str
+):
+    store.persist_payloads([given_answer("movie", movie(9261, crew(1, "d", name="李安"), title="喜宴"))])
+    with running(tmp_path, tmdb, url=store_url, QUESTIONS_PER_MINUTE="1") as client:
+        found = [client.post("/tmdb/enrich", json=ASKED).json() for _ in range(5)]
+        film = client.get("/tmdb/movies/9261")
+    assert {each["source"] for each in found} == {film.json()["source"]} == {"store"}
+    assert tmdb.count("/search/multi") == 0
 
 
 def test_the_limit_begins_anew_after_a_minute():

@@ -7,14 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.ops.cli import app
-from douban_pipeline.tmdb.embedded import embedded_graph
+from douban_pipeline.tmdb import kept_servers
+from douban_pipeline.tmdb.embedded import embedded_graph, is_running
+from douban_pipeline.tmdb.kept_servers import kept_postgres, running, stop
 from douban_pipeline_tests.tmdb.given import RECORDED
 
 
@@ -30,6 +34,59 @@ def test_without_settings_the_store_is_in_home(monkeypatch: pytest.MonkeyPatch, 
 
     run("setup", "--no-graph")
     assert json.loads(run("load", str(RECORDED), "--json"))["summary"]["new"] == 3
+    assert "postgres" in run("stop")
+    assert "none ran" in run("stop")
+
+
+KEPT = """
+import os, sys
+from pathlib import Path
+import psycopg
+from douban_pipeline.tmdb.kept_servers import kept_postgres
+
+with kept_postgres(Path(sys.argv[1])) as url, psycopg.connect(url) as connection:
+    print(connection.execute("SELECT pg_postmaster_start_time()").fetchone()[0], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.long
+def test_a_server_in_home_stays_for_the_next_command_and_whoever_is_killed_breaks_nothing():
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        folder = Path(home) / "tmdb" / "postgres"
+
+        def count() -> int:
+            with kept_postgres(folder) as url, psycopg.connect(url) as connection:
+                connection.execute("CREATE TABLE IF NOT EXISTS used (at timestamptz DEFAULT now())")
+                connection.execute("INSERT INTO used DEFAULT VALUES")
+                row = connection.execute("SELECT count(*), pg_postmaster_start_time() FROM used").fetchone()
+            assert row is not None
+            started.append(str(row[1]))
+            return int(row[0])
+
+        started: list[str] = []
+        command = [sys.executable, "-c", KEPT, str(folder)]
+        users = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        together = {user.stdout.readline().strip() for user in users if user.stdout is not None}
+        assert len(together) == 1, "two that begin at once use one server"
+        for user in users:
+            user.kill()
+            user.communicate()
+        assert (count(), running(Path(home))) == (1, ["postgres"])
+        assert together == {*started}
+        os.kill(int((folder.parent / "postgres.keeper").read_text()), signal.SIGKILL)
+        while running(Path(home)):
+            pass
+        assert count() == 2
+        os.kill(int((folder / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        while is_running(folder):
+            pass
+        assert count() == 3
+        assert stop(Path(home)) == ["postgres"]
+        with kept_postgres(folder, idle=0):
+            assert running(Path(home)) == ["postgres"]
+        kept_servers._started[-1].wait(30)
+        assert (running(Path(home)), (folder / "postmaster.pid").exists()) == ([], False)
 
 
 ELSEWHERE = """

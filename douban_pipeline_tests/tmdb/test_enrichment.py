@@ -16,10 +16,11 @@ from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb.enrichment import writer as writing
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
-from douban_pipeline.tmdb.enrichment.spool import Spool
+from douban_pipeline.tmdb.enrichment.spool import Spool, user_hash
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import show
 from douban_pipeline_tests.tmdb.serving import ASKED, FakeStore, ask, job, service_of
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -88,6 +89,7 @@ def test_a_person_two_people_and_a_choice(service: TMDBEnrichmentService):
         ("《喜宴》是哪国拍的", "《喜宴》（1993）：制片国家或地区：中国台湾。"),
         ("《喜宴》的原声", "TMDB 没有记载《喜宴》（1993）的这一项。"),
         ("甄嬛传有多少集", "《甄嬛传》（2011）：共 1 季，54 集。"),
+        ("甄嬛传第九季有几集", "TMDB 没有记载《甄嬛传》（2011）的这一项。"),
         ("李安和郎雄合作过哪些电影", "李安、郎雄共同的作品有《饮食男女》《喜宴》《卧虎藏龙》《推手》。"),
         ("李安1990到1993年的电影", "李安导演了《喜宴》《推手》。"),
         ("类似喜宴的电影", "与《喜宴》（1993）同类型（喜剧、剧情、爱情）的有《卧虎藏龙》（2000）"),
@@ -101,6 +103,12 @@ def test_a_question_is_answered_by_the_fact_that_it_asks_for_in_its_language(
     service: TMDBEnrichmentService, question: str, says: str
 ):
     assert says in ask(service, question).answer
+
+
+def test_the_episodes_of_one_season_are_told(service: TMDBEnrichmentService, server: TmdbServer):
+    seasons = [{"season_number": 1, "episode_count": 8}, {"season_number": 2, "episode_count": 9}]
+    server.learn({"path": "/3/tv/77", "body": show(77, name="长街往事", seasons=seasons, number_of_seasons=2)})
+    assert ask(service, "长街往事第二季有几集").answer == "《长街往事》：第 2 季有 9 集。"
 
 
 @pytest.mark.parametrize(
@@ -224,6 +232,37 @@ def test_the_spool_is_replayed_when_a_service_starts(
     assert done.wait(30)
     service.close()
     assert spool.counts() == (0, 0)
+
+
+def test_questions_are_written_together_and_one_that_is_refused_holds_up_no_other(
+    spool: Spool, fake_store: FakeStore, clock: FakeClock
+):
+    metrics = writing.Metrics()
+    writer = Writer(fake_store, spool, metrics)
+    jobs = [job(clock, query_text=f"question {number}") for number in range(3)]
+    together: list[int] = []
+    persist = fake_store.persist_questions
+
+    def persist_all_but_one(asked: Any) -> None:
+        together.append(len(asked))
+        if jobs[1].job_id in asked:
+            raise DataError("invalid byte sequence")
+        persist(asked)
+
+    fake_store.persist_questions = persist_all_but_one  # type: ignore[method-assign]
+    writer._persist_together(jobs)
+    assert (fake_store.rows.keys(), spool.counts()) == ({jobs[0].job_id, jobs[2].job_id}, (0, 1))
+    writer._persist_together([*jobs[2:], job(clock), job(clock)])
+    assert (together, metrics.total("persisted_total")) == ([3, 1, 1, 1, 3], 5)
+
+
+def test_questions_forgotten_while_they_are_written_together_are_deleted_again(
+    spool: Spool, fake_store: FakeStore, clock: FakeClock
+):
+    writer = Writer(fake_store, spool, writing.Metrics())
+    fake_store.kept = lambda: spool.forget(user_hash("u1")) and None  # type: ignore[assignment,return-value]
+    writer._persist_together([job(clock), job(clock, user_id="u2"), job(clock)])
+    assert [row["user_id"] for row in fake_store.rows.values()] == ["u2"]
 
 
 @pytest.mark.parametrize("error", [DataError("invalid byte sequence"), ProgramLimitExceeded("index row"), ValueError()])

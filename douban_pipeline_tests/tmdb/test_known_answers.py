@@ -81,7 +81,7 @@ def test_what_is_stored_is_answered_without_tmdb(
         assert "《好人》" in ask(service, "一位导演导演过哪些电影").answer
         assert ask(service, choice=EntityKey(EntityType.MOVIE, 1)).source == "store"
         assert ask(service, "《original 1》的导演是谁").source == "store", "by its original name, in any case"
-    assert server.asked == []
+    assert server.count("/search/multi") == 0
     logged = rows(store, "SELECT candidates_top3, selected, selected_tmdb_id FROM tmdb.enrichment_requests")
     assert len(logged) == 6
     assert "好人" not in json.dumps(logged, ensure_ascii=False), "the log is younger than these facts"
@@ -100,6 +100,62 @@ def test_without_a_key_what_is_stored_is_answered_and_the_rest_is_said_to_be_unk
         assert unknown.answer == "没有存过相关资料，也没有去问 TMDB：没有设置 TMDB 的密钥。"
         assert ask(service, "Who directed Arrow?").answer.startswith("Nothing is stored of that")
     assert server.asked == []
+
+
+def settled(service: TMDBEnrichmentService) -> None:
+    """Wait until nothing is fetched behind the answers any more."""
+    service._threads.shutdown(wait=True)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("behind", ["votes that changed", "a film that TMDB lost", "a TMDB that fails", "no key"])
+def test_what_is_old_is_answered_first_and_fetched_again_behind_the_answer(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path, behind: str
+):
+    keep(store, film(), age=timedelta(days=9))
+    if behind == "votes that changed":
+        server.learn({"path": "/3/movie/1", "body": {**film(), "vote_average": 9.9}})
+    elif behind == "a TMDB that fails":
+        server.faults.append(TmdbFault("failing"))
+    with serving(server, tmp_path, store_url, api_key="" if behind == "no key" else "k") as service:
+        found = ask(service)
+        settled(service)
+    assert (found.state, found.source) == (State.ANSWERED, "store")
+    assert found.to_json()["refreshing"] is (behind != "no key")
+    kept = rows(store, "SELECT vote_average, fetched_at > now() - interval '1 day', gone_at IS NULL FROM tmdb.movies")
+    changed = {"votes that changed": (9.9, True, True), "a film that TMDB lost": (7.0, False, False)}
+    assert kept == [changed.get(behind, (7.0, False, True))]
+    assert server.count("/search/multi") == 0
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("given", [{"age": timedelta(hours=20)}, {"incognito": True}])
+def test_what_is_fresh_or_asked_in_confidence_is_not_fetched_again(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path, given: dict[str, Any]
+):
+    keep(store, film(), age=given.pop("age", timedelta(days=9)))
+    with serving(server, tmp_path, store_url) as service:
+        assert (ask(service, **given).source, ask(service, **given).refreshing) == ("store", False)
+        settled(service)
+    assert server.asked == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("why", ["no key", "failing", "throttled"])
+def test_of_a_question_that_is_known_in_part_that_part_is_answered_while_tmdb_is_not(
+    server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path, why: str
+):
+    keep(store, film())
+    if why != "no key":
+        server.faults.append(TmdbFault(why, retry_after=300))
+    with serving(server, tmp_path, store_url, api_key="" if why == "no key" else "k") as service:
+        for message in ("《喜宴》和《好人》的导演是谁？", "《好人》和《喜宴》的导演是谁？"):
+            both = ask(service, message)
+            assert both.state is State.ANSWERED
+            assert both.answer == "《好人》（1993）的导演是一位导演。没有存过“喜宴”的资料，TMDB 现在也没有给出答案。"
+            assert both.problem
+        like = ask(service, "和《好人》类似的电影有哪些")
+        assert (like.state, like.answer[:11]) == (State.ANSWERED, "《好人》（1993）。")
 
 
 @pytest.mark.postgres
@@ -223,7 +279,7 @@ def test_a_database_that_hangs_is_not_waited_for_and_not_asked_again(monkeypatch
         asked, go_on = 0, threading.Event()
 
         @contextmanager
-        def lookup(self, seconds: float) -> Iterator[None]:
+        def lookup(self) -> Iterator[None]:
             self.asked += 1
             self.go_on.wait(30)
             raise OSError

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.tmdb.enrichment.choice import POPULARITY, WantedEntity, choose, is_uncertain, rank, score
-from douban_pipeline.tmdb.enrichment.route import LONGEST_QUESTION, Intent, Role
+from douban_pipeline.tmdb.enrichment.route import LONGEST_QUESTION, Asked, Intent, Role
 from douban_pipeline.tmdb.enrichment.router import (
     MOST_ENTITIES,
     RuleExtractor,
@@ -41,12 +41,29 @@ DIRECTOR, ACTOR, WRITER = Role.DIRECTOR, Role.ACTOR, Role.WRITER
         ("“琅琊榜”讲了什么", ["琅琊榜"], None),
         ("介绍一下琅琊榜", ["琅琊榜"], None),
         ("推荐和《喜宴》类似的电影", ["喜宴"], None),
+        ("郎雄有什么代表作", ["郎雄"], None),
+        ("李安都有哪些代表作品？", ["李安"], None),
     ],
 )
 def test_questions_that_name_something(question: str, names: list[str], role: Role | None):
     route = RuleRouter().route(question, "movie")
     assert (route.selected_agent, route.query_intent) == ("tmdb", Intent.ENTITY)
     assert (list(route.extracted_entities), route.role_hint) == (names, role)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "season"),
+    [
+        ("怪奇物语第四季有几集", "怪奇物语", 4),
+        ("《怪奇物语》第4季几集", "怪奇物语", 4),
+        ("黑镜第三季有多少集？", "黑镜", 3),
+        ("How many episodes are in season 4 of Stranger Things?", "Stranger Things", 4),
+        ("怪奇物语有几季", "怪奇物语", None),
+    ],
+)
+def test_questions_about_a_season(question: str, name: str, season: int | None):
+    route = RuleRouter().route(question)
+    assert (list(route.extracted_entities), route.asked, route.season) == ([name], Asked.EPISODES, season)
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ def test_a_question_is_persisted_whole_or_not_at_all(store: PostgresTmdbStore, m
     def fails(*_: object) -> None:
         raise RuntimeError("killed")
 
-    monkeypatch.setattr("douban_pipeline.tmdb.store.postgres.requests.log_request", fails)
+    monkeypatch.setattr("douban_pipeline.tmdb.store.postgres.requests.log_requests", fails)
     with pytest.raises(RuntimeError):
         ask(store)
     assert rows(store, "SELECT count(*) FROM tmdb.movies") == [(0,)]

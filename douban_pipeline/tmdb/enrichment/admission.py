@@ -77,6 +77,17 @@ class Admission:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _free_at: datetime | None = None
 
+    def enter_if_idle(self) -> Ticket | None:
+        """Admit a single call for which nobody waits, if no other one waits and calls may pass."""
+        outlook = self.outlook()
+        if outlook.closed_until is not None and outlook.closed_until > self.clock.now():
+            return None
+        with self.lock:
+            if outlook.seconds + self.promised * outlook.interval > outlook.interval:
+                return None
+            self.promised += 1
+            return Ticket(self, 1)
+
     def enter(self, calls: int, seconds: float) -> Ticket | AdmissionRefusal:
         """Admit a question that takes ``calls`` calls and is to be answered in ``seconds``, or refuse it.
 

@@ -18,7 +18,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.clients.api import SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import RULES
 from douban_pipeline.tmdb.enrichment.choice import WantedEntity, rank
-from douban_pipeline.tmdb.enrichment.known_answers import THREADS, StoredTitles
+from douban_pipeline.tmdb.enrichment.known_answers import StoredTitles
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.shared_client import KeylessClient
@@ -29,7 +29,7 @@ from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_access
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.expired_facts import RAW_DAYS
-from douban_pipeline.tmdb.store.postgres import POOL_MAX, PostgresTmdbStore
+from douban_pipeline.tmdb.store.postgres import LOOKUPS, POOL_MAX, PostgresTmdbStore
 
 ANSWER_DEADLINE_SECONDS = 3.0
 """Seconds that an answer waits for TMDB: a person is waiting for it."""
@@ -50,7 +50,9 @@ def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
     url = settings.database_url.get_secret_value()
     if not url:
         return None
-    return PostgresTmdbStore(url, language=settings.language, wait_seconds=STORE_WAIT_SECONDS)
+    return PostgresTmdbStore(
+        url, max_size=POOL_MAX - LOOKUPS, language=settings.language, wait_seconds=STORE_WAIT_SECONDS
+    )
 
 
 @contextmanager
@@ -91,8 +93,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
 
 
 def _known(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None) -> StoredTitles:
-    threads = min(THREADS, POOL_MAX - 1)
-    return StoredTitles(store, clock or SystemClock(), timedelta(days=RAW_DAYS), threads)
+    return StoredTitles(store, clock or SystemClock(), timedelta(days=RAW_DAYS))
 
 
 @contextmanager

@@ -24,19 +24,15 @@ from psycopg_pool import PoolTimeout
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank
 from douban_pipeline.tmdb.store import lookups
-from douban_pipeline.tmdb.store.entities import EntityAnswer
-from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter
+from douban_pipeline.tmdb.store.postgres import LOOKUP_SECONDS, LOOKUPS, PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey
 
 _logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
-LOOKUP_SECONDS = 0.5
-"""Time limit of a look-up, after which TMDB is asked."""
 PAUSES = (1.0, 30.0)
 """Seconds without look-ups after a failure: at first, and at most."""
-THREADS = 8
-"""Look-ups at once by default: fewer than the pool has connections, because the writer needs one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +64,10 @@ class StoredTitles:
         store: The store.
         clock: Source of the current time.
         fresh: How old an answer may be.
-        threads: Look-ups at once; each takes a connection.
+        threads: Look-ups at once; each takes a connection of the store's for look-ups.
     """
 
-    def __init__(self, store: PostgresTmdbStore, clock: Clock, fresh: timedelta, threads: int = THREADS) -> None:
+    def __init__(self, store: PostgresTmdbStore, clock: Clock, fresh: timedelta, threads: int = LOOKUPS) -> None:
         self._store = store
         self._clock = clock
         self._fresh = fresh
@@ -99,6 +95,22 @@ class StoredTitles:
     def is_down(self) -> bool:
         """Whether the store did not answer recently, or one look-up is trying whether it does again."""
         return time.monotonic() < self._down_until or (self._pause > 0 and bool(self._began))
+
+    def keep(self, answer: EntityAnswer) -> None:
+        """Store an answer that TMDB gave again, unless a newer one is stored; does nothing while the store is down."""
+
+        def write(writer: EntityWriter) -> None:
+            key = EntityKey(answer.entity, int(answer.raw["id"]))
+            if not writer.knows_newer(key, answer.language, answer.fetched_at):
+                writer.write([answer])
+
+        if not self.is_down:
+            self._guarded(lambda: self._store.write(write))
+
+    def lose(self, key: EntityKey) -> None:
+        """Record that TMDB no longer has an entity; does nothing while the store is down."""
+        if not self.is_down:
+            self._guarded(lambda: self._store.write(lambda writer: writer.gone(key)))
 
     def close(self) -> None:
         """Look nothing up any more."""
@@ -145,7 +157,7 @@ class StoredTitles:
 
     def _named(self, wanted: Sequence[WantedEntity], language: str) -> dict[str, Known]:
         found = {}
-        with self._store.lookup(LOOKUP_SECONDS) as connection:
+        with self._store.lookup() as connection:
             for each in wanted:
                 if (known := self._known(connection, each, language)) is not None:
                     found[each.name] = known
@@ -160,7 +172,7 @@ class StoredTitles:
         return None if answer is None else Known(ranked, chosen, is_uncertain(ranked), answer)
 
     def _answer(self, key: EntityKey, language: str) -> KnownAnswer | None:
-        with self._store.lookup(LOOKUP_SECONDS) as connection:
+        with self._store.lookup() as connection:
             return _read(connection, key, language, self._clock.now() - self._fresh)
 
 

@@ -30,10 +30,10 @@ class Metrics:
         self._buckets = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
 
-    def count(self, name: str, label: str = "") -> None:
-        """Increment a counter; ``label`` is the value of its label ``outcome``."""
+    def count(self, name: str, label: str = "", number: int = 1) -> None:
+        """Add to a counter; ``label`` is the value of its label ``outcome``."""
         with self._lock:
-            self._counts[name, label] += 1
+            self._counts[name, label] += number
 
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge."""

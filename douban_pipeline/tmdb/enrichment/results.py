@@ -54,8 +54,9 @@ class EnrichmentResult:
         duration_ms: Total duration.
         tmdb_ms: Part of it that TMDB took, including waiting at the gate.
         source: ``store`` if all of it was stored, ``tmdb`` if TMDB was asked; empty without details.
-        as_of: When TMDB sent the oldest of the details (ISO); None without any.
+        as_of: Its age: when TMDB sent the oldest of the details (ISO); None without any.
         retry_after: Seconds after which a refused question can be answered.
+        refreshing: Whether what was stored is old, and is fetched again behind the answer.
     """
 
     state: State
@@ -75,6 +76,7 @@ class EnrichmentResult:
     source: str = ""
     as_of: str | None = None
     retry_after: int | None = None
+    refreshing: bool = False
 
     @property
     def candidates_top3(self) -> list[dict[str, Any]]:
@@ -107,6 +109,7 @@ class EnrichmentResult:
             "source": self.source or None,
             "as_of": self.as_of,
             "retry_after": self.retry_after,
+            "refreshing": self.refreshing,
             **ATTRIBUTED,
         }
 
@@ -131,12 +134,30 @@ def answer_of(state: State, route: Route, found: SearchResults, graph: Transient
         return translated("TMDB cannot answer now; please ask again later.", wanted)
     sentences = Sentences(wanted, found.payloads, graph)
     if found.selected:
-        return sentences.found(route, found.selected, found.ranked, found.alike)
+        said = sentences.found(route, found.selected, found.ranked, found.alike)
+        return said + sentences.unasked(found.unasked)
     if route.query_intent is not Intent.ENTITY:
         return sentences.recommended(route, found.ranked)
     if state is State.LATE:
         return translated("TMDB did not answer in time; please ask again later.", wanted)
     return sentences.nothing(route, found.ranked)
+
+
+def logged_of(result: EnrichmentResult, found: SearchResults, **asked: Any) -> dict[str, Any]:
+    """Return a question with its results as `LoggedRequest` takes it; ``asked`` is what the result does not say."""
+    return {
+        **asked,
+        "tmdb_endpoint": result.endpoint,
+        "extracted_entities": list(result.route.extracted_entities),
+        "disambiguation": disambiguation(found),
+        "payloads": [each for each in found.payloads if not each["known"]],
+        "request_id": result.request_id,
+        "candidates_top3": [dated(each, found) for each in result.candidates_top3],
+        "multi_results_raw": found.multi[0] if len(found.multi) == 1 else list(found.multi) or None,
+        "discover_results_raw": found.discovered,
+        "role_hint": result.route.role_hint.value if result.route.role_hint else None,
+        "duration_ms": result.duration_ms,
+    }
 
 
 def disambiguation(found: SearchResults) -> list[dict[str, Any]]:

@@ -78,6 +78,7 @@ class Route:
         asked: The fact that it asks for.
         years: Bounds of the years of a person's work.
         english: Whether it is in English, and so its answer.
+        season: Of which season it asks for the episodes.
     """
 
     selected_agent: str
@@ -91,6 +92,7 @@ class Route:
     asked: Asked = Asked.ABOUT
     years: Years | None = None
     english: bool = False
+    season: int | None = None
 
     @property
     def requests(self) -> tuple[Hashable, ...]:

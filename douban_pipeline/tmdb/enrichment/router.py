@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from douban_pipeline.matching import parse_title
+from douban_pipeline.matching.numerals import numeral
 from douban_pipeline.matching.text import simplify
 from douban_pipeline.tmdb.enrichment.chinese_phrases import is_chinese, read_chinese
 from douban_pipeline.tmdb.enrichment.english_phrases import read_english
@@ -193,6 +195,11 @@ _PREFIXES: Mapping[str, EntityType | None] = {
 """Supported knowledge bases and their media; questions for others are not handled."""
 
 
+_SEASON_OF = re.compile(r"(?i)season (\d{1,2}) of (.+)")
+_HOW_MANY = re.compile(r"(?i) how many$")
+_SEASON_BESIDE = re.compile(r"(?i)第\s*([0-9一二三四五六七八九十]{1,3})\s*[季部]|season (\d{1,2})\b")
+
+
 def _plain(text: str) -> str:
     return _BLANK.sub(" ", "".join(char if char.isprintable() else " " for char in text[:LONGEST_QUESTION])).strip()
 
@@ -234,8 +241,22 @@ def _entity(names: Sequence[str], titles: frozenset[str], asked: Asked, around: 
     year = None if years else _year(around)
     if asked is Asked.WORKS and year is not None:
         years, year = (year, year), None
-    media = _media(around)
-    return Route("tmdb", Intent.ENTITY, _each_once(names), titles, role, year, media, {}, asked, years, english)
+    media, season = _media(around), None
+    if asked is Asked.EPISODES and len(names) == 1:
+        name, season = _season(names[0], around)
+        names, media = [name], media if season is None else EntityType.TV
+    return Route("tmdb", Intent.ENTITY, _each_once(names), titles, role, year, media, {}, asked, years, english, season)
+
+
+def _season(name: str, around: str) -> tuple[str, int | None]:
+    """Return the name of a series without its season, and the season, which is in it or beside it."""
+    if of := _SEASON_OF.fullmatch(name):
+        return of[2], int(of[1])
+    parsed = parse_title(_HOW_MANY.sub("", name))
+    if parsed.number_kind == "season" and parsed.name:
+        return parsed.name, parsed.number
+    beside = _SEASON_BESIDE.search(around)
+    return name, numeral(beside[1] or beside[2]) if beside else None
 
 
 def _is_named(text: str, said: Phrased, recommends: bool, english: bool) -> bool:

@@ -97,7 +97,7 @@ class Sentences:
         route: Route,
         selected: Sequence[ScoredCandidate],
         candidates: Sequence[Sequence[ScoredCandidate]],
-        alike: Sequence[ScoredCandidate],
+        alike: Sequence[ScoredCandidate] | None,
     ) -> str:
         """Return the answer about what was chosen.
 
@@ -105,12 +105,12 @@ class Sentences:
             route: The route of the question.
             selected: What was chosen.
             candidates: The candidates of each name.
-            alike: Titles of the genres of the one that was chosen, if such were asked for.
+            alike: Titles of the genres of the one that was chosen; None if they are not known.
         """
         people = [each for each in selected if each.key.type is EntityType.PERSON]
         if route.asked is Asked.TOGETHER and len(people) > 1:
             said = self._together(people, route)
-        elif route.asked is Asked.LIKE and selected[0] not in people:
+        elif route.asked is Asked.LIKE and alike is not None and selected[0] not in people:
             said = self._alike(selected[0], alike)
         else:
             said = "".join(self._about(each, route) for each in selected)
@@ -119,6 +119,13 @@ class Sentences:
             return said
         text = translated(" (Of the same name: {names}.)", self._language)
         return said + text.format(names=self._list(map(self.titled, others[:_NAMESAKES])))
+
+    def unasked(self, names: Sequence[str]) -> str:
+        """Return that nothing is known of some names of the question, empty for none."""
+        if not names:
+            return ""
+        text = translated(" Nothing is stored of {names}, and TMDB gave no answer now.", self._language)
+        return text.format(names=self._list(f"“{name}”" for name in names))
 
     def nothing(self, route: Route, candidates: Sequence[Sequence[ScoredCandidate]]) -> str:
         """Return that TMDB has nothing of that name, and what comes near."""
@@ -171,7 +178,7 @@ class Sentences:
         }.get(route.asked)
         if say is None:
             return self._summary(titled, chosen.key, raw)
-        fact = say(chosen.key, raw)
+        fact = self._of_season(route.season, raw) if route.season is not None else say(chosen.key, raw)
         unknown = translated("TMDB does not say that of {title}.", self._language).format(title=titled)
         return f"{titled}{self._colon}{fact}" if fact else unknown
 
@@ -222,6 +229,13 @@ class Sentences:
             return ""
         text = translated("seasons: {seasons}, episodes: {episodes}.", self._language)
         return text.format(seasons=int(seasons), episodes=int(episodes))
+
+    def _of_season(self, season: int, raw: Mapping[str, Any]) -> str:
+        for each in items_of(raw, "seasons"):
+            if number_of(each.get("season_number")) == season and (episodes := number_of(each.get("episode_count"))):
+                text = translated("season {season}: {episodes} episodes.", self._language)
+                return text.format(season=season, episodes=int(episodes))
+        return ""
 
     def _plot(self, key: EntityKey, raw: Mapping[str, Any]) -> str:
         return self._overview(raw)

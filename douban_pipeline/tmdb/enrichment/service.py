@@ -1,17 +1,18 @@
 """The service that answers questions: from the store what that knows, else from TMDB, once for equal questions.
 
-It waits for TMDB up to a deadline, for a look-up in the store half a second, and to write nothing down. A question that
-cannot be answered within its deadline is refused at once.
+It waits for TMDB up to a deadline, for a look-up in the store half a second, and to write nothing down. What is stored
+is answered first, and fetched again behind the answer (`refreshing`). A question that cannot be
+answered within its deadline is refused at once; of one that is known in part, that part is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import threading
 import time
-import uuid
-from collections.abc import Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,12 +24,12 @@ from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.enrichment.admission import Admission, AdmissionRefusal
 from douban_pipeline.tmdb.enrichment.known_answers import Known, StoredTitles
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.refreshing import Refresher
 from douban_pipeline.tmdb.enrichment.results import (
     EnrichmentResult,
     State,
     answer_of,
-    dated,
-    disambiguation,
+    logged_of,
     refused,
     source_of,
 )
@@ -50,10 +51,17 @@ _LONGEST_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """The requests for one question or several equal ones; without a future they are done."""
+    """The requests for one question or several equal ones; without a future they are done.
+
+    Attributes:
+        asking: What makes them.
+        found: Their result.
+        refusal: Why TMDB was not asked for the part of the question that is not stored.
+    """
 
     asking: Asking
     found: Future[SearchResults] | None
+    refusal: AdmissionRefusal | None = None
 
 
 class TMDBEnrichmentService:
@@ -108,6 +116,9 @@ class TMDBEnrichmentService:
         self._admission = Admission(tmdb_client.outlook, self._clock)
         self._requests = ThreadFlights()
         self._asked: dict[Hashable, _Flight] = {}
+        self._refresher = None
+        if known is not None:
+            self._refresher = Refresher(tmdb_client, self._requests, known, self._admission, self._threads, self._clock)
         self._lock = threading.Lock()
 
     async def enrich_query(
@@ -124,6 +135,7 @@ class TMDBEnrichmentService:
         choice: EntityKey | None = None,
         language: str | None = None,
         deadline: float | None = None,
+        before_tmdb: Callable[[], Awaitable[None]] | None = None,
     ) -> EnrichmentResult:
         """Answer a question from the store or TMDB, or refuse it because TMDB cannot be asked in time.
 
@@ -139,6 +151,7 @@ class TMDBEnrichmentService:
             choice: The user's choice among earlier candidates.
             language: Language of the answers; by default the client's.
             deadline: Seconds to wait for TMDB; by default the service's.
+            before_tmdb: Called before TMDB is asked for this question; what it raises is raised, and nothing is asked.
         """
         started = time.monotonic()
         message = message[:_LONGEST_TEXT]
@@ -149,16 +162,19 @@ class TMDBEnrichmentService:
         if route.query_intent is Intent.NONE:
             return self._finished(State.SKIPPED, route, SearchResults(endpoint=""), EMPTY, "", started, request_id)
         wait = self._deadline if deadline is None else deadline
-        flight = await self._flight(route, choice, spoken, wait, started)
+        flight = await self._flight(route, choice, spoken, wait, started, before_tmdb)
         if isinstance(flight, AdmissionRefusal):
             return self._finished(
                 State.REFUSED, route, SearchResults(endpoint=""), EMPTY, "", started, request_id, flight
             )
         state, problem = await self._landed(flight, started + wait)
         # Copied, because results of a late thread must not change an answer that was already given.
-        found = _copied(flight.asking.found)
+        found = flight.asking.found.copied()
         state, graph, problem = self._graph_of(state, found, problem)
-        result = self._finished(state, route, found, graph, problem, started, request_id)
+        if flight.refusal is not None:
+            problem = problem or flight.refusal.reason
+        refreshing = self._refresher is not None and not incognito and self._refresher.refresh_all(found)
+        result = self._finished(state, route, found, graph, problem, started, request_id, refreshing=refreshing)
         persistence = await self._maybe_persist(
             result,
             found,
@@ -172,8 +188,12 @@ class TMDBEnrichmentService:
         )
         return replace(result, persistence=persistence)
 
-    async def details(self, key: EntityKey) -> EntityAnswer | AdmissionRefusal:
+    async def details(
+        self, key: EntityKey, before_tmdb: Callable[[], Awaitable[None]] | None = None
+    ) -> EntityAnswer | AdmissionRefusal:
         """Return the answer about an entity: a `KnownAnswer` from the store, else TMDB's, or a refusal.
+
+        ``before_tmdb`` is called before TMDB is asked, as in `enrich_query`.
 
         Raises:
             NotFound: TMDB does not have it.
@@ -182,7 +202,11 @@ class TMDBEnrichmentService:
         """
         known = await self._known.film(key, self._client.language) if self._known is not None else None
         if known is not None:
+            if self._refresher is not None:
+                self._refresher.refresh_known(key, known)
             return known
+        if before_tmdb is not None:
+            await before_tmdb()
         ticket = self._admission.enter(1, self._deadline)
         if isinstance(ticket, AdmissionRefusal):
             return ticket
@@ -192,7 +216,13 @@ class TMDBEnrichmentService:
         return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(asking)), self._deadline)
 
     async def _flight(
-        self, route: Route, choice: EntityKey | None, spoken: str, wait: float, started: float
+        self,
+        route: Route,
+        choice: EntityKey | None,
+        spoken: str,
+        wait: float,
+        started: float,
+        before_tmdb: Callable[[], Awaitable[None]] | None,
     ) -> _Flight | AdmissionRefusal:
         """Return the requests for a question: those under way for an equal one, or its own; or why none are made."""
         key = (*route.requests, choice, spoken)
@@ -213,9 +243,15 @@ class TMDBEnrichmentService:
             calls = 0 if answers else 1
         if route.asked is Asked.LIKE and wanted:
             calls += 1
+        if calls and before_tmdb is not None:
+            await before_tmdb()
         ticket = self._admission.enter(calls, wait - (time.monotonic() - started)) if calls else None
         if isinstance(ticket, AdmissionRefusal):
-            return ticket
+            if not known:
+                return ticket
+            asking = Asking(self._client, spoken, started + wait, known, only_known=True)
+            asking.run(route)
+            return _Flight(asking, None, ticket)
         on_call = ticket.called if ticket is not None else lambda: None
         client = SharingClient(self._client, self._requests, self._known, answers, on_call)
         asking = Asking(client, spoken, started + wait, known)
@@ -254,7 +290,7 @@ class TMDBEnrichmentService:
                 return State.NOTHING, str(error)
             except SourceError as error:
                 _logger.warning("TMDB gave no answer to a question: %s", error)
-                return State.FAILED, str(error)
+                return (State.ANSWERED if found.payloads else State.FAILED), str(error)
         if not found.complete:
             return State.LATE, "TMDB did not answer all in time"
         return (State.ANSWERED if found.payloads else State.NOTHING), ""
@@ -275,6 +311,8 @@ class TMDBEnrichmentService:
         started: float,
         request_id: str | None,
         refusal: AdmissionRefusal | None = None,
+        *,
+        refreshing: bool = False,
     ) -> EnrichmentResult:
         seconds = time.monotonic() - started
         self.metrics.count("enrichments_total", state.value)
@@ -295,6 +333,7 @@ class TMDBEnrichmentService:
             retry_after=refusal.seconds if refusal else None,
             source=source_of(found),
             as_of=min((each["fetched_at"] for each in found.payloads), default=None),
+            refreshing=refreshing,
             request_id=request_id,
             duration_ms=1000 * seconds,
             tmdb_ms=1000 * found.seconds,
@@ -316,25 +355,18 @@ class TMDBEnrichmentService:
         """Pass a question with its results to the writer; return its state. Errors do not affect the answer."""
         if incognito or not user_id or not session_id or self.writer is None:
             return "skipped"
-        arguments: Mapping[str, Any] = {
-            "user_id": user_id,
-            "session_id": session_id,
-            "query_text": message,
-            "tmdb_endpoint": result.endpoint,
-            "extracted_entities": list(result.route.extracted_entities),
-            "disambiguation": disambiguation(found),
-            "payloads": [each for each in found.payloads if not each["known"]],
-            "request_id": result.request_id,
-            "conversation_id": conversation_id,
-            "user_message_id": user_message_id,
-            "candidates_top3": [dated(each, found) for each in result.candidates_top3],
-            "multi_results_raw": found.multi[0] if len(found.multi) == 1 else list(found.multi) or None,
-            "discover_results_raw": found.discovered,
-            "role_hint": result.route.role_hint.value if result.route.role_hint else None,
-            "tmdb_language": language,
-            "duration_ms": result.duration_ms,
-        }
-        job = Job(uuid.uuid4(), self._clock.now(), arguments)
+        arguments = logged_of(
+            result,
+            found,
+            user_id=user_id,
+            session_id=session_id,
+            query_text=message,
+            conversation_id=conversation_id,
+            user_message_id=user_message_id,
+            tmdb_language=language,
+        )
+        # Not `uuid4`, which asks the system for random bits each time; nothing secret rests on the id of a question.
+        job = Job(UUID(int=random.getrandbits(128), version=4), self._clock.now(), arguments)
         if self._asynchronous:
             if self.writer.has_room:
                 return self.writer.submit(job)
@@ -386,22 +418,6 @@ class TMDBEnrichmentService:
             self._known.close()
         if self.writer is not None:
             self.writer.close()
-
-
-def _copied(found: SearchResults) -> SearchResults:
-    return SearchResults(
-        found.endpoint,
-        [list(ranked) for ranked in found.ranked],
-        list(found.selected),
-        found.uncertain,
-        list(found.payloads),
-        list(found.multi),
-        found.discovered,
-        found.seconds,
-        found.complete,
-        set(found.stored),
-        list(found.alike),
-    )
 
 
 def _note_late_failure(future: asyncio.Future[Any]) -> None:

@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +25,7 @@ from typing import Any
 from uuid import UUID
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.tmdb.store.requests import LoggedRequest
 
 LEASE = timedelta(minutes=5)
 FORGOTTEN_FOR = timedelta(days=35)
@@ -59,6 +60,11 @@ class Job:
     job_id: UUID
     created_at: datetime
     arguments: Mapping[str, Any]
+
+    @property
+    def request(self) -> LoggedRequest:
+        """The question as the store takes it."""
+        return LoggedRequest(**self.arguments)
 
     @property
     def hashes(self) -> tuple[str, str]:
@@ -177,19 +183,20 @@ class Spool:
             found = connection.execute("DELETE FROM job WHERE ? IN (user_hash, conversation_hash)", (whose,))
             return found.rowcount
 
-    def is_forgotten(self, job: Job) -> bool:
-        """Return whether the deletion of a job's user or conversation was requested after the job was created.
+    def forgotten(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those jobs whose user's or conversation's deletion was requested after they were created.
 
         Raises:
             SpoolError: The file cannot be read.
         """
-        if self._connection is None and not self.path.exists():
-            return False
+        if not jobs or (self._connection is None and not self.path.exists()):
+            return []
+        since = min(job.created_at.timestamp() for job in jobs)
         with self._transaction() as connection:
-            row = connection.execute(
-                "SELECT 1 FROM forgotten WHERE hash IN (?, ?) AND at >= ?", (*job.hashes, job.created_at.timestamp())
-            ).fetchone()
-        return row is not None
+            rows = dict(connection.execute("SELECT hash, at FROM forgotten WHERE at >= ?", (since,)))
+        return [
+            job for job in jobs if rows and any(rows.get(each, 0) >= job.created_at.timestamp() for each in job.hashes)
+        ]
 
     def close(self) -> None:
         """Close the file; safe to repeat."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from douban_pipeline.core.errors import NotFound
+from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.matching import parse_title
 from douban_pipeline.tmdb.clients.api import Page
@@ -68,7 +68,8 @@ class SearchResults:
         seconds: Time taken by TMDB, including waiting at the gate.
         complete: Whether all necessary requests were made.
         stored: The candidates that the store knew.
-        alike: Titles of the genres of the one that was chosen, if such were asked for.
+        alike: Titles of the genres of the one that was chosen; None if TMDB was not asked for them.
+        unasked: Names in the question that are not stored, and about which TMDB gave no answer.
     """
 
     endpoint: str = MULTI
@@ -81,7 +82,20 @@ class SearchResults:
     seconds: float = 0.0
     complete: bool = False
     stored: set[EntityKey] = field(default_factory=set)
-    alike: list[ScoredCandidate] = field(default_factory=list)
+    alike: list[ScoredCandidate] | None = None
+    unasked: list[str] = field(default_factory=list)
+
+    def copied(self) -> SearchResults:
+        """Return a copy that later results leave as it is."""
+        return replace(
+            self,
+            ranked=[list(ranked) for ranked in self.ranked],
+            selected=[*self.selected],
+            payloads=[*self.payloads],
+            multi=[*self.multi],
+            stored={*self.stored},
+            unasked=[*self.unasked],
+        )
 
 
 class Asking:
@@ -92,13 +106,23 @@ class Asking:
         language: Language of the answers.
         until: No request is started after this time (`time.monotonic`).
         known: What the store knows of names in the question: they are not searched.
+        only_known: Search no others either, because TMDB cannot be asked.
     """
 
-    def __init__(self, client: Client, language: str, until: float, known: Mapping[str, Known] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        language: str,
+        until: float,
+        known: Mapping[str, Known] | None = None,
+        *,
+        only_known: bool = False,
+    ) -> None:
         self._client = client
         self._language = language
         self._until = until
         self._known = known or {}
+        self._only_known = only_known
         self.found = SearchResults()
 
     def run(self, route: Route, choice: EntityKey | None = None) -> SearchResults:
@@ -116,9 +140,8 @@ class Asking:
             if choice is not None:
                 self._take(choice)
             elif route.query_intent is Intent.ENTITY:
-                for name in route.extracted_entities:
-                    self._search(route, name)
-                if route.asked is Asked.LIKE:
+                self._search_all(route)
+                if route.asked is Asked.LIKE and not self._only_known:
                     self._look_alike()
             elif route.query_intent in (Intent.MOVIES, Intent.SERIES):
                 self._discover(route)
@@ -126,6 +149,18 @@ class Asking:
         finally:
             self.found.seconds = time.monotonic() - started
         return self.found
+
+    def _search_all(self, route: Route) -> None:
+        names = list(route.extracted_entities)
+        self.found.unasked = list(dict.fromkeys(names))
+        for place, name in enumerate(names):
+            try:
+                self._search(route, name)
+            except SourceError:
+                for known in names[place + 1 :]:
+                    if known in self._known:
+                        self._search(route, known)
+                raise
 
     def _is_late(self) -> bool:
         return time.monotonic() >= self._until
@@ -138,8 +173,9 @@ class Asking:
             self.found.selected.append(known.chosen)
             self.found.uncertain = self.found.uncertain or known.uncertain
             self._keep(known.answer)
+            self._answered(name)
             return
-        if self._is_late():
+        if self._only_known or self._is_late():
             return
         wanted = wanted_by(route, name)
         page = self._client.search_multi(name, language=self._language)
@@ -148,6 +184,7 @@ class Asking:
             # 庆余年第二季: TMDB names the series
             page = self._client.search_multi(shorter, language=self._language, follows=True)
         self.found.multi.append(page.raw)
+        self._answered(name)
         ranked = rank(wanted, page.results)
         details: dict[EntityKey, EntityAnswer] = {}
         if ranked and not any(each.exact for each in ranked):
@@ -159,6 +196,9 @@ class Asking:
         self.found.selected.append(chosen)
         self.found.uncertain = self.found.uncertain or is_uncertain(ranked)
         self._keep(details.get(chosen.key) or self._details(chosen.key))
+
+    def _answered(self, name: str) -> None:
+        self.found.unasked = [each for each in self.found.unasked if each != name]
 
     def _by_other_names(
         self, wanted: WantedEntity, ranked: Sequence[ScoredCandidate], details: dict[EntityKey, EntityAnswer]

@@ -6,26 +6,28 @@ PostgreSQL does not answer, the thread moves jobs from the queue to the spool, a
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from psycopg import DataError, Error
 
 from douban_pipeline.tmdb.enrichment.metrics import Metrics
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError
+from douban_pipeline.tmdb.store.requests import LoggedRequest
 
 _logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE = 30.0
 _IDLE_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0
+_TOGETHER = 50
+"""Questions of the queue written in one transaction, so that it empties faster than the store answers."""
 _OUTAGE_CLASSES = frozenset({"08", "25", "28", "3D", "3F", "40", "42", "53", "55", "57", "58"})
 """SQLSTATE classes that are not caused by the data: connection, rights, missing schema, full disk, shutdown."""
 
@@ -33,9 +35,8 @@ _OUTAGE_CLASSES = frozenset({"08", "25", "28", "3D", "3F", "40", "42", "53", "55
 class Store(Protocol):
     """The methods of the store that a writer uses."""
 
-    @property
-    def persist_enrichment(self) -> Callable[..., Coroutine[Any, Any, None]]:
-        """Writes one question under ``logged_id``; writing it again does nothing."""
+    def persist_questions(self, asked: Mapping[UUID, LoggedRequest]) -> None:
+        """Write questions under their ids, all of them or none; writing one again does nothing."""
         ...
 
     def delete_request(self, logged_id: UUID) -> int:
@@ -105,14 +106,12 @@ class Writer:
 
     def write(self, job: Job) -> str:
         """Write a job before returning; return ``written``, ``spooled``, ``forgotten``, …"""
-        with asyncio.Runner() as runner:
-            return self._persist(job, runner)
+        return self._persist(job)
 
     def replay(self, most: int | None = None) -> int:
         """Write the jobs in the spool, until it is empty or PostgreSQL does not answer; return how many were
         written."""
-        with asyncio.Runner() as runner:
-            return self._replay(runner, most)
+        return self._replay(most)
 
     def close(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Accept no more jobs, write those in the queue or move them to the spool, and stop the thread."""
@@ -137,20 +136,25 @@ class Writer:
     # --- the thread ---------------------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
-        with asyncio.Runner() as runner:
-            self._run_logged(lambda: self._replay(runner, None))
-            while True:
-                self._record_backlog()
+        self._run_logged(lambda: self._replay(None))
+        while True:
+            self._record_backlog()
+            try:
+                jobs = [self._queue.get(timeout=_IDLE_SECONDS if not self._pause else 1.0)]
+            except queue.Empty:
+                self._run_logged(lambda: self._replay(None))
+                continue
+            while jobs[-1] is not None and len(jobs) < _TOGETHER:
                 try:
-                    job = self._queue.get(timeout=_IDLE_SECONDS if not self._pause else 1.0)
+                    jobs.append(self._queue.get_nowait())
                 except queue.Empty:
-                    self._run_logged(lambda: self._replay(runner, None))
-                    continue
-                if job is None:
-                    return
-                self._run_logged(partial(self._persist, job, runner))
-                # Under steady load the queue is never empty: with each job one of those on the disk is written.
-                self._run_logged(lambda: self._replay(runner, 1))
+                    break
+            found = [job for job in jobs if job is not None]
+            self._run_logged(partial(self._persist_together, found))
+            if jobs[-1] is None:
+                return
+            # Under steady load the queue is never empty: with its jobs as many of those on the disk are written.
+            self._run_logged(partial(self._replay, len(found)))
 
     @staticmethod
     def _run_logged(work: Callable[[], object]) -> None:
@@ -170,7 +174,7 @@ class Writer:
         except (Error, OSError) as error:
             self._outage(error)
 
-    def _replay(self, runner: asyncio.Runner, most: int | None) -> int:
+    def _replay(self, most: int | None) -> int:
         done = 0
         while not self.is_down and (most is None or done < most):
             try:
@@ -180,12 +184,38 @@ class Writer:
                 return done
             if job is None:
                 return done
-            if self._persist(job, runner, spooled=True) == "spooled":
+            if self._persist(job, spooled=True) == "spooled":
                 return done
             done += 1
         return done
 
-    def _persist(self, job: Job, runner: asyncio.Runner, *, spooled: bool = False) -> str:
+    def _persist_together(self, jobs: Sequence[Job]) -> None:
+        """Write jobs of the queue in one transaction; each by itself if there is anything about one of them."""
+        if len(jobs) > 1 and not self.is_down and not self._forgotten(*jobs):
+            try:
+                self._store.persist_questions({job.job_id: job.request for job in jobs})
+            except Exception as error:  # noqa: BLE001 - one of them may be refused, and the others must not be
+                _logger.debug("questions are written one by one: %s", error)
+            else:
+                self._pause = 0.0
+                self._metrics.count("persisted_total", number=len(jobs))
+                for job in self._forgotten(*jobs):  # requested while they were being written
+                    self._unwrite(job)
+                return
+        for job in jobs:
+            self._persist(job)
+
+    def _unwrite(self, job: Job) -> None:
+        """Delete a job again that was written; if that fails it goes to the disk, and is deleted from there."""
+        try:
+            self._store.delete_request(job.job_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next job must go on
+            self._outage(error)
+            self._to_spool(job, forgotten_too=True)
+        else:
+            self._drop(job, spooled=False)
+
+    def _persist(self, job: Job, *, spooled: bool = False) -> str:
         if self.is_down:
             return self._to_spool(job)
         try:
@@ -193,7 +223,7 @@ class Writer:
                 if spooled:  # it may have been written before PostgreSQL stopped, and must be deleted again
                     self._store.delete_request(job.job_id)
                 return self._drop(job, spooled=spooled)
-            runner.run(self._store.persist_enrichment(logged_id=job.job_id, **job.arguments))
+            self._store.persist_questions({job.job_id: job.request})
             self._pause = 0.0
             if self._forgotten(job):  # requested while it was being written
                 self._store.delete_request(job.job_id)
@@ -247,12 +277,12 @@ class Writer:
         _logger.error("a question of TMDB's service is lost: %s", error)
         return "lost"
 
-    def _forgotten(self, job: Job) -> bool:
+    def _forgotten(self, *jobs: Job) -> list[Job]:
         try:
-            return self._spool.is_forgotten(job)
+            return self._spool.forgotten(jobs)
         except SpoolError as error:
             _logger.warning("%s", error)
-            return False
+            return []
 
     def _drop(self, job: Job, *, spooled: bool) -> str:
         self._metrics.count("forgotten_total")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 
+from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
@@ -68,8 +69,7 @@ class _Prepared:
     raw_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(NamedTuple):
     """What an answer calls another entity.
 
     Attributes:
@@ -81,6 +81,10 @@ class _Named:
     properties: Mapping[str, Any]
     said_at: datetime
     queued: bool
+
+
+_ROWS = 50
+"""Answers in one statement: enough that its plan costs little, few enough that both sides work at the same time."""
 
 
 @dataclass(slots=True)
@@ -155,29 +159,34 @@ class EntityWriter:
         if not items:
             self._write_named()
             return []
-        table = TABLES[items[0].key.type]
+        entity = items[0].key.type
+        table = TABLES[entity]
         others: list[tuple[Node, ...]] = []
 
         def parameters() -> Iterator[dict[str, Any]]:
-            """Yield the rows one by one, so that PostgreSQL stores earlier rows while later ones are computed."""
-            for item in items:
-                projection = project(item.key.type, item.answer.raw)
-                others.append(projection.others)
+            """Yield the rows some at a time, so that PostgreSQL stores earlier ones while later ones are computed."""
+            for piece in chunks(items, _ROWS):
+                projections = [project(entity, item.answer.raw) for item in piece]
+                others.extend(projection.others for projection in projections)
+                columns = [columns_of(entity, item.answer.raw) for item in piece]
                 yield {
-                    **self._common(item),
-                    **columns_of(item.key.type, item.answer.raw),
-                    "graph_hash": graph_hash(projection),
+                    **{name: [row[name] for row in columns] for name in table.columns},
+                    "ids": [item.key.tmdb_id for item in piece],
+                    "languages": [item.answer.language for item in piece],
+                    "raws": [item.text for item in piece],
+                    "hashes": [item.raw_hash for item in piece],
+                    "graph_hashes": [graph_hash(projection) for projection in projections],
+                    "times": [item.answer.fetched_at for item in piece],
                     "base": self.base,
                     "request_id": self.request_id,
                 }
 
-        found: list[Stored] = []
         with self.connection.cursor() as cursor:
             cursor.executemany(table.upsert, parameters(), returning=True)
-            rows = [result.fetchone() for result in cursor.results()]
-        for item, named, row in zip(items, others, rows, strict=True):
-            assert row is not None
-            stored, state, before, gone_at, queued, fetched_at = row
+            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()}
+        found: list[Stored] = []
+        for item, named in zip(items, others, strict=True):
+            stored, state, before, gone_at, queued, fetched_at = rows[item.key.tmdb_id]
             if not stored:
                 found.append(self._translate(item))
                 continue
@@ -203,14 +212,15 @@ class EntityWriter:
             "fetched_at": item.answer.fetched_at,
         }
 
-    def _name_others(self, others: Iterable[Node], answer: EntityAnswer, *, queued: bool) -> None:
+    def _name_others(self, others: Sequence[Node], answer: EntityAnswer, *, queued: bool) -> None:
+        language, said_at = answer.language, answer.fetched_at
+        by_label = {label: self._named.setdefault((label, language), {}) for label in {key.label for key, _ in others}}
         for (label, tmdb_id), properties in others:
-            named = self._named.setdefault((label, answer.language), {})
+            named = by_label[label]
             known = named.get(tmdb_id)
-            if known is None or known.said_at <= answer.fetched_at:
+            if known is None or known.said_at <= said_at:
                 # The graph is told of what the store holds when it is written, so one queued answer is enough.
-                told = queued or (known is not None and known.queued)
-                named[tmdb_id] = _Named(properties, answer.fetched_at, told)
+                named[tmdb_id] = _Named(properties, said_at, queued or (known is not None and known.queued))
 
     def _write_named(self) -> None:
         """Write the names of the nodes at the other ends of edges; newer ones take precedence."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from psycopg import Connection, sql
@@ -16,46 +16,59 @@ from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _MOST = 20
 _NAMED = """
-    SELECT tmdb_id, {name}, {original}, {more}, popularity FROM {table}
+    (SELECT {entity}, tmdb_id, {name}, {original}, {more}::text, popularity FROM {table}
     WHERE gone_at IS NULL AND raw_language = %(language)s
       AND (lower({name}) = lower(%(name)s) OR lower({original}) = lower(%(name)s))
-    ORDER BY popularity DESC NULLS LAST, tmdb_id LIMIT %(most)s
+    ORDER BY popularity DESC NULLS LAST, tmdb_id LIMIT %(most)s)
 """
+_NAMED_IN_ANY = (
+    SQL(" UNION ALL ")
+    .join(
+        SQL(_NAMED).format(
+            entity=sql.Literal(entity.value),
+            table=sql.Identifier("tmdb", table.name),
+            name=sql.Identifier(table.shown[0]),
+            original=sql.Identifier(f"original_{table.shown[0]}"),
+            more=sql.Identifier(table.shown[1]),
+        )
+        for entity, table in TABLES.items()
+    )
+    .as_string()
+)
+"""One statement for all types: a round trip takes longer than the search."""
+_FRESH = {
+    entity: SQL(
+        "SELECT raw, fetched_at FROM {} WHERE tmdb_id = %(tmdb_id)s AND data_state = 'full' AND gone_at IS NULL "
+        "AND raw_language = %(language)s AND fetched_at >= %(since)s"
+    )
+    .format(sql.Identifier("tmdb", table.name))
+    .as_string()
+    for entity, table in TABLES.items()
+}
 
 
 def named(connection: Connection, name: str, language: str) -> Iterator[Mapping[str, Any]]:
     """Yield the full entities and stubs with a name in a language, or an original name, as TMDB's searches list them:
     of each type the most popular ones."""
-    for entity, table in TABLES.items():
-        shown, more = table.shown
-        query = sql.SQL(_NAMED).format(
-            table=sql.Identifier("tmdb", table.name),
-            name=sql.Identifier(shown),
-            original=sql.Identifier(f"original_{shown}"),
-            more=sql.Identifier(more),
-        )
-        given = {"name": name.strip().replace("\x00", ""), "language": language, "most": _MOST}
-        for tmdb_id, called, original, told, popularity in connection.execute(query, given):
-            yield {
-                "id": tmdb_id,
-                "media_type": entity.value,
-                shown: called,
-                f"original_{shown}": original,
-                more: told.isoformat() if isinstance(told, date) else told,
-                "popularity": popularity,
-            }
+    given = {"name": name.strip().replace("\x00", ""), "language": language, "most": _MOST}
+    for entity, tmdb_id, called, original, told, popularity in connection.execute(_NAMED_IN_ANY, given):
+        shown, more = TABLES[EntityType(entity)].shown
+        yield {
+            "id": tmdb_id,
+            "media_type": entity,
+            shown: called,
+            f"original_{shown}": original,
+            more: told,
+            "popularity": popularity,
+        }
 
 
 def fresh(
     connection: Connection, key: EntityKey, language: str, since: datetime
 ) -> tuple[Mapping[str, Any], datetime] | None:
     """Return the answer about an entity in a language, and its time, if it was fetched since a given time."""
-    query = sql.SQL(
-        "SELECT raw, fetched_at FROM {} WHERE tmdb_id = %(tmdb_id)s AND data_state = 'full' AND gone_at IS NULL "
-        "AND raw_language = %(language)s AND fetched_at >= %(since)s"
-    ).format(sql.Identifier("tmdb", TABLES[key.type].name))
     given = {"tmdb_id": key.tmdb_id, "language": language, "since": since}
-    return connection.execute(query, given).fetchone()
+    return connection.execute(_FRESH[key.type], given).fetchone()
 
 
 CREDITING = SQL(
@@ -74,7 +87,7 @@ CREDITING = SQL(
 
 
 def people_crediting(connection: Connection, titles: Mapping[EntityType, Iterable[int]]) -> list[int]:
-    """Return full people whose answers name one of these titles."""
+    """Return full people whose answers name one of these titles, by index."""
     movies, shows = (sorted(titles.get(entity, ())) for entity in (EntityType.MOVIE, EntityType.TV))
     given = {
         "ids": [f"[{tmdb_id}]" for tmdb_id in sorted({*movies, *shows})],

@@ -27,6 +27,8 @@ class LoggedRequest:
     tmdb_endpoint: str
     extracted_entities: Sequence[str] | None
     disambiguation: Sequence[Mapping[str, Any]] | None
+    payloads: Sequence[Mapping[str, Any]] | None = None
+    """The answers that it brought, which are stored beside it."""
     request_id: str | None = None
     conversation_id: UUID | None = None
     user_message_id: UUID | None = None
@@ -45,64 +47,76 @@ class _Candidate:
     score: float | None
 
 
-def is_logged(connection: Connection, logged_id: UUID) -> bool:
-    """Return whether a question with that id is logged."""
-    row = connection.execute("SELECT 1 FROM tmdb.enrichment_requests WHERE id = %s", (logged_id,)).fetchone()
-    return row is not None
+_REQUEST = """
+    INSERT INTO tmdb.enrichment_requests (
+        id, request_id, user_id, session_id, conversation_id, user_message_id, query_text, tmdb_endpoint, role_hint,
+        extracted_entities, selected, selected_media_type, selected_tmdb_id, selected_score, candidates_top3,
+        multi_results_raw, discover_results_raw, tmdb_language, duration_ms
+    ) VALUES (
+        %(id)s, %(request_id)s, %(user_id)s, %(session_id)s, %(conversation_id)s, %(user_message_id)s, %(query_text)s,
+        %(tmdb_endpoint)s, %(role_hint)s, %(extracted_entities)s, %(selected)s, %(selected_media_type)s,
+        %(selected_tmdb_id)s, %(selected_score)s, %(candidates_top3)s, %(multi_results_raw)s,
+        %(discover_results_raw)s, %(tmdb_language)s, %(duration_ms)s
+    )
+"""
+_ENTITIES = """
+    INSERT INTO tmdb.enrichment_request_entities (enrichment_request_id, entity_type, tmdb_id, selected, score)
+    SELECT * FROM unnest(%s::uuid[], %s::text[], %s::int[], %s::boolean[], %s::float8[])
+"""
 
 
-def log_request(
-    connection: Connection, request: LoggedRequest, payloads: Iterable[EntityKey], logged_id: UUID | None = None
-) -> UUID:
-    """Store a question with the entities found for it; return its id, which is ``logged_id`` if given.
+def logged_of(connection: Connection, ids: Iterable[UUID]) -> set[UUID]:
+    """Return those ids under which a question is logged."""
+    rows = connection.execute("SELECT id FROM tmdb.enrichment_requests WHERE id = ANY(%s)", ([*ids],))
+    return {logged_id for (logged_id,) in rows}
+
+
+def log_requests(connection: Connection, asked: Sequence[tuple[UUID, LoggedRequest, Sequence[EntityKey]]]) -> None:
+    """Store questions under ids, with the entities found for each: those of its ``disambiguation`` and those given.
 
     ``disambiguation`` holds one object per requested entity: either the choice itself (``media_type``, ``tmdb_id``,
     ``score``), or the choice in ``selected`` and all others in ``candidates``.
     """
+    if not asked:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(_REQUEST, [_columns(logged_id, request) for logged_id, request, _ in asked])
+    entities = [
+        (logged_id, each.key.type.value, each.key.tmdb_id, each.selected, each.score)
+        for logged_id, request, keys in asked
+        for each in _entities(request, keys)
+    ]
+    if entities:
+        connection.execute(_ENTITIES, [list(column) for column in zip(*entities, strict=True)])
+
+
+def _columns(logged_id: UUID, request: LoggedRequest) -> dict[str, Any]:
     chosen = [choice for item in request.disambiguation or () if (choice := _selected(item)) is not None]
     first = _candidate(chosen[0], selected=True) if chosen else None
-    row = connection.execute(
-        """
-        INSERT INTO tmdb.enrichment_requests (
-            id, request_id, user_id, session_id, conversation_id, user_message_id, query_text, tmdb_endpoint, role_hint,
-            extracted_entities, selected, selected_media_type, selected_tmdb_id, selected_score, candidates_top3,
-            multi_results_raw, discover_results_raw, tmdb_language, duration_ms
-        ) VALUES (
-            coalesce(%(id)s, gen_random_uuid()), %(request_id)s, %(user_id)s, %(session_id)s, %(conversation_id)s,
-            %(user_message_id)s, %(query_text)s,
-            %(tmdb_endpoint)s, %(role_hint)s, %(extracted_entities)s, %(selected)s, %(selected_media_type)s,
-            %(selected_tmdb_id)s, %(selected_score)s, %(candidates_top3)s, %(multi_results_raw)s,
-            %(discover_results_raw)s, %(tmdb_language)s, %(duration_ms)s
-        ) RETURNING id
-        """,
-        {
-            "id": logged_id,
-            "request_id": clean(request.request_id),
-            "user_id": clean(request.user_id),
-            "session_id": clean(request.session_id),
-            "conversation_id": request.conversation_id,
-            "user_message_id": request.user_message_id,
-            "query_text": clean(request.query_text),
-            "tmdb_endpoint": request.tmdb_endpoint,
-            "role_hint": clean(request.role_hint),
-            "extracted_entities": _json(request.extracted_entities),
-            "selected": _json(chosen[0] if len(chosen) == 1 else chosen or None),
-            "selected_media_type": first.key.type.value if first else None,
-            "selected_tmdb_id": first.key.tmdb_id if first else None,
-            "selected_score": first.score if first else None,
-            "candidates_top3": _json(request.candidates_top3),
-            "multi_results_raw": _json(request.multi_results_raw),
-            "discover_results_raw": _json(request.discover_results_raw),
-            "tmdb_language": request.tmdb_language,
-            "duration_ms": number_of(request.duration_ms),
-        },
-    ).fetchone()
-    assert row is not None
-    _log_entities(connection, row[0], request, payloads)
-    return row[0]
+    return {
+        "id": logged_id,
+        "request_id": clean(request.request_id),
+        "user_id": clean(request.user_id),
+        "session_id": clean(request.session_id),
+        "conversation_id": request.conversation_id,
+        "user_message_id": request.user_message_id,
+        "query_text": clean(request.query_text),
+        "tmdb_endpoint": request.tmdb_endpoint,
+        "role_hint": clean(request.role_hint),
+        "extracted_entities": _json(request.extracted_entities),
+        "selected": _json(chosen[0] if len(chosen) == 1 else chosen or None),
+        "selected_media_type": first.key.type.value if first else None,
+        "selected_tmdb_id": first.key.tmdb_id if first else None,
+        "selected_score": first.score if first else None,
+        "candidates_top3": _json(request.candidates_top3),
+        "multi_results_raw": _json(request.multi_results_raw),
+        "discover_results_raw": _json(request.discover_results_raw),
+        "tmdb_language": request.tmdb_language,
+        "duration_ms": number_of(request.duration_ms),
+    }
 
 
-def _log_entities(connection: Connection, logged: UUID, request: LoggedRequest, payloads: Iterable[EntityKey]) -> None:
+def _entities(request: LoggedRequest, payloads: Iterable[EntityKey]) -> Iterable[_Candidate]:
     found = {key: _Candidate(key, selected=False, score=None) for key in payloads}
     for item in request.disambiguation or ():
         for each in item.get("candidates") or ():
@@ -111,12 +125,7 @@ def _log_entities(connection: Connection, logged: UUID, request: LoggedRequest, 
     for item in request.disambiguation or ():
         if (choice := _selected(item)) is not None and (candidate := _candidate(choice, selected=True)) is not None:
             found[candidate.key] = candidate
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO tmdb.enrichment_request_entities "
-            "(enrichment_request_id, entity_type, tmdb_id, selected, score) VALUES (%s, %s, %s, %s, %s)",
-            [(logged, each.key.type.value, each.key.tmdb_id, each.selected, each.score) for each in found.values()],
-        )
+    return found.values()
 
 
 def _selected(item: Mapping[str, Any]) -> Mapping[str, Any] | None:

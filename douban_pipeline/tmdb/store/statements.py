@@ -122,58 +122,77 @@ class EntityTable:
 
     @cached_property
     def upsert(self) -> sql.Composed:
-        """Store a full answer and queue it for the graph if its part there changed, or its credits are contested.
+        """Store full answers about different entities, given as arrays, and queue those for the graph whose part there
+        changed, or whose credits are contested.
 
-        Returns one row: whether it was stored (it is not if the row is in another language), state and hash of the
-        previous row, when it was gone, whether it was queued, and when the previous row was fetched.
+        Returns of each its id, whether it was stored (it is not if the row is in another language), state and hash of
+        the previous row, when it was gone, whether it was queued, and when the previous row was fetched.
         """
         return self._fill(
             """
-            WITH old AS MATERIALIZED (
-                SELECT data_state, raw_hash, graph_hash, gone_at, raw_language, raw, fetched_at
-                FROM {table} WHERE tmdb_id = %(tmdb_id)s FOR UPDATE
+            WITH seen AS MATERIALIZED (
+                SELECT * FROM unnest(
+                    %(ids)s::int[], {arrays}, %(languages)s::text[], %(raws)b::text[], %(hashes)s::text[],
+                    %(graph_hashes)s::text[], %(times)s::timestamptz[]
+                ) AS seen (tmdb_id, {columns}, language, raw, raw_hash, graph_hash, fetched_at)
+            ), old AS MATERIALIZED (
+                SELECT kept.tmdb_id, data_state, kept.raw_hash, kept.graph_hash, gone_at, raw_language, kept.raw,
+                       kept.fetched_at
+                FROM {table} AS kept WHERE tmdb_id = ANY(%(ids)s::int[]) ORDER BY tmdb_id FOR UPDATE
             ), given AS MATERIALIZED (
                 SELECT count(*) AS rows_before FROM old
             ), kept AS (
                 -- A makeshift in another language gives way to the base language, and stays as a translation.
                 INSERT INTO {translations} ({owner}, language, {texts}, raw, raw_hash, fetched_at)
-                SELECT %(tmdb_id)s, raw_language, {texts_of_raw}, raw, raw_hash, fetched_at FROM old
-                WHERE data_state = 'full' AND raw_language <> %(language)s AND %(language)s = %(base)s
+                SELECT old.tmdb_id, raw_language, {texts_of_raw}, old.raw, old.raw_hash, old.fetched_at
+                FROM old JOIN seen USING (tmdb_id)
+                WHERE data_state = 'full' AND raw_language <> seen.language AND seen.language = %(base)s
                 ON CONFLICT ({owner}, language) DO UPDATE SET
                     raw = EXCLUDED.raw, raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at
             ), stored AS (
                 INSERT INTO {table} AS kept
                     (tmdb_id, {columns}, raw_language, data_state, raw, raw_hash, graph_hash, fetched_at)
-                SELECT %(tmdb_id)s, {values}, %(language)s, 'full', %(raw)s::jsonb, %(raw_hash)s, %(graph_hash)s,
-                       %(fetched_at)s
-                FROM given
+                SELECT tmdb_id, {columns}, language, 'full', raw::jsonb, raw_hash, graph_hash, fetched_at
+                FROM given, seen ORDER BY tmdb_id
                 ON CONFLICT (tmdb_id) DO UPDATE SET
                     {assigned}, raw_language = EXCLUDED.raw_language, data_state = 'full', raw = EXCLUDED.raw,
                     raw_hash = EXCLUDED.raw_hash, graph_hash = EXCLUDED.graph_hash,
                     fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), gone_at = NULL, listed_at = NULL
                 WHERE kept.data_state = 'stub' OR kept.raw_language = EXCLUDED.raw_language
                    OR EXCLUDED.raw_language = %(base)s
-                RETURNING tmdb_id
+                RETURNING tmdb_id, raw_hash, graph_hash
             ), queued AS ({enqueue})
-            SELECT (SELECT count(*) FROM stored) > 0, (SELECT data_state FROM old), (SELECT raw_hash FROM old),
-                   (SELECT gone_at FROM old), (SELECT count(*) FROM queued) > 0, (SELECT fetched_at FROM old)
+            SELECT seen.tmdb_id, stored.tmdb_id IS NOT NULL, data_state, old.raw_hash, gone_at,
+                   queued.tmdb_id IS NOT NULL, old.fetched_at
+            FROM seen LEFT JOIN stored USING (tmdb_id) LEFT JOIN old USING (tmdb_id) LEFT JOIN queued USING (tmdb_id)
             """,
-            values=sql.SQL(", ").join(
-                sql.SQL("{}::{}").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
-            ),
+            arrays=self._arrays,
             assigned=_assigned(self.columns),
             texts=_names(self.translated),
-            texts_of_raw=sql.SQL(", ").join(sql.SQL("raw->>{}").format(sql.Literal(name)) for name in self.translated),
+            texts_of_raw=sql.SQL(", ").join(
+                sql.SQL("old.raw->>{}").format(sql.Literal(name)) for name in self.translated
+            ),
             enqueue=sql.SQL(ENQUEUE).format(
                 source=sql.SQL(
                     """
-                    SELECT {}, %(tmdb_id)s, %(raw_hash)s, %(graph_hash)s, 'upsert', %(request_id)s
+                    SELECT {}, tmdb_id, raw_hash, graph_hash, 'upsert', %(request_id)s
                     FROM stored WHERE NOT EXISTS (
-                        SELECT FROM old WHERE data_state = 'full' AND gone_at IS NULL AND graph_hash = %(graph_hash)s
-                    ) OR EXISTS (SELECT FROM tmdb.credit_claim WHERE entity_type = {} AND tmdb_id = %(tmdb_id)s)
+                        SELECT FROM old WHERE old.tmdb_id = stored.tmdb_id AND data_state = 'full' AND gone_at IS NULL
+                           AND old.graph_hash = stored.graph_hash
+                    ) OR EXISTS (
+                        SELECT FROM tmdb.credit_claim AS claim
+                        WHERE claim.entity_type = {} AND claim.tmdb_id = stored.tmdb_id
+                    ) ORDER BY tmdb_id
                     """
                 ).format(sql.Literal(self.entity.value), sql.Literal(self.entity.value))
             ),
+        )
+
+    @property
+    def _arrays(self) -> sql.Composed:
+        """The derived columns as parameters, an array each."""
+        return sql.SQL(", ").join(
+            sql.SQL("{}::{}[]").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
         )
 
     @cached_property
@@ -211,9 +230,6 @@ class EntityTable:
         )
 
     def _stubs(self, update: str) -> sql.Composed:
-        arrays = [
-            sql.SQL("{}::{}[]").format(sql.Placeholder(name), sql.SQL(kind)) for name, kind in self.columns.items()
-        ]
         nameless = sql.SQL("num_nonnulls({}) = 0").format(_of("kept", self.shown))
         same = sql.SQL("(({}) IS NOT DISTINCT FROM ({}) AND kept.fetched_at < EXCLUDED.fetched_at)").format(
             _of("kept", self.shown), _of("excluded", self.shown)
@@ -228,7 +244,7 @@ class EntityTable:
             ON CONFLICT (tmdb_id) DO UPDATE {update}
             RETURNING tmdb_id, xmax = 0, {shown_columns}
             """,
-            arrays=sql.SQL(", ").join(arrays),
+            arrays=self._arrays,
             names=_names(("tmdb_id", *self.columns, "fetched_at")),
             listed_at=sql.SQL("seen.fetched_at" if "{confirmed}" in update else "NULL"),
             shown_columns=_of("kept", self.shown),

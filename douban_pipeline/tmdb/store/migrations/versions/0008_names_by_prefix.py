@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 release = "1.0.0rc1"
 
 _NAMES = {"movies": "title", "people": "name", "tv_shows": "name"}
