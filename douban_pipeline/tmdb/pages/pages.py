@@ -26,8 +26,6 @@ FILES = {
     "cytoscape.min.js": "text/javascript; charset=utf-8",
 }
 """What pages load, by name, with its type."""
-SECONDS = 2.0
-"""Longest time of a statement: a person waits."""
 _LISTED = 30
 _SUGGESTED = 6
 _CO_ACTORS = 12
@@ -57,7 +55,7 @@ class TmdbPages:
             UnavailableError: The store does not answer, or not in time.
         """
         try:
-            with self.store.lookup(SECONDS) as connection:
+            with self.store.lookup() as connection:
                 return [cards.tile_of(found) for found in by_name.by_beginning(connection, words, most)]
         except PostgresError as error:
             raise UnavailableError from error
@@ -171,7 +169,7 @@ class TmdbPages:
 
     def _person(self, words: str) -> Neighbour | None:
         try:
-            with self.store.lookup(SECONDS) as connection:
+            with self.store.lookup() as connection:
                 found = by_name.by_beginning(connection, words, 1)
         except PostgresError as error:
             raise UnavailableError from error
@@ -183,7 +181,7 @@ class TmdbPages:
         if not isinstance(series, Mapping) or (number := id_of(series.get("id"))) is None:
             return None
         try:
-            with self.store.lookup(SECONDS) as connection:
+            with self.store.lookup() as connection:
                 films = by_name.films_of_series(connection, number)
         except PostgresError as error:
             raise UnavailableError from error
