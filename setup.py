@@ -70,6 +70,8 @@ SERVICE = [
 
 COMMENTS = [
     "pyahocorasick>=2.1,<3",  # thousands of words in one pass over a comment
+    "confusable-homoglyphs>=3.3.1,<4",  # letters that look alike (UTS 39), so that a disguised word is found
+    "regex>=2024.11",  # character properties that Python's own module does not know: emoji, invisible ones
     "redis>=5",  # lists of comments that several processes share
     "rule-engine>=5.1,<6",  # syntax and types of the rules that people write
 ]

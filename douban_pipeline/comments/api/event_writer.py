@@ -18,13 +18,13 @@ from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
 from douban_pipeline.comments.pages import Target
-from douban_pipeline.comments.review import clean
 from douban_pipeline.comments.scoring.impressions import add_views
 from douban_pipeline.comments.store import events, sections
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
 from douban_pipeline.comments.text_pieces import mentions, pieces
 from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
 

@@ -8,9 +8,9 @@ leaves all of a batch or nothing, and a worker that lost its lease can no longer
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, select, tuple_, union_all, update
@@ -23,6 +23,7 @@ from douban_pipeline.comments.event_handlers.state import (
     PendingEvent,
     SectionState,
 )
+from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import (
     CommentStatus,
@@ -32,6 +33,7 @@ from douban_pipeline.comments.types import (
     SectionStatus,
 )
 from douban_pipeline.core.database import chunks, upsert
+from douban_pipeline.core.guesses import household
 
 _AUTHORS = 32
 """Number of authors whose last texts one statement reads."""
@@ -308,6 +310,35 @@ def recent_hashes(
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         for row in connection.execute(union_all(*(select(_last_texts(*author, most)) for author in part))):
             found[row.publisher_id, row.section_id].add(row.content_hash)
+    return found
+
+
+GUESTS_WINDOW = timedelta(hours=1)
+"""How long a guest's texts are compared with what guests of the same address publish."""
+_GUESTS_TEXTS = 500
+"""Maximum number of guests' comments of that time that are compared, newest first."""
+
+
+def recent_hashes_of_guests(
+    connection: Connection, guests: Collection[tuple[str, int]], now: datetime
+) -> dict[tuple[str, int], set[str]]:
+    """Return hashes of what guests published within `GUESTS_WINDOW`, by address (see `household`) and section.
+
+    A guest is nobody in particular, so whoever sends another browser name is compared, too.
+    """
+    found: dict[tuple[str, int], set[str]] = {guest: set() for guest in guests}
+    c = tables.comment.c
+    query = (
+        select(c.section_id, c.meta, tables.content.c.content_hash)
+        .join(tables.content, tables.content.c.comment_id == c.comment_id)
+        .where(c.publisher_id == 0, c.comment_id >= first_of(now - GUESTS_WINDOW))
+        .order_by(c.comment_id.desc())
+        .limit(_GUESTS_TEXTS)
+    )
+    for row in connection.execute(query):
+        guest = (household(str(row.meta.get("ip", ""))), row.section_id)
+        if guest in found:
+            found[guest].add(row.content_hash)
     return found
 
 
