@@ -63,10 +63,16 @@ def test_a_visitor_reads_writes_likes_replies_reports_and_deletes(page, place):
     expect(like).to_have_text("赞 1")
     page.locator(f"#c{root} > .acts").get_by_role("button", name="回复").click()
     page.locator(f"#c{root} > form textarea").fill("我的回复")
-    page.locator(f"#c{root} > form button").click()
+    page.locator(f"#c{root} > form button.send").click()
     expect(page.locator(f"#c{root}")).to_contain_text("我的回复")
-    page.locator(f"#c{root} > .acts").get_by_role("button", name="举报").click()
-    expect(page.locator(f"#c{root} > .acts")).to_contain_text("已举报")
+    acts = page.locator(f"#c{root} > .acts")
+    for undone in (True, False):
+        acts.get_by_role("button", name="举报").click()
+        acts.get_by_role("button", name="剧透").click()
+        expect(acts).to_contain_text("已举报")
+        if undone:
+            acts.get_by_role("button", name="撤销").click()
+            expect(acts).not_to_contain_text("已举报")
     place.work()
 
     page.reload()

@@ -113,7 +113,7 @@ def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterat
     context.dependencies = Dependencies(patient)
     app = create_app(
         ServeSettings(_env_file=None, token="a-token-of-the-service-0123"),
-        [Mount("comments", router, public=PUBLIC, problem=context.problem)],
+        [Mount("comments", router, public=PUBLIC, origins=context.settings.allowed_origins, problem=context.problem)],
         clock,
     )
     server = uvicorn.Server(

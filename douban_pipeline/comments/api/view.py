@@ -6,16 +6,18 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
-from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.context import PAGE_SIZE, Context, SharedPage, accepted, address_of, answer_with, encode, tagged
 from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
+from douban_pipeline.comments.text_pieces import pieces
 from douban_pipeline.comments.types import (
     BIGGEST_ID,
     Actor,
@@ -25,6 +27,7 @@ from douban_pipeline.comments.types import (
     SectionStatus,
     SectionType,
 )
+from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.guesses import household
 
 _Size = Annotated[int, Query(ge=1, le=50)]
@@ -49,6 +52,12 @@ class NewComment(_ViewBody):
     parent: IdText | None = None
     name: str = Field("", max_length=60, description="Of a guest.")
     ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
+
+
+class Draft(_ViewBody):
+    """A text that is not published yet, or that replaces a comment's."""
+
+    content: str = Field(min_length=1, max_length=16_000)
 
 
 class Opinion(_ViewBody):
@@ -102,7 +111,7 @@ def view_router(context: Context) -> APIRouter:
         object_id: ObjectId,
         sort: Order = Order.HEAT,
         cursor: _Cursor = None,
-        size: _Size = 20,
+        size: _Size = PAGE_SIZE,
     ) -> Response:
         """Return a page of a section: the section, pinned comments, roots with replies, and the next cursor."""
         target, after = Target(kind, object_id), _place(cursor)
@@ -147,6 +156,17 @@ def view_router(context: Context) -> APIRouter:
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
+
+    @router.post("/preview")
+    async def preview(body: Draft) -> Response:
+        """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
+        return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
+
+    @router.get("/me")
+    async def me(request: Request) -> Response:
+        """Return who asks: a user, a guest (without id) if guests may write, or null."""
+        visitor = await context.visitor(request)
+        return JSONResponse({"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"})
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
@@ -247,9 +267,13 @@ async def _answer(context: Context, request: Request, page: SharedPage) -> Respo
     body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
         body |= await context.overlay.personal(visitor, shared, degraded)
-        body["me"] = {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
+        body["me"] = _who(visitor)
     body["degraded"] = degraded
     return tagged(request, body)
+
+
+def _who(visitor: Actor) -> dict[str, Any]:
+    return {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
 
 
 def _all_guests(actor: Actor | None, request: Request) -> Actor:
