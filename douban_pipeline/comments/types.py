@@ -84,6 +84,7 @@ class EventKind(StrEnum):
     """Kinds of events of a section; the events of one section are applied one after another."""
 
     PUBLISH = "publish"
+    EDIT = "edit"
     VOTE = "vote"
     REPORT = "report"
     WITHDRAW_REPORT = "withdraw_report"

@@ -249,7 +249,7 @@ class Worker:
 
     def _judge(self, found: Sequence[PendingEvent]) -> dict[int, Findings]:
         """Review the texts of a batch before its transaction begins, because a review may be slow."""
-        publishing = [event for event in found if event.kind == EventKind.PUBLISH]
+        publishing = [event for event in found if event.kind in (EventKind.PUBLISH, EventKind.EDIT)]
         if not publishing:
             return {}
         # Operators' comments and imported ones are not reviewed, so nothing is looked up for them.
@@ -284,14 +284,14 @@ class Worker:
                 trusted=event.actor_rank >= Rank.OPERATOR,
                 waits_anyway=event.section_id in waits,
                 lately=lately.get(event.user_id, 0) if event.user_id else 0,
-                double=mark in known,
+                double=mark in known and event.kind == EventKind.PUBLISH,
             )
             found_out = self._review.judge(draft)
             findings[event.event_id] = found_out
             if found_out.refusal:
                 continue
             known.add(mark)
-            if event.user_id:
+            if event.user_id and event.kind == EventKind.PUBLISH:
                 lately[event.user_id] = lately.get(event.user_id, 0) + 1
         return findings
 

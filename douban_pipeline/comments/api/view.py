@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
@@ -14,6 +14,7 @@ from douban_pipeline.comments.api.context import PAGE_SIZE, Context, SharedPage,
 from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.streams import CountStreams
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
@@ -96,7 +97,7 @@ class ShownComments(_ViewBody):
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
-    writing = Writing(context)
+    writing, streams = Writing(context), CountStreams(context)
 
     async def about(
         request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: May | None = None, **payload: Any
@@ -142,6 +143,11 @@ def view_router(context: Context) -> APIRouter:
             lambda site: pages.read_dialog(site, comment_id, after, size),
         )
         return await _answer(context, request, shared)
+
+    @router.get("/sections/{kind}/{object_id}/stream")
+    async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
+        """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
+        return streams.open(request, Target(kind, object_id))
 
     @router.get("/counts")
     async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
@@ -196,6 +202,12 @@ def view_router(context: Context) -> APIRouter:
         return await about(
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
         )
+
+    @router.patch("/comments/{comment_id}", status_code=202)
+    async def edit(request: Request, comment_id: CommentId, body: Draft) -> Response:
+        """Replace the text of one's own comment within `edit_seconds`; what it said before is kept for reviewers."""
+        actor = await context.writer(request)
+        return accepted(await writing.edit(request, actor, comment_id, body.content))
 
     @router.post("/comments/{comment_id}/undo", status_code=202)
     async def undo(request: Request, comment_id: CommentId) -> Response:

@@ -13,7 +13,7 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, select, tuple_, union_all, update
+from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, literal, select, tuple_, union_all, update
 
 from douban_pipeline.comments.event_handlers.state import (
     BatchState,
@@ -50,6 +50,7 @@ _CHANGING = (
     "attributes",
     "updated_at",
     "meta",
+    "length",
 )
 """Columns of a comment that change after it is written."""
 _UNSCORED: dict[str, Any] = {
@@ -214,11 +215,24 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
                 for root in roots
             ]
             connection.execute(insert(tables.score), scores)
+    _write_edits(connection, [batch.comments[number] for number in sorted(batch.edited_comments)], batch.now)
     rescored = [row for number, row in sorted(batch.scores.items()) if number not in batch.new_comments]
     upsert(connection, tables.score, rescored, keys=["comment_id"], changes=list(_UNSCORED))
     changed = [batch.comments[number] for number in sorted(batch.changed_comments - batch.new_comments)]
     rows = [_comment_row(comment) for comment in changed]
     upsert(connection, tables.comment, rows, keys=["comment_id"], changes=_CHANGING)
+
+
+def _write_edits(connection: Connection, edited: Sequence[CommentState], now: datetime) -> None:
+    """Keep the texts that were there, replace them, and have them indexed and judged by a model again."""
+    c = tables.content.c
+    for part in chunks([comment.comment_id for comment in edited]):
+        before = select(c.comment_id, c.content, literal(now, tables.edit.c.created_at.type)).where(c.comment_id.in_(part))
+        connection.execute(insert(tables.edit).from_select(["comment_id", "content", "created_at"], before))
+    for comment in edited:
+        text = comment.text or ""
+        given = {"content": text, "content_hash": text_hash(text), "indexed": False, "judged": False}
+        connection.execute(update(tables.content).where(c.comment_id == comment.comment_id), given)
 
 
 def _comment_row(comment: CommentState) -> dict[str, Any]:

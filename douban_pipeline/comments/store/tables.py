@@ -115,6 +115,18 @@ content = Table(
     **MYSQL_OPTIONS,
 )
 
+edit = Table(
+    "cmt_edit",
+    metadata,
+    key("edit_id"),
+    big("comment_id"),
+    # The text that an edit replaced, and when.
+    Column("content", Text, nullable=False),
+    moment("created_at", nullable=False),
+    Index("ix_cmt_edit_comment", "comment_id", "edit_id"),
+    **MYSQL_OPTIONS,
+)
+
 bigram = Table(
     "cmt_bigram",
     metadata,
