@@ -18,13 +18,10 @@ from douban_pipeline_tests.live_cms.live_site import Film, LiveSite
 
 pytestmark = pytest.mark.browser
 WAIT_MS = 40_000
-SHOWN = """document.addEventListener("DOMContentLoaded", () => {
-    const style = document.createElement("style");
-    style.textContent = "html.license-locked body::after { content: none !important } " +
-        "#mac_site_card_layer, [class^=mac_pop] { display: none !important }";
-    document.head.append(style);
-    document.body.style.setProperty("visibility", "visible", "important");
-})"""
+SHOWN = """new MutationObserver(() => {
+    document.documentElement.classList.remove("license-locked");
+    for (const each of document.querySelectorAll("#mac_site_card_layer, .mac_pop_bg, .mac_pop_msg_bg, .mac_pop_msg")) each.remove();
+}).observe(document, { childList: true, subtree: true, attributes: true })"""
 """The template hides its page until a server of its makers has answered, which is asked nothing here, and lays cards
 over it."""
 Opened = Callable[..., Page]
