@@ -161,6 +161,8 @@ def _level(given: object) -> int:
 _LONGEST_NAME = 60
 _RESERVED_HAN = ("管理", "站长", "官方", "版主", "客服", "系统消息", "小编", "工作人员", "审核员", "站务")
 _RESERVED_LATIN = ("admin", "administrator", "moderator", "official", "staff", "webmaster", "system", "root", "support")
+
+
 def cleaned(name: str) -> str:
     """Return a name without control characters, marks of direction and invisible ones, and with single blanks."""
     return " ".join(clean(unicodedata.normalize("NFKC", name)).split())[:_LONGEST_NAME].strip()

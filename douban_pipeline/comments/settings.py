@@ -175,7 +175,11 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     def _origins(cls, value: str) -> str:
         for origin in value.split():
             parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or not parts.hostname or origin != f"{parts.scheme}://{parts.netloc}":
+            if (
+                parts.scheme not in ("http", "https")
+                or not parts.hostname
+                or origin != f"{parts.scheme}://{parts.netloc}"
+            ):
                 raise ValueError(terminal_text("not an origin"))
             if parts.username is not None or not parts.hostname.isascii():
                 raise ValueError(terminal_text("not an origin"))

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import ahocorasick
 import regex
@@ -18,7 +18,7 @@ from confusable_homoglyphs import confusables
 
 from douban_pipeline.matching.text import simplify
 
-# Sequences of UTS #51: flags of regions and of countries, keycaps, and pictures joined, with presentation and skin tone.
+# Sequences of UTS #51: flags of regions and countries, keycaps, and pictures, joined, with presentation and skin tone.
 _PICTURE = r"\p{Extended_Pictographic}(?:\p{Emoji_Modifier}|[\ufe0e\ufe0f])?"
 _EMOJI = (
     r"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,8}\U000e007f"
@@ -37,11 +37,11 @@ _UNSEEN = regex.compile(
     regex.V1,
 )
 _SEEN = regex.compile(r"[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]|\p{Co}|\p{Cn}", regex.V1)
-_SHOWN_EMOJI = regex.compile(rf"\p{{Emoji_Presentation}}(?:\p{{Emoji_Modifier}})?|\p{{Emoji}}\ufe0f\u20e3?")
+_SHOWN_EMOJI = regex.compile(r"\p{Emoji_Presentation}(?:\p{Emoji_Modifier})?|\p{Emoji}\ufe0f\u20e3?")
 
 
 def clean(text: str) -> str:
-    """Return a text as it is stored: without invisible characters and surrounding blanks, at most two line ends in a row.
+    """Return a text as it is stored: without invisible characters and blanks around it, at most two line ends in a row.
 
     Empty if nothing of it can be seen.
     """
@@ -63,10 +63,23 @@ def normalise(text: str) -> str:
 
 
 # Look-alikes that Unicode's table leaves out, because they differ in some type: small letters of Cyrillic and Greek.
-_MORE_ALIKE = {"в": "b", "к": "k", "м": "m", "н": "h", "т": "t", "и": "n", "κ": "k", "τ": "t", "η": "n", "μ": "u", "υ": "u"}
+_MORE_ALIKE = {
+    "в": "b",
+    "к": "k",
+    "м": "m",
+    "н": "h",
+    "т": "t",
+    "и": "n",
+    "κ": "k",
+    "τ": "t",
+    "η": "n",
+    "μ": "u",
+    "υ": "u",
+}
 _OWN_SCRIPTS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _NAMED_LETTER = re.compile(
-    r"(?:NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL|REGIONAL INDICATOR SYMBOL|LATIN LETTER SMALL CAPITAL) ?(?:LETTER )?([A-Z])$"
+    r"(?:NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL|REGIONAL INDICATOR SYMBOL|LATIN LETTER SMALL CAPITAL)"
+    r" ?(?:LETTER )?([A-Z])$"
 )
 _DIGIT_LETTERS = {"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s"}
 _UPRIGHT = "1|!"
@@ -114,10 +127,11 @@ def fold_letter(sign: str) -> str:
 def fold(text: str) -> str:
     """Return a text whose letters are folded by `fold_letter`, simplified, with digits in Latin words as letters."""
     folded = simplify("".join(map(fold_letter, text)))
-    return _TOKEN.sub(lambda token: _spelt(token[0], "i"), folded)
+    return _TOKEN.sub(partial(_spelt, "i"), folded)
 
 
-def _spelt(token: str, upright: str) -> str:
+def _spelt(upright: str, found: re.Match[str]) -> str:
+    token = found[0]
     if token.isalpha():
         return token
     return "".join(upright if sign in _UPRIGHT else _DIGIT_LETTERS.get(sign, sign) for sign in token)
@@ -190,9 +204,9 @@ def _letters_of(text: str) -> list[_Letters]:
     simple = simplify(joined)
     if len(simple) != len(joined):  # a converted phrase of another length
         simple = "".join(one if len(one := simplify(sign)) == 1 else sign for sign in signs)
-    found = []
+    found: list[_Letters] = []
     for upright in "il":
-        spelt = _TOKEN.sub(lambda token, upright=upright: _spelt(token[0], upright), simple)
+        spelt = _TOKEN.sub(partial(_spelt, upright), simple)
         kept = [(sign, place) for sign, place in zip(spelt, places, strict=True) if sign.isalnum()]
         letters = _Letters("".join(sign for sign, _ in kept), [place for _, place in kept])
         if not found or letters.form != found[0].form:
@@ -210,7 +224,7 @@ _PHRASE_ENDS = frozenset("，、；：,;:…—“”‘’\"'()（）《》〈�
 
 
 def _gap(text: str, left: int, right: int, emoji: set[int]) -> str:
-    """Return what is seen between two letters: ``o`` odd signs, ``p`` within sentences, ``s`` their ends, ``b`` blanks."""
+    """Return what is seen between two letters: ``o`` odd signs, ``p`` commas, ``s`` ends of sentences, ``b`` blanks."""
     marks = set()
     for place in range(left + 1, right):
         sign = text[place]

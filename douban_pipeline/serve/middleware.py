@@ -158,8 +158,8 @@ _PREFLIGHT_SECONDS = "600"
 class CrossOrigin:
     """Answers preflights of pages of listed sites, and lets them read answers of public paths (CORS).
 
-    Pages of all other sites get no header, so that their browsers neither send JSON nor show them an answer. Starlette's
-    middleware is not used, which holds for all paths of an application.
+    Pages of other sites get no header, so that browsers neither send their JSON nor show them an answer. Starlette's
+    own middleware is not used, which holds for all paths of an application.
 
     Args:
         app: The application.

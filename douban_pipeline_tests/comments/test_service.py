@@ -490,7 +490,13 @@ def test_other_origins_call_the_api_where_the_setting_lists_them_with_cookies_of
             headers = [(b"sec-fetch-site", b"same-site"), (b"origin", origin.encode())]
             request = Request({"type": "http", "method": "POST", "headers": headers})
             assert place.context._is_own(request) == own
-    for wrong in ("www.example.com", "https://a.example/", "https://*.example.com/x", "ftp://a.example", "https://u@a.example"):
+    for wrong in (
+        "www.example.com",
+        "https://a.example/",
+        "https://*.example.com/x",
+        "ftp://a.example",
+        "https://u@a.example",
+    ):
         with pytest.raises(ProblemsError):
             load_settings(origins=wrong)
 
@@ -540,7 +546,9 @@ def test_a_stream_says_how_many_comments_there_are(place):
     film = place.section()
     with place.client.stream("GET", f"/comments/v1/sections/1/{film}/stream") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
-        counts = (json.loads(line.removeprefix("data: "))["count"] for line in answer.iter_lines() if line[:5] == "data:")
+        counts = (
+            json.loads(line.removeprefix("data: "))["count"] for line in answer.iter_lines() if line[:5] == "data:"
+        )
         assert next(counts) == 0
         place.publish(2, film, "新的")
         place.work()

@@ -17,13 +17,18 @@ from douban_pipeline_tests.harness.rig.dagster_stack import free_port
 from douban_pipeline_tests.live_cms.live_site import Film, LiveSite
 
 pytestmark = pytest.mark.browser
-WAIT_MS = 40_000
+WAIT_MS = 30_000
 SHOWN = """new MutationObserver(() => {
-    document.documentElement.classList.remove("license-locked");
-    for (const each of document.querySelectorAll("#mac_site_card_layer, .mac_pop_bg, .mac_pop_msg_bg, .mac_pop_msg")) each.remove();
+    const page = document.documentElement;
+    if (page && page.classList.contains("license-locked")) page.classList.remove("license-locked");
+    const laid = "#mac_site_card_layer, .mac_pop_bg, .mac_pop_msg_bg, .mac_pop_msg";
+    for (const each of document.querySelectorAll(laid)) each.remove();
 }).observe(document, { childList: true, subtree: true, attributes: true })"""
 """The template hides its page until a server of its makers has answered, which is asked nothing here, and lays cards
 over it."""
+SEEK = """document.addEventListener("douban-comments-seek", event => {
+    window.sought = event.detail.seconds; event.preventDefault();
+})"""
 Opened = Callable[..., Page]
 
 
@@ -45,7 +50,7 @@ def film(site: LiveSite) -> Film:
 
 @pytest.fixture
 def opened(site: LiveSite, film: Film, browser: Browser) -> Iterator[Opened]:  # noqa: F811
-    """Opens the film's page, whose template has one line more, as a visitor who is logged in at the CMS, or as nobody."""
+    """Opens the film's page, whose template has one line more, as a visitor with the CMS's login, or as nobody."""
     template = site.cms.folder / "template" / "default" / "html" / "vod" / "detail.html"
     stock = template.read_text(encoding="utf-8")
     contexts = []
@@ -59,8 +64,8 @@ def opened(site: LiveSite, film: Film, browser: Browser) -> Iterator[Opened]:  #
         context.route(ELSEWHERE, lambda route: route.abort())
         context.add_init_script(SHOWN)
         if visitor:
-            cookies = site.cms.visitor(visitor).cookies
-            context.add_cookies([{"name": name, "value": value, "url": site.cms.base} for name, value in cookies.items()])
+            cookies = site.cms.visitor(visitor).cookies.items()
+            context.add_cookies([{"name": name, "value": value, "url": site.cms.base} for name, value in cookies])
         page = context.new_page()
         page.goto(f"{site.cms.base}/index.php/vod/detail/id/{film.vod_id}.html", wait_until="domcontentloaded")
         return page
@@ -99,7 +104,7 @@ def test_a_visitor_of_the_cms_publishes_replies_likes_and_reports_on_its_own_pag
     widget.get_by_role("button", name="发布").click()
     own = widget.locator("#list > article").first
     expect(own).to_contain_text("👨‍👩‍👧")
-    page.evaluate("document.addEventListener('douban-comments-seek', event => { window.sought = event.detail.seconds; event.preventDefault(); })")
+    page.evaluate(SEEK)
     own.get_by_role("button", name="12:34").click()
     assert page.evaluate("window.sought") == 754
     service.work()

@@ -182,10 +182,9 @@ class Context:
         return None
 
     def _is_own(self, request: Request) -> bool:
-        """Return whether a request with cookies may change something: a page of this site or of the setting sent it.
+        """Return whether a request with cookies may change something: a page of this site or a listed one sent it.
 
-        A page of another site can send cookies, but neither its own origin under another name nor, without the
-        setting, a body of JSON.
+        Browsers set both headers, pages cannot.
         """
         return _same_site(request) or request.headers.get("origin", "").casefold() in self.settings.allowed_origins
 

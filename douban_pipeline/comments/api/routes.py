@@ -64,8 +64,8 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
 
     @router.get("/demo", include_in_schema=False)
     async def demo(
-        type: SectionType = SectionType.VIDEO,  # noqa: A002 (the name in the address)
-        id: Annotated[int, Query(ge=1, le=BIGGEST_ID)] = 1,  # noqa: A002
+        type: SectionType = SectionType.VIDEO,
+        id: Annotated[int, Query(ge=1, le=BIGGEST_ID)] = 1,
         sort: Order = Order.HEAT,
         cursor: Annotated[str | None, Query(max_length=40)] = None,
     ) -> Response:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -15,6 +17,7 @@ from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.dependencies import UnavailableError
 from douban_pipeline.comments.pages import Target
+from douban_pipeline.comments.sites import Site
 from douban_pipeline.core.guesses import household
 
 MOST_STREAMS, MOST_OF_ADDRESS = 2000, 20
@@ -25,6 +28,10 @@ _LIFE = 300.0
 """Seconds after which a stream ends; browsers open another one by themselves."""
 _SILENCE = 20.0
 """Seconds after which a comment is sent, so that proxies keep the connection."""
+
+
+def _counts(targets: Sequence[Target], site: Site) -> list[dict[str, Any]]:
+    return pages.read_counts(site, targets)
 
 
 class CountStreams:
@@ -86,7 +93,7 @@ class CountStreams:
         while self._watched:
             targets = list(self._watched)
             try:
-                found, _ = await self._context.read("page", lambda site, of=targets: pages.read_counts(site, of))
+                found, _ = await self._context.read("page", partial(_counts, targets))
             except UnavailableError:
                 found = []
             read = {Target(each["type"], each["object_id"]): each["count"] for each in found}

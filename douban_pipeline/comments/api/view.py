@@ -10,7 +10,16 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
-from douban_pipeline.comments.api.context import PAGE_SIZE, Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.context import (
+    PAGE_SIZE,
+    Context,
+    SharedPage,
+    accepted,
+    address_of,
+    answer_with,
+    encode,
+    tagged,
+)
 from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
@@ -172,7 +181,9 @@ def view_router(context: Context) -> APIRouter:
     async def me(request: Request) -> Response:
         """Return who asks: a user, a guest (without id) if guests may write, or null."""
         visitor = await context.visitor(request)
-        return JSONResponse({"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"})
+        return JSONResponse(
+            {"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"}
+        )
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:

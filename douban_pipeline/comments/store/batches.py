@@ -227,7 +227,9 @@ def _write_edits(connection: Connection, edited: Sequence[CommentState], now: da
     """Keep the texts that were there, replace them, and have them indexed and judged by a model again."""
     c = tables.content.c
     for part in chunks([comment.comment_id for comment in edited]):
-        before = select(c.comment_id, c.content, literal(now, tables.edit.c.created_at.type)).where(c.comment_id.in_(part))
+        before = select(c.comment_id, c.content, literal(now, tables.edit.c.created_at.type)).where(
+            c.comment_id.in_(part)
+        )
         connection.execute(insert(tables.edit).from_select(["comment_id", "content", "created_at"], before))
     for comment in edited:
         text = comment.text or ""
