@@ -127,7 +127,7 @@ setup(
     packages=find_packages(include=["douban_pipeline", "douban_pipeline.*"]),
     package_data={
         "douban_pipeline": ["py.typed", "locale/*/LC_MESSAGES/*.po"],
-        "douban_pipeline.comments.api": ["pages/*.html", "pages/*.js"],
+        "douban_pipeline.comments.api": ["pages/*.css", "pages/*.html", "pages/*.js"],
         "douban_pipeline.comments.store.migrations": ["*.mako"],
         "douban_pipeline.core.ui": ["*.html.j2", "*.css", "*.js", "tmdb_logo.svg"],
         "douban_pipeline.core.ui.lists": ["*.html.j2"],

@@ -117,7 +117,14 @@ def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterat
         clock,
     )
     server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", lifespan="off", access_log=False, timeout_keep_alive=600)
+        uvicorn.Config(
+            app,
+            log_level="error",
+            lifespan="off",
+            access_log=False,
+            timeout_keep_alive=600,
+            timeout_graceful_shutdown=1,
+        )
     )
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

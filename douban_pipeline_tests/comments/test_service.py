@@ -15,7 +15,7 @@ from douban_pipeline.comments import explanations, identity
 from douban_pipeline.comments.settings import load_settings
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.text_pieces import mentions, pieces
-from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
 
 
@@ -497,7 +497,7 @@ def test_other_origins_call_the_api_where_the_setting_lists_them_with_cookies_of
         "ftp://a.example",
         "https://u@a.example",
     ):
-        with pytest.raises(ProblemsError):
+        with pytest.raises(SettingsError):
             load_settings(origins=wrong)
 
 

@@ -26,6 +26,8 @@ PAGES = {
     "feeds": "feeds.html",
     "digest": "digest/daily/*.html",
 }
+OF_TESTS = ("widget",)
+"""Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
 
 
 def page_of(reports: Path, pattern: str) -> Path:

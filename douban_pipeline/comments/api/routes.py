@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from importlib.resources import files
 from typing import Annotated, Any
@@ -58,7 +59,7 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
             return Response(status_code=304, headers=headers)
         return Response(program, 200, headers, "text/javascript; charset=utf-8")
 
-    program = _read("comments.js")
+    program = _read("comments.js").replace('"comments.css"', json.dumps(_read("comments.css")))
     mark = f'"{hashlib.sha256(program.encode()).hexdigest()[:20]}"'
     list_page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_read("comments.html"))
 

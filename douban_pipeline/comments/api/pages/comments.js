@@ -12,38 +12,7 @@ const LABELS = { owner_liked: "楼主赞过", owner_replied: "楼主回复", by_
 const REASONS = { spam: "广告", abuse: "辱骂", spoiler: "剧透", illegal: "违法", other: "其他" };
 const SORTS = { heat: "最热", new: "最新", likes: "最多赞", floor: "楼层" };
 const EMOJI = "😀 😂 🤣 😊 😍 🥰 😘 😎 🤔 😭 😱 😡 🥱 🙄 😴 🤯 👍 👎 👏 🙏 💪 🎉 ❤️ 💔 🔥 ⭐ 🍿 🎬 👨‍👩‍👧 🐶".split(" ");
-const STYLE = `
-/* In em: sites scale rem with the window, as the stock template does. */
-:host { display: block; --line: var(--comments-line, #e3e5e7); --text: var(--comments-text, #18191c); --soft: var(--comments-soft, #63686e); --back: var(--comments-back, #fff); --raised: var(--comments-raised, #f6f7f8); --accent: var(--comments-accent, #0a64ad); --bad: var(--comments-bad, #b3261e); color: var(--text); font: var(--comments-font, 16px/1.6 system-ui, "PingFang SC", "Microsoft YaHei", sans-serif); text-align: left }
-:host([data-dark]) { color-scheme: dark; --line: var(--comments-line, #2f3136); --text: var(--comments-text, #e7e9ea); --soft: var(--comments-soft, #9aa0a6); --back: var(--comments-back, #17181a); --raised: var(--comments-raised, #212327); --accent: var(--comments-accent, #6db7f2); --bad: var(--comments-bad, #f2938c) }
-:host([hidden]), [hidden] { display: none !important }
-* { box-sizing: border-box }
-h2 { font-size: 1.25em; margin: .5em 0 } h2 small { color: var(--soft); font-weight: 400; font-size: .95em }
-nav { display: flex; flex-wrap: wrap; gap: .25em; align-items: center }
-.wide { flex: 1 }
-button { font: inherit; color: inherit; background: none; border: 0; border-radius: .4em; padding: .3em .6em; min-height: 2.25em; cursor: pointer }
-button:hover, button:focus-visible { background: var(--raised) }
-button[aria-pressed=true] { color: var(--accent); font-weight: 600 }
-button.send { background: var(--accent); color: var(--back); padding: .3em 1.2em }
-button:disabled { opacity: .5; cursor: default }
-textarea, input { font: inherit; color: inherit; background: var(--raised); border: 1px solid var(--line); border-radius: .5em; padding: .5em; width: 100% }
-textarea { resize: vertical; min-height: 4.5em }
-form { display: grid; gap: .5em; margin: .5em 0 1em } .row { display: flex; flex-wrap: wrap; gap: .25em; align-items: center }
-form input { max-width: 14em }
-article { border-top: 1px solid var(--line); padding: .75em 0; overflow-wrap: anywhere }
-article article { border: 0; padding: .35em 0 .35em .75em; border-left: 2px solid var(--line); margin: .25em 0 }
-.who { color: var(--soft); font-size: .9em; display: flex; flex-wrap: wrap; gap: .5em; align-items: center } .who b { color: var(--text) }
-.face { position: relative; width: 1.8em; height: 1.8em; border-radius: 50%; display: inline-grid; place-items: center; background: var(--raised); color: var(--soft); font-size: .9em } .face img { position: absolute; inset: 0; width: 100%; height: 100%; border-radius: 50%; object-fit: cover } .face img + img { border-radius: 0; transform: scale(1.3) }
-.advert { display: inline-block; margin: .2em 0; color: var(--accent) }
-.label { border: 1px solid var(--line); border-radius: .3em; padding: 0 .35em; font-size: .75em; color: var(--accent) }
-.text { white-space: pre-wrap; margin: .2em 0 } .text a, .at { color: var(--accent) } .text button { padding: 0 .2em; min-height: 0; color: var(--accent) }
-.spoiler { background: var(--soft); color: transparent; border-radius: .2em; cursor: pointer } .spoiler > * { visibility: hidden } .spoiler.open { background: var(--raised); color: inherit } .spoiler.open > * { visibility: visible }
-.acts { display: flex; flex-wrap: wrap; margin-left: -.6em; color: var(--soft); font-size: .9em }
-.notice, .preview { background: var(--raised); border-radius: .5em; padding: .5em .75em; margin: .5em 0 } .bad { color: var(--bad) }
-.told { padding: .25em 0 .25em .6em; border-left: 3px solid transparent } .told.new { border-color: var(--accent) } .told small { color: var(--soft) }
-#fresh { width: 100%; background: var(--raised); color: var(--accent) }
-.end { color: var(--soft); text-align: center; padding: 1em }
-@media (max-width: 480px) { article article { padding-left: .5em } }`;
+const STYLE = "comments.css";  // the service puts that file here
 
 function element(name, given = {}, ...inside) {
   const made = Object.assign(document.createElement(name), given);
