@@ -173,8 +173,10 @@ def view_router(context: Context) -> APIRouter:
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
     @router.post("/preview")
-    async def preview(body: Draft) -> Response:
+    async def preview(request: Request, body: Draft) -> Response:
         """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
+        if await context.counted(f"preview:{household(address_of(request))}", 60) > 60:
+            raise Problem(429, "预览过于频繁，请稍后再试", {"Retry-After": "60"})
         return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
 
     @router.get("/me")
