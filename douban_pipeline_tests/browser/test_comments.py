@@ -211,3 +211,36 @@ def test_an_operator_searches_decides_and_takes_back(page, place):
     expect(page.locator("#said")).to_have_text("已提交撤销")
     place.work()
     assert place.listed(film, sort="new") == roots[::-1]
+
+
+def test_an_author_edits_a_dialog_opens_and_new_comments_are_announced(page, place):
+    film = place.section()
+    root = place.publish(2, film, "一楼")
+    place.work()
+    first = place.publish(3, film, "回一楼", root)
+    place.work()
+    second = place.publish(4, film, "回用户3", first)
+    place.work()
+    page.clock.set_fixed_time(place.clock.now())
+    open_comments(page, place, film, user=5)
+    expect(page.locator(f"#c{second} > .who .to")).to_have_text("回复 用户3")
+    page.locator(f"#c{second} > .acts").get_by_role("button", name="对话").click()
+    expect(page.locator(".dialog .text")).to_have_text(["回一楼", "回用户3"])
+
+    page.locator("#content").fill("写错了")
+    page.get_by_role("button", name="发布").click()
+    own = page.locator("#list > article").first
+    own.get_by_role("button", name="编辑").click()
+    own.locator("textarea").fill("写对了 ||凶手是他||")
+    own.get_by_role("button", name="保存").click()
+    expect(own).to_contain_text("已编辑")
+    place.work()
+    hidden = own.locator(".spoiler")
+    expect(hidden).to_have_css("color", "rgba(0, 0, 0, 0)")
+    hidden.press("Enter")
+    expect(hidden).not_to_have_css("color", "rgba(0, 0, 0, 0)")
+
+    added = place.publish(6, film, "后来的")
+    place.work()
+    page.get_by_role("button", name="有 1 条新评论").click()
+    expect(page.locator("#list > article").first).to_have_id(f"c{added}")
