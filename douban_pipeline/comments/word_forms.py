@@ -219,12 +219,16 @@ def spellings(text: str) -> list[str]:
     return [letters.form for letters in _letters_of(text)]
 
 
+_LONGEST_GAP = 12
+"""Characters, invisible ones included, beyond which what stands between two letters parts phrases, as a line does."""
 _SENTENCE_ENDS = frozenset("。！？!?\n")
 _PHRASE_ENDS = frozenset("，、；：,;:…—“”‘’\"'()（）《》〈〉「」『』【】[]")
 
 
 def _gap(text: str, left: int, right: int, emoji: set[int]) -> str:
     """Return what is seen between two letters: ``o`` odd signs, ``p`` commas, ``s`` ends of sentences, ``b`` blanks."""
+    if right - left > _LONGEST_GAP:
+        return "p"
     marks = set()
     for place in range(left + 1, right):
         sign = text[place]
