@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 from sqlalchemy import update
 
+from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.store.tables import section
-from douban_pipeline_tests.comments.serving import ADMIN, Served, served
+from douban_pipeline_tests.comments.serving import ADMIN, SECRET, Served, served
 
 pytestmark = pytest.mark.browser
 
@@ -244,3 +246,17 @@ def test_an_author_edits_a_dialog_opens_and_new_comments_are_announced(page, pla
     place.work()
     page.get_by_role("button", name="有 1 条新评论").click()
     expect(page.locator("#list > article").first).to_have_id(f"c{added}")
+
+
+def test_a_token_of_the_page_stays_in_memory_and_is_renewed_when_it_has_expired(page, place):
+    film = place.section()
+    expired = make_token(5, SECRET, place.clock.now() - timedelta(hours=1), name="用户5")
+    tokens = [expired, place.token(5)]
+    page.route("**/token.json", lambda route: route.fulfill(json={"token": tokens.pop(0)}))
+    page.goto(f"{place.base}/demo?type=1&id={film}&sort=new")
+    expect(page.locator("#end")).to_have_text("没有更多了")
+    page.locator("douban-comments").evaluate("host => host.setAttribute('token-url', '/token.json')")
+    page.get_by_role("button", name="楼层").click()
+    expect(page.locator("#login")).to_have_text("用户5")
+    assert tokens == []
+    assert page.evaluate("localStorage.length") == 0
