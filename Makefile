@@ -1,6 +1,7 @@
 # `make demo`, `make test` and `make dev` work on a fresh clone; they need Python 3.11 or newer and nothing else.
 #
 #   make demo PYTHON=python3.12        another interpreter (before the first call, or after `make clean`)
+#   make install EXTRAS=service,comments  what runs in production, without what tests need
 #   make demo SYSTEMS=douban,feeds     some of the five systems
 #   make dev SYSTEMS=douban            the same for Dagster's code locations
 #   make dev PORT=3111                 another port for Dagster's UI; SERVICE_PORT=8888 for the service
@@ -26,9 +27,11 @@ OUT ?= .douban_pipeline/bench-feeds
 MINUTES ?= 30
 SOAK_ARGS ?=
 
+COMMA := ,
 BIN := $(VENV)/bin
 CONSTRAINTS := .ci/constraints.txt
-INSTALLED := $(VENV)/.installed
+EXTRAS ?= dev
+INSTALLED := $(VENV)/.installed-$(subst $(COMMA),+,$(EXTRAS))
 # With an instance whose file switches Dagster's collection of usage statistics off, which `dg` has on by default.
 VALIDATED_IN := DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)}
 
@@ -55,19 +58,19 @@ help:
 	@echo "make reference  write the tables of settings, jobs and assets of the manual from the code"
 	@echo "make screenshots  take the README's pictures of what the demo left, with an installed Chromium"
 	@echo "make replay    serve the bundled upstream alone"
-	@echo "make install   make $(VENV); every target above does so by itself"
+	@echo "make install   make $(VENV), with EXTRAS ($(EXTRAS)); every target above does so by itself"
 	@echo "make clean     remove $(VENV), the demo library and the tools' caches"
 
 install: $(INSTALLED)
 
-$(INSTALLED): setup.py $(CONSTRAINTS)
+$(INSTALLED): setup.py pyproject.toml $(CONSTRAINTS)
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "$(PYTHON) is not there: install Python 3.11 or newer, or name one with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1), but Python 3.11 or newer is needed: name one with PYTHON=..." >&2; exit 1; }
 	@echo "installing into $(VENV): a minute or two, the first time only"
 	@$(PYTHON) -m venv $(VENV)
-	@{ $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off -c $(CONSTRAINTS) -e '.[dev]'; \
+	@{ $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off -c $(CONSTRAINTS) -e '.[$(EXTRAS)]'; \
 		echo "exit $$?"; } | { found=0 status=1; while read -r word rest; do case $$word in \
 			Collecting) found=$$((found + 1)); [ $$((found % 25)) -ne 0 ] || echo "  $$found packages found";; \
 			Installing) [ $$found -eq 0 ] || echo "  $$found packages found; unpacking them";; \

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
 import os
 import re
 import shutil
 import subprocess
+import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,6 +36,7 @@ TOP_LEVEL = {
     "README.zh-CN.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "RELEASING.md",
     "SECURITY.md",
     "SECURITY.zh-CN.md",
     "LICENSE",
@@ -68,12 +70,12 @@ def test_the_licence_is_the_one_that_is_declared():
     licence = text_of("LICENSE")
     assert "Apache License" in licence
     assert "Copyright 2026 the douban_pipeline authors" in licence
-    assert 'license="Apache-2.0"' in text_of("setup.py")
+    assert project()["license"] == {"text": "Apache-2.0"}
 
 
 def test_the_changelog_knows_this_version():
     assert f"## [{__version__}]" in text_of("CHANGELOG.md")
-    assert f'version="{__version__}"' in text_of("setup.py")
+    assert project()["dynamic"] == ["version"], "douban_pipeline.__version__ is the one place"
 
 
 def test_the_deployed_instance_is_the_root_one_with_postgres():
@@ -83,26 +85,17 @@ def test_the_deployed_instance_is_the_root_one_with_postgres():
     assert storage["postgres"]["postgres_db"]["scheme"] == "postgresql+psycopg2"
 
 
+def project() -> dict[str, Any]:
+    return dict(tomllib.loads(text_of("pyproject.toml"))["project"])
+
+
 # --- dependencies -----------------------------------------------------------------------------------------------------
 
 
 def declared() -> list[Requirement]:
-    lists = {
-        target.id: ast.literal_eval(node.value)
-        for node in ast.parse(text_of("setup.py")).body
-        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name)
-    }
-    names = (
-        "RUNTIME",
-        "CELERY",
-        "SERVICE",
-        "COMMENTS",
-        "COMMENTS_EMBEDDED",
-        "COMMENTS_BINLOG",
-        "TMDB",
-        "TMDB_EMBEDDED",
-    )
-    return [Requirement(line) for name in (*names, "DEVELOPMENT") for line in lists[name]]
+    lists = [project()["dependencies"], *project()["optional-dependencies"].values()]
+    found = [Requirement(line) for lines in lists for line in lines]
+    return [requirement for requirement in found if requirement.name != project()["name"]]
 
 
 def pins() -> dict[str, str]:
@@ -163,7 +156,8 @@ def test_every_target_has_a_recipe_and_a_line_of_help():
 )
 def test_the_makefile_says_what_python_it_needs(interpreter: str, said: str, tmp_path: Path):
     shutil.copyfile(PROJECT / "Makefile", tmp_path / "Makefile")
-    shutil.copyfile(PROJECT / "setup.py", tmp_path / "setup.py")
+    for name in ("setup.py", "pyproject.toml"):
+        shutil.copyfile(PROJECT / name, tmp_path / name)
     shutil.copytree(PROJECT / ".ci", tmp_path / ".ci")
     old = tmp_path / "old"
     old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.10.1" || exit 1\n', encoding="utf-8")
@@ -179,7 +173,8 @@ def test_the_makefile_says_what_python_it_needs(interpreter: str, said: str, tmp
 @pytest.mark.parametrize("status", [0, 1])
 def test_installing_shows_how_far_it_is_and_what_went_wrong(status: int, tmp_path: Path):
     shutil.copyfile(PROJECT / "Makefile", tmp_path / "Makefile")
-    shutil.copyfile(PROJECT / "setup.py", tmp_path / "setup.py")
+    for name in ("setup.py", "pyproject.toml"):
+        shutil.copyfile(PROJECT / name, tmp_path / name)
     shutil.copytree(PROJECT / ".ci", tmp_path / ".ci")
     pip = tmp_path / "pip"
     lines = [*(f"Collecting name{number}" for number in range(60)), "Installing collected packages: name0 name1"]
@@ -193,7 +188,7 @@ def test_installing_shows_how_far_it_is_and_what_went_wrong(status: int, tmp_pat
     command = ["make", "-C", str(tmp_path), "--no-print-directory", "install", f"PYTHON={interpreter}"]
     result = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (result.returncode == 0) == (status == 0)
-    assert (tmp_path / ".venv" / ".installed").exists() == (status == 0)
+    assert (tmp_path / ".venv" / ".installed-dev").exists() == (status == 0)
     progress = ["  25 packages found", "  50 packages found", "  60 packages found; unpacking them"]
     assert result.stdout.splitlines()[1:] == (progress if status == 0 else [])
     assert ("ERROR: no such thing" in result.stderr) == (status != 0)
@@ -223,13 +218,8 @@ def test_the_quick_tests_are_rules_and_storage_without_any_server():
 
 
 def test_what_is_no_module_is_shipped_with_the_package():
-    declared = {
-        (name, pattern)
-        for node in ast.walk(ast.parse(text_of("setup.py")))
-        if isinstance(node, ast.keyword) and node.arg == "package_data"
-        for name, patterns in ast.literal_eval(node.value).items()
-        for pattern in patterns
-    }
+    packages = tomllib.loads(text_of("pyproject.toml"))["tool"]["setuptools"]["package-data"]
+    declared = {(name, pattern) for name, patterns in packages.items() for pattern in patterns}
     shipped = {file for name, pattern in declared for file in PROJECT.joinpath(*name.split(".")).glob(pattern)}
     present = {
         path

@@ -86,7 +86,8 @@ def test_every_command_of_ours_that_is_named_exists(manual: str):
 def test_pictures_are_small_and_all_shown(readme: str):
     shown = set(re.findall(r"\((?:docs/)?images/([a-z]+\.jpg)\)", readme + text_of("docs/widget.md")))
     pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
-    assert shown == pictures.keys() == {f"{name}.jpg" for name in (*screenshots.PAGES, *screenshots.OF_TESTS)}
+    taken = (*screenshots.PAGES, *screenshots.SERVED, *screenshots.OF_TESTS)
+    assert shown == pictures.keys() == {f"{name}.jpg" for name in taken}
     assert max(pictures.values()) <= screenshots.MOST_BYTES
 
 

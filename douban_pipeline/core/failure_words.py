@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
+from douban_pipeline.core.language import reader_language
+
 FAILURES: Mapping[str, str] = {
     # HTTP and the network
     "HTTP 401 unauthorised": "要求登录，或凭据已失效（HTTP 401）",
@@ -41,6 +43,27 @@ FAILURES: Mapping[str, str] = {
     "the gate has no row for this source: configure it first": "这个来源还没有配置闸门",
     "the gate cannot be read or written": "闸门无法读写",
     # Feeds and lists
+    "it wants a login; set credentials, and name them: feeds add ADDRESS --credential NAME (docs/feeds.md)": (
+        "它要求登录：写好凭据，再指明名称：feeds add 地址 --credential 名称（见 docs/feeds.zh-CN.md）"
+    ),
+    "the credentials {} are refused; renew them where they are set": "凭据 {} 被拒绝，请在设置它的地方更新",
+    "{} may be read by others (mode {}); chmod 600 {}": "{} 别人也能读（权限 {}）：chmod 600 {}",
+    "{} cannot be read ({}); create it with mode 600, or unset it": "{} 读不到（{}）：以权限 600 创建，或取消这个设置",
+    "{} is no JSON object of names; its form is in docs/feeds.md": (
+        "{} 不是按名称的 JSON 对象，写法见 docs/feeds.zh-CN.md"
+    ),
+    "{} needs a host, and user and password, or bearer, or cookie": (
+        "{} 要有 host，以及 user 和 password、bearer 或 cookie"
+    ),
+    "no credentials {}: write them to {}": "没有凭据 {}：请写到 {}",
+    "credentials {} are for {}, and are not sent to {}: correct them in {}": (
+        "凭据 {} 属于 {}，不会发给 {}：请在 {} 中更正"
+    ),
+    "moved permanently to the address of another source: {}": "永久跳转到另一来源的地址：{}",
+    "its options are no JSON: write them anew with follow_sources": (
+        "来源的选项（options）不是 JSON，已搁置：请在 follow_sources 中重新写入"
+    ),
+    "a web page that links to no feed": "是网页，没有链接到订阅源",
     "not a source that can be polled: it has no mp_id": "不是可以抓取的公众号：没有 mp_id",
     "not a list of videos: no code 1 with a list": "不是影片列表：应答不是 code 1 加列表",
     "not a list of videos: rows without vod_id": "不是影片列表：行里没有 vod_id",
@@ -104,12 +127,16 @@ def _patterns() -> tuple[re.Pattern[str], Sequence[tuple[re.Pattern[str], str]]]
 
 
 def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
-    """Return a stored failure in Chinese; what is not known stays as it was said.
+    """Return a stored failure in Chinese, or as it was said for who reads English (`core.language.read_in`).
+
+    What is not known stays as it was said.
 
     Args:
         message: The message, of one failure or of several.
         sources: Names of sources, where messages begin with a source's key.
     """
+    if reader_language() == "en":
+        return message
     any_message, each_message = _patterns()
 
     def said(match: re.Match[str]) -> str:

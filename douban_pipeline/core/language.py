@@ -57,9 +57,15 @@ def locale_language(variables: Mapping[str, str]) -> Language:
 _READER: ContextVar[Language | None] = ContextVar("reader", default=None)
 
 
+def reader_language() -> Language:
+    """Return the language of who reads what is written now: that of `read_in`; without it Chinese, as on our pages."""
+    return _READER.get() or "zh"
+
+
 @contextmanager
 def read_in(wanted: Language) -> Iterator[None]:
-    """Set the language of the command line's texts in a block, in this thread, for readers of a page."""
+    """Set the language of who reads in a block, in this thread: of the command line's texts for readers of a page, and
+    of texts for people (`reader_text`) for the command line."""
     token = _READER.set(wanted)
     try:
         yield
@@ -80,6 +86,11 @@ def terminal_text(message: str, context: str = "") -> str:
 def page_text(message: str, context: str = "") -> str:
     """Return an English text in the language of the pages; see `terminal_text`."""
     return translated(message, language(), context)
+
+
+def reader_text(message: str, context: str = "") -> str:
+    """Return an English text that pages and commands share, in the language of who reads; see `terminal_text`."""
+    return translated(message, reader_language(), context)
 
 
 def translatable(text: str) -> str:

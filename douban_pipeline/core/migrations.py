@@ -13,13 +13,17 @@ from typing import Any
 from alembic import command, context
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, MetaData, Table, column, func, inspect, select, text
+from sqlalchemy import Connection, Engine, MetaData, String, Table, column, func, inspect, select, text, update
 from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
 
+from douban_pipeline import __version__
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migration_steps import Shape
+
+_RELEASE = "release_name"
+"""Column of a version table: the release that upgraded the tables last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +85,14 @@ class MigrationTree:
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
             self.ensure_schema(connection)
-            before = self.known(self._current(connection))
+            before = self._understood(connection)
             if before is None:
                 for table in self._interrupted_start(connection):
                     table.drop(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+            for statement in self._release_statements(connection):
+                connection.exec_driver_sql(statement)
         return before, self.head
 
     def plan(self, engine: Engine) -> MigrationPlan:
@@ -98,7 +104,7 @@ class MigrationTree:
         config = self.config()
         config.output_buffer = statements = StringIO()
         with reading(engine) as connection:
-            before = self.known(self._current(connection))
+            before = self._understood(connection)
             leftovers = self._interrupted_start(connection) if before is None else []
             if self._lacks_schema(connection):
                 statements.write(f"{CreateSchema(str(self.schema)).compile(dialect=connection.dialect)};\n\n")
@@ -107,7 +113,9 @@ class MigrationTree:
             config.attributes["shape"] = Shape.read(connection, self.owns, without=gone, schema=self.schema)
             for table in leftovers:
                 statements.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
+            release = self._release_statements(connection)
         command.upgrade(config, f"{before or 'base'}:head", sql=True)
+        statements.writelines(f"{statement};\n\n" for statement in release)
         return MigrationPlan(before, self.head, statements.getvalue().strip())
 
     @contextmanager
@@ -177,21 +185,61 @@ class MigrationTree:
         """Every version of this release, oldest first."""
         return tuple(script.revision for script in ScriptDirectory.from_config(self.config()).walk_revisions())[::-1]
 
-    def known(self, version: str | None) -> str | None:
-        """Return ``version``.
+    def release_of(self, version: str) -> str:
+        """Return the release that brought a version."""
+        return str(ScriptDirectory.from_config(self.config()).get_revision(version).module.release)
+
+    def understood(self, engine: Engine) -> str | None:
+        """Return the version of the tables in the database, ``None`` if there are none.
 
         Raises:
             DatabaseError: It is unknown to this release, so it belongs to a newer one.
         """
-        if version is not None and version not in self.versions:
-            raise DatabaseError(
-                terminal_text(
-                    "our tables are at version {version}, the newest version of this release is "
-                    "{head}: it is older than the release that made them. Install that one again; "
-                    "only a backup from before leads back"
-                ).format(version=version, head=self.head)
+        with reading(engine) as connection:
+            return self._understood(connection)
+
+    def _understood(self, connection: Connection) -> str | None:
+        version = self._current(connection)
+        if version is None or version in self.versions:
+            return version
+        release = self._noted_release(connection)
+        raise DatabaseError(
+            terminal_text(
+                "our tables are at version {version}, made by {release}; the newest version of this release, {own}, is "
+                "{head}. Install {release} again; only a backup from before leads back"
+            ).format(
+                version=version,
+                release=release or terminal_text("a newer release"),
+                own=__version__,
+                head=self.head,
             )
-        return version
+        )
+
+    def _noted_release(self, connection: Connection) -> str:
+        """Return the release that upgraded the tables last; empty if that was one that did not note it."""
+        if not self._notes_release(connection):
+            return ""
+        version = sql_table(self.version_table, schema=self.schema)
+        return connection.execute(select(column(_RELEASE)).select_from(version)).scalar() or ""
+
+    def _notes_release(self, connection: Connection) -> bool:
+        seen = inspect(connection)
+        if not seen.has_table(self.version_table, self.schema):
+            return False
+        return any(each["name"] == _RELEASE for each in seen.get_columns(self.version_table, self.schema))
+
+    def _release_statements(self, connection: Connection) -> list[str]:
+        """Return what notes this release beside the version, so that older code can name it."""
+        if self._noted_release(connection) == __version__:
+            return []
+        version, dialect = (
+            sql_table(self.version_table, column(_RELEASE, String), schema=self.schema),
+            connection.dialect,
+        )
+        name = dialect.identifier_preparer.format_table(version)
+        added = [] if self._notes_release(connection) else [f"ALTER TABLE {name} ADD COLUMN {_RELEASE} VARCHAR(32)"]
+        noted = update(version).values({_RELEASE: __version__})
+        return [*added, str(noted.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))]
 
     def _interrupted_start(self, connection: Connection) -> list[Table]:
         """Return the empty tables left by a first upgrade that was killed; MySQL cannot roll back DDL."""

@@ -24,6 +24,7 @@ class Mount:
         close: Stops its background work when the service stops; None for nothing.
         installed: Whether ``/healthz`` speaks of it: its system is in ``DOUBAN_PIPELINE_SYSTEMS``.
         last: Whether its routes accept names of other parts, so that they are tried after those.
+        most_body: Bytes of a request's body at most, where programs send more than the service's limit; 0 for that.
     """
 
     name: str
@@ -35,3 +36,4 @@ class Mount:
     close: Callable[[], None] | None = None
     installed: bool = True
     last: bool = False
+    most_body: int = 0

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from douban_pipeline import __version__
 from douban_pipeline.core import environment
 from douban_pipeline.core.language import terminal_text
 
@@ -81,6 +84,16 @@ class System:
         return SystemPart(f"douban_pipeline.{self.name}.services:open_services")
 
     @property
+    def tables_version(self) -> str:
+        """The newest version of its tables in this release; empty if it has none of its own.
+
+        Read from the names of its migrations, so that neither its settings nor Alembic are needed.
+        """
+        folder = files(f"douban_pipeline.{self.name}").joinpath("store", "migrations", "versions")
+        found = [each.name.partition("_")[0] for each in folder.iterdir()] if folder.is_dir() else []
+        return max((version for version in found if version.isdecimal()), default="")
+
+    @property
     def build_defs(self) -> SystemPart[Callable[[], Any]]:
         """Function that returns its Dagster definitions."""
         return SystemPart(f"douban_pipeline.{self.name}.definitions:build_defs")
@@ -139,6 +152,17 @@ def system_named(name: str) -> System:
 def every_system() -> Iterator[System]:
     """Yield all systems, the base first."""
     return map(system_named, environment.SYSTEMS)
+
+
+@cache
+def tables_versions() -> Mapping[str, str]:
+    """Return the newest version of each system's tables in this release."""
+    return {system.name: system.tables_version for system in every_system() if system.tables_version}
+
+
+def release_line() -> str:
+    """Return the release and the versions of all tables in a line, as pages and ``--version`` name them."""
+    return f"douban_pipeline {__version__} ({', '.join(map(' '.join, tables_versions().items()))})"
 
 
 def chosen(given: Sequence[str] | None = None) -> list[System]:

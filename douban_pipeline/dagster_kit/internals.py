@@ -1,6 +1,6 @@
 """What we use of Dagster that its public API does not offer. No other module imports from its private packages.
 
-Dagster may change these names in any release that `setup.py` allows: each says what it is needed for, and
+Dagster may change these names in any release that `pyproject.toml` allows: each says what it is needed for, and
 `dagster_kit/test_internals.py` what is relied on.
 """
 

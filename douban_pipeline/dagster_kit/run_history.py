@@ -2,7 +2,7 @@
 
 `DagsterInstance.delete_run` alone leaves a run's asset check results, its SQLite file and its captured output for ever,
 and deletes a partition's only materialization even if no later run replaced it. This module uses Dagster's own tables
-where Dagster has no API; the columns are those of the releases allowed in `setup.py`.
+where Dagster has no API; the columns are those of the releases allowed in `pyproject.toml`.
 """
 
 from __future__ import annotations

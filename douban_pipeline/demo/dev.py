@@ -285,6 +285,10 @@ def _announce(
         say("review", f"{service}/review/")
         if "digest" in systems and (home / "reports" / "digest").exists():
             say("digest", f"{service}/digest/")
+        if "feeds" in systems:
+            say("feeds", f"{service}/feeds/")
+        if f"{BASE_PREFIX}TMDB_DATABASE_URL" in environment:  # not where its servers are not installed
+            say("tmdb", f"{service}/tmdb/")
         if "comments" in systems and find_spec("ahocorasick"):
             from douban_pipeline.demo.comments import film
 

@@ -10,6 +10,7 @@ from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, show
 from douban_pipeline.feeds import websub, wording
 from douban_pipeline.feeds.alerts import report_causes
 from douban_pipeline.feeds.cadence_review import review
+from douban_pipeline.feeds.icons import fetch_icons
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
@@ -111,6 +112,8 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     """Re-analyses all sources: their cadences, and in profile budget the plan by which polls are distributed."""
     services.ready()
     report = review(services)
+    if services.settings.reader_password.get_secret_value():
+        fetch_icons(services)  # only readers on phones show them
     context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
     metadata: dict[str, dg.MetadataValue] = {
         "sources": dg.MetadataValue.int(report.sources),

@@ -27,6 +27,8 @@ from douban_pipeline.feeds.intensity import (
 EXPONENT = 0.40
 _SAMPLES = 48
 """Times of a day at which a source's density is sampled for its share of the budget."""
+_NEAR = 48
+"""Slots in which most polls fall: four hours."""
 _LEAST_WAIT = 60.0
 
 
@@ -165,12 +167,15 @@ def next_look(
         max_gap: Maximum seconds to the next poll; ``floor`` takes precedence.
         floor: The earliest time the source allows.
     """
-    steps = max(int(np.ceil(max_gap / SLOT)), 1)
-    times: Floats = (now + (np.arange(steps) + 0.5) * SLOT).astype(float)
-    expected = intensity(knowledge, profiles, np.full(steps, row), times)
-    speed = density(expected)
-    run = np.cumsum(speed) * SLOT
+    longest = max(int(np.ceil(max_gap / SLOT)), 1)
     constant = allocation.constant_of(host)
+    for steps in (min(_NEAR, longest), longest):
+        times: Floats = (now + (np.arange(steps) + 0.5) * SLOT).astype(float)
+        expected = intensity(knowledge, profiles, np.full(steps, row), times)
+        speed = density(expected)
+        run = np.cumsum(speed) * SLOT
+        if run[-1] > constant and now + steps * SLOT > floor:
+            break  # most polls are so soon that the rest of the day is not looked at
     step = int(np.searchsorted(run, constant))
     wait, bound = float(max_gap), "max_gap"
     if step < steps:

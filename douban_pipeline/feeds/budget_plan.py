@@ -18,7 +18,7 @@ from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.spent_polls import BOUNDS, PlanSpan, Spent
 from douban_pipeline.feeds.store import entries, hubs, polls, stats
 from douban_pipeline.feeds.store.sources import hosts_of_active
-from douban_pipeline.feeds.store.stats import distinct_publications
+from douban_pipeline.feeds.store.stats import publication_moments
 
 NAME = "budget"
 HISTORY_DAYS = 60
@@ -208,8 +208,7 @@ class BudgetPlanner:
 
     def next_check(self, conn: Connection, stats: dict[str, Any], now: int, floor: int) -> PlannedCheck:
         """Return when the budget schedules the source's next poll, and why then."""
-        found = distinct_publications(conn, stats["source_id"], MOST_TIMES)
-        times = sorted(row["published_at"] for row in found if row["published_at"] <= now)
+        times = [each for each in publication_moments(conn, stats["source_id"], MOST_TIMES) if each <= now]
         knowledge = Knowledge.of([times], offset_of(self.settings.zone, now))
         look = budget.next_look(
             knowledge,

@@ -97,8 +97,21 @@ class Knowledge:
         """Return the knowledge gained from each source's publication times."""
         knowledge = cls(len(times), offset)
         for row, each in enumerate(times):
-            knowledge.add(row, sorted(each))
+            knowledge._learn(row, np.unique(np.fromiter(each, dtype=float)))
         return knowledge
+
+    def _learn(self, row: int, times: Floats) -> None:
+        """Do what `add` does for a source of which nothing is known, with all its publications at once."""
+        if not len(times):
+            return
+        self.first[row], self.last[row], self.known[row] = times[0], times[-1], len(times)
+        age = (times[-1] - times) / DAY
+        for number, days in enumerate(_RATE_DAYS):
+            self._counts[number, row] = np.exp(-age / days).sum()
+        weights = np.exp(-age / _HABIT_DAYS)
+        local = times.astype(np.int64) + self.offset
+        self.slots[row] = np.bincount(local % DAY // SLOT, weights, SLOTS)
+        self.weekend[row] = np.bincount((_weekday(local) >= 5).astype(int), weights, 2)
 
     def add(self, row: int, times: Iterable[float]) -> None:
         """Add a source's publications, in order of time; those not after the last known one are left out."""
@@ -121,8 +134,9 @@ class Knowledge:
 
     def rates(self, rows: Integers, times: Floats) -> tuple[Floats, Floats]:
         """Return the quick and the slow rate of sources at given times, in publications per day."""
-        span = np.maximum(np.nan_to_num((times - self.first[rows]) / DAY, neginf=0.0), 0.0)
-        age = np.maximum(np.nan_to_num((times - self.last[rows]) / DAY, posinf=0.0), 0.0)
+        # Of a source without a publication the span is 0, and the age infinite, at which nothing is left of no count.
+        span = np.maximum((times - self.first[rows]) / DAY, 0.0)
+        age = np.maximum((times - self.last[rows]) / DAY, 0.0)
         found = []
         for number, days in enumerate(_RATE_DAYS):
             seen = days * -np.expm1(-span / days)
@@ -159,8 +173,9 @@ def profiles_of(knowledge: Knowledge, everyone: Floats, weekend_share: float) ->
         weekend_share: Share of all publications that fall on a weekend, above 0 and under 1.
     """
     count = knowledge.slots.sum(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(knowledge.slots, axis=-1)
     widths = [
-        (np.maximum(smoothed(knowledge.slots, minutes), 0.0) + prior * everyone) / (count + prior) * SLOTS
+        (np.maximum(_smooth(spectrum, minutes), 0.0) + prior * everyone) / (count + prior) * SLOTS
         for minutes, prior in _WIDTHS
     ]
     prior = _WEEKEND_PRIOR * np.array([1 - weekend_share, weekend_share])
@@ -237,4 +252,8 @@ def _kernel(minutes: float) -> Any:
 
 def smoothed(slots: Floats, minutes: float) -> Floats:
     """Return counts by slot of the day, smoothed around the clock by a normal distribution of the given width."""
-    return np.asarray(np.fft.irfft(np.fft.rfft(slots, axis=-1) * _kernel(minutes), n=SLOTS, axis=-1))
+    return _smooth(np.fft.rfft(slots, axis=-1), minutes)
+
+
+def _smooth(spectrum: Any, minutes: float) -> Floats:
+    return np.asarray(np.fft.irfft(spectrum * _kernel(minutes), n=SLOTS, axis=-1))

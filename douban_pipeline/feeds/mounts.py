@@ -10,7 +10,6 @@ from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.system import installed_names
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import load_settings
-from douban_pipeline.feeds.websub import PATH
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
@@ -30,7 +29,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     settings = load_settings()
     services = open_services(settings).ready()
     if settings.public_url:
-        yield Mount("feeds hubs", websub.websub_router(services), prefix=PATH, public=[PATH])
+        yield websub.hubs_mount(services)
     password = settings.reader_password.get_secret_value()
     if password:
         access = ReaderAccess(password, guard)

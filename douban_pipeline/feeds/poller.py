@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 _DEFERRED_AT_MOST = 3600
 _SET_ASIDE = 86_400
 """How long a source whose row is damaged is set aside before it is looked at again."""
-_DAMAGED = "来源的选项（options）不是 JSON，已搁置：请在 follow_sources 中重新写入"
+_DAMAGED = "its options are no JSON: write them anew with follow_sources"
 _DELAY_AT_MOST = 7 * 86_400
 """An entry older than this when first seen was published before the source was followed."""
 
@@ -234,7 +234,7 @@ class Poller:
             if isinstance(fetched, GateClosed):
                 return self._defer(connection, source, host, token, fetched, now), 0
             if isinstance(fetched, SourceError):
-                return self._failed(connection, source, host, fetched, now, took), 0
+                return self._failed(connection, source, host, fetched, now, took, row), 0
             return self._answered(connection, source, host, fetched, now, took, row)
 
         try:
@@ -262,7 +262,14 @@ class Poller:
         return done
 
     def _failed(
-        self, connection: Connection, source: Source, host: str, error: SourceError, now: int, took: int
+        self,
+        connection: Connection,
+        source: Source,
+        host: str,
+        error: SourceError,
+        now: int,
+        took: int,
+        before: Mapping[str, Any],
     ) -> PollRecord:
         kind, status, wait = failure_of(error)
         update_source_stats(
@@ -275,9 +282,10 @@ class Poller:
             tz=self._services.settings.zone,
             raw_error=error.reason,
             floor=now + wait if wait else 0,
+            locked=before,
         )
         if kind == GONE:
-            sources.set_state(connection, source.source_id, SourceState.GONE, "来源返回 410：已不存在", now)
+            sources.set_state(connection, source.source_id, SourceState.GONE, GONE, now)
         done = PollRecord(
             source.source_id, host, now, PollOutcome.FAILED, status, duration_ms=took, error=f"{kind}: {error.reason}"
         )
@@ -295,21 +303,25 @@ class Poller:
         before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
         clock = SourceClock.from_json(source.clock)
-        answered = entries.with_own_guids(connection, source.source_id, fetched.entries)
+        answered, known = entries.with_own_guids(connection, source.source_id, fetched.entries)
         stated = {each.guid_hash: each.published_at for each in reversed(answered)}
         # Nothing is published after it is found.
         given = [
             each if each.published_at is None else replace(each, published_at=min(each.published_at + clock.skew, now))
             for each in answered
         ]
-        stored = entries.store_entries(connection, source.source_id, given, now)
+        stored = entries.store_entries(connection, source.source_id, given, now, known)
         published = [*stored.new, *(each for each in stored.edited if each.edit_publishes)]
         told = 0
         if any(each.edit_publishes for each in given):
             told = entries.hand_over(connection, source.source_id, stored.new, stored.edited, now)
         gap = _gap_left(fetched, before, now)
-        self._learn(connection, source, fetched, gap, now)
-        self._learn_clock(connection, source, clock, [stated[each.guid_hash] for each in published], before, now)
+        times = [stated[each.guid_hash] for each in published]
+        learned = self._learned(source, fetched, gap) | self._learned_clock(
+            connection, source, clock, times, before, now
+        )
+        if learned:
+            sources.update_source(connection, source.source_id, learned, now)
         update_source_stats(
             connection,
             source.source_id,
@@ -320,16 +332,17 @@ class Poller:
             tz=self._services.settings.zone,
             floor=now + fetched.own_gap,
             floor_from=fetched.own_gap_from,
+            locked=before,
             planner=self._planner(connection, source, host, fetched, stored.new, now),
         )
         if fetched.moved_to and fetched.moved_to != source.url:
             other = sources.move_source(connection, source, fetched.moved_to, now)
             if other is not None:
-                reason = f"永久跳转到另一来源的地址：{other.title or other.source_id}"
+                reason = f"moved permanently to the address of another source: {other.title or other.source_id}"
                 sources.set_state(connection, source.source_id, SourceState.DUPLICATE, reason, now)
-        times = [each.published_at for each in published if each.published_at is not None]
+        dated = [each.published_at for each in published if each.published_at is not None]
         # For entries that existed at the first poll, the delay is unknown.
-        fresh = [moment for moment in times if before["last_check_at"] and now - moment <= _DELAY_AT_MOST]
+        fresh = [moment for moment in dated if before["last_check_at"] and now - moment <= _DELAY_AT_MOST]
         done = PollRecord(
             source.source_id,
             host,
@@ -355,7 +368,7 @@ class Poller:
                 return websub.HubPlanner(subscription)
         return None if self._plan is None else BudgetPlanner(self._plan, host, self._services.settings)
 
-    def _learn_clock(
+    def _learned_clock(
         self,
         connection: Connection,
         source: Source,
@@ -363,19 +376,20 @@ class Poller:
         stated: Sequence[int | None],
         before: Mapping[str, Any],
         now: int,
-    ) -> None:
-        """Learn of the source's clock from the newest of what was published, and correct what is stored by it."""
+    ) -> dict[str, Any]:
+        """Return what is learned of the source's clock from the newest of what was published, and correct what is
+        stored by it."""
         newest = max((each for each in stated if each is not None), default=None)
         # After failures, or at the first poll, it is not known since when the entry could be seen.
         if newest is None or not before["hit_count"] or before["fail_count"]:
-            return
+            return {}
         learned = clock.after(Sighting(now, newest, before["last_check_at"]))
         if learned.skew != clock.skew:
             entries.shift_times(connection, source.source_id, learned.skew - clock.skew, learned.since)
-        if learned != clock:
-            sources.update_source(connection, source.source_id, {"clock": learned.to_json()}, now)
+        return {"clock": learned.to_json()} if learned != clock else {}
 
-    def _learn(self, connection: Connection, source: Source, fetched: FetchedFeed, gap: Gap | None, now: int) -> None:
+    def _learned(self, source: Source, fetched: FetchedFeed, gap: Gap | None) -> dict[str, Any]:
+        """Return the columns of a source that an answer changes."""
         learned: dict[str, Any] = {
             "etag": fetched.etag,
             "last_modified": fetched.last_modified,
@@ -396,8 +410,7 @@ class Poller:
             "own_gap": source.own_gap or None,
             "own_gap_from": source.own_gap_from or None,
         }
-        if any(known.get(name) != value for name, value in learned.items()):
-            sources.update_source(connection, source.source_id, learned, now)
+        return {name: value for name, value in learned.items() if known.get(name) != value}
 
 
 def _gap_left(fetched: FetchedFeed, before: Mapping[str, Any], now: int) -> Gap | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from random import Random
@@ -110,11 +110,12 @@ def update_source_stats(
     floor: float = 0,
     floor_from: str = "",
     planner: CheckPlanner | None = None,
+    locked: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Record one attempt to fetch a source, choose its next poll, and return its updated statistics.
 
-    The check is counted in one statement, so that two concurrent ones both count. The source is re-analysed at every
-    tenth check, at its first three that find something, and when its statistics are damaged.
+    The check is counted under a lock of the row, so that two concurrent ones both count. The source is re-analysed at
+    every tenth check, at its first three that find something, and when its statistics are damaged.
 
     Args:
         conn: The connection.
@@ -129,13 +130,23 @@ def update_source_stats(
         floor: The earliest time that the source allows (``Retry-After``, or its publisher's own gap).
         floor_from: Where the gap is written, for people.
         planner: A rule for the next poll other than the plan's.
+        locked: The row, if this transaction has locked it already.
     """
     moment = int(time.time() if now is None else now)
     hit = has_new_entries and not error_message
-    store.count_check(conn, source_id, source_type, hit=hit, failed=bool(error_message), now=moment)
-    stats = store.lock_stats(conn, source_id)
-    assert stats is not None
-    values: dict[str, Any] = {}
+    before = store.lock_stats(conn, source_id) if locked is None else locked
+    if before is None:
+        store.create_stats(conn, source_id, source_type, moment)
+        before = store.lock_stats(conn, source_id)
+        assert before is not None
+    values: dict[str, Any] = {
+        "check_count": (before["check_count"] or 0) + 1,
+        "hit_count": (before["hit_count"] or 0) + hit,
+        "fail_count": (before["fail_count"] or 0) + 1 if error_message else 0,
+        "last_check_at": moment,
+        "updated_at": moment,
+    }
+    stats = {**before, **values}
     damaged = _damaged(stats)
     if damaged:
         logger.warning("the statistics of source %s are damaged (%s): made anew", source_id, damaged)

@@ -17,6 +17,7 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.language import read_in
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
 from douban_pipeline.core.settings_base import BASE_PREFIX
@@ -143,7 +144,8 @@ class FeedsServices(SourcePlatform):
             return {}
         host, variable = host_of(source.url), self.settings.variable("credentials_file")
         try:
-            found = self.credentials.get(source.credential)
+            with read_in("en"):  # failures are stored in English
+                found = self.credentials.get(source.credential)
         except ProblemsError as error:
             raise FeedRefused(host, f"HTTP 401: {error.problems[0]}", 401) from None
         if found is None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from douban_pipeline.core.addresses import admission
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import PrivateAddress, ProblemsError, SourceError
+from douban_pipeline.core.language import reader_text
 from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clients.lists import JSON_FIELDS
 from douban_pipeline.feeds.clients.opml import read_opml
@@ -85,17 +86,20 @@ def follow(
     """
     problems: list[str] = []
     if len(requests) > MOST_AT_ONCE:
-        raise ProblemsError([f"一次最多 {MOST_AT_ONCE} 个来源，这里有 {len(requests)} 个"])
+        message = reader_text("{most} sources at once at most; these are {count}")
+        raise ProblemsError([message.format(most=MOST_AT_ONCE, count=len(requests))])
     wanted: dict[str, Source] = {}
     for number, request in enumerate(requests, 1):
         refusal = request_refusal(services, request)
         if refusal:
-            problems.append(f"第 {number} 个（{(request.url or request.mp_id)[:100] or '空'}）：{refusal}")
+            named = (request.url or request.mp_id)[:100] or reader_text("empty")
+            message = reader_text("no. {number} ({named}): {refusal}")
+            problems.append(message.format(number=number, named=named, refusal=refusal))
             continue
         source = _source(services, request)
         wanted.setdefault(source.source_id, source)
     if not requests:
-        problems.append("没有给出任何来源")
+        problems.append(reader_text("no source is given"))
     if problems:
         raise ProblemsError(problems)
     now = services.now()
@@ -130,13 +134,13 @@ def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowR
     usable: list[SourceRequest] = []
     for each in outlines:
         request = SourceRequest(url=each.url, title=each.title, folder=each.folder)
-        refusal = request_refusal(services, request) if each.url else "没有地址（xmlUrl）"
+        refusal = request_refusal(services, request) if each.url else reader_text("no address (xmlUrl)")
         if refusal:
-            report.refused.append(f"{each.title or each.url[:100]}：{refusal}")
+            report.refused.append(f"{each.title or each.url[:100]}{reader_text(': ')}{refusal}")
         else:
             usable.append(request)
     if not usable:
-        raise ProblemsError(report.refused or ["OPML 里没有订阅源（outline 的 xmlUrl）"])
+        raise ProblemsError(report.refused or [reader_text("the OPML has no feeds (xmlUrl of an outline)")])
     for start in range(0, len(usable), MOST_AT_ONCE):
         some = usable[start : start + MOST_AT_ONCE]
         done = follow(services, some, dry_run=dry_run, keep_known=True)
@@ -192,15 +196,17 @@ def set_address(services: FeedsServices, given: str, url: str, *, dry_run: bool)
     def change(connection: Connection) -> tuple[Source, Source]:
         [before] = named_sources(connection, [given])
         if before.kind is SourceKind.WERSS:
-            raise ProblemsError(["公众号没有自己的地址：它经 WeRSS 抓取（DOUBAN_PIPELINE_WERSS_URL）"])
+            message = reader_text("a public account has no address: it is read through WeRSS ({setting})")
+            raise ProblemsError([message.format(setting="DOUBAN_PIPELINE_WERSS_URL")])
         refusal = _address_refusal(services, url)
         if refusal:
-            raise ProblemsError([f"{url[:100] or '空'}：{refusal}"])
+            raise ProblemsError([f"{url[:100] or reader_text('empty')}{reader_text(': ')}{refusal}"])
         after = replace(before, url=url, etag="", last_modified="", body_hash="")
         other = sources.at_address(connection, before.kind, [sources.address_hash(after)])
         for each in other.values():
             if each.source_id != before.source_id:
-                raise ProblemsError([f"{url[:100]} 已经是另一来源的地址：{each.title or each.source_id}"])
+                message = reader_text("{url} is the address of another source: {title}")
+                raise ProblemsError([message.format(url=url[:100], title=each.title or each.source_id)])
         if not dry_run and url != before.url:
             sources.move_source(connection, before, url, now)
             # What the former address answered says nothing of this one.
@@ -221,9 +227,10 @@ def named_sources(connection: Connection, given: Sequence[str]) -> list[Source]:
         ProblemsError: A name matches no source, or several.
     """
     found = {name: sources.find_source(connection, name.strip()) for name in given}
-    missing = [f"没有（或不止一个）来源叫 {name[:100]}" for name, each in found.items() if each is None]
+    message = reader_text("no source, or more than one, is called {name}")
+    missing = [message.format(name=name[:100]) for name, each in found.items() if each is None]
     if missing or not given:
-        raise ProblemsError(missing or ["没有给出任何来源"])
+        raise ProblemsError(missing or [reader_text("no source is given")])
     return [each for each in found.values() if each is not None]
 
 
@@ -244,18 +251,21 @@ def find_feed(services: FeedsServices, request: SourceRequest) -> tuple[SourceRe
 def request_refusal(services: FeedsServices, request: SourceRequest) -> str | None:
     """Return why a source cannot be followed, or None if it can."""
     if request.kind not in {each.value for each in SourceKind}:
-        return f"没有 {request.kind[:30]} 这种来源，应为 {', '.join(each.value for each in SourceKind)}"
+        kinds = ", ".join(each.value for each in SourceKind)
+        return reader_text("no kind of source is {kind}; there are {kinds}").format(kind=request.kind[:30], kinds=kinds)
     if request.cadence not in RSS_CADENCE_INTERVALS:
-        return f"cadence 应为 P0 到 P6，不是 {request.cadence[:20]}"
+        return reader_text("cadence is P0 to P6, not {given}").format(given=request.cadence[:20])
     if request.credential and request.kind == SourceKind.WERSS.value:
-        return "公众号来源用 WeRSS 的登录，不用 credential"
+        return reader_text("a public account is read with the login of WeRSS, and takes no credential")
     unknown = sorted(set(request.options) - {"path", *JSON_FIELDS})
     if unknown:
-        return f"options 里不认识 {', '.join(unknown)[:100]}；可用 path, {', '.join(JSON_FIELDS)}"
+        message = reader_text("unknown in options: {unknown}; there are path, {known}")
+        return message.format(unknown=", ".join(unknown)[:100], known=", ".join(JSON_FIELDS))
     if request.kind == SourceKind.WERSS.value:
         if not services.settings.werss_url:
-            return "公众号来源需要 WeRSS：先设置 DOUBAN_PIPELINE_WERSS_URL"
-        return None if request.mp_id.strip() else "公众号来源需要 mp_id"
+            message = reader_text("a public account needs WeRSS: set {setting} first")
+            return message.format(setting="DOUBAN_PIPELINE_WERSS_URL")
+        return None if request.mp_id.strip() else reader_text("a public account needs its mp_id")
     return _address_refusal(services, request.url.strip())
 
 
@@ -264,11 +274,11 @@ def _address_refusal(services: FeedsServices, url: str) -> str | None:
         parts = urlsplit(url)
         port_is_one = parts.port is None or parts.port > 0
     except ValueError:
-        return "不是网址"
+        return reader_text("this is no web address")
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_one or len(url) > 4000:
-        return "地址须以 http:// 或 https:// 开头，且不超过 4000 字"
+        return reader_text("an address begins with http:// or https://, and has 4,000 characters at most")
     if parts.username or parts.password:
-        return "地址里不能带用户名和密码：它会出现在页面和日志里"
+        return reader_text("no user and password in an address: it is shown on pages and in logs")
     if services.settings.allow_private:
         return None
     return _private_refusal(url)
@@ -285,9 +295,10 @@ def _private_refusal(url: str) -> str | None:
     try:
         admission("", allow_private=False)(httpx.URL(url), None)
     except PrivateAddress:
-        return "内网或本机地址；确需如此请设置 DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true"
+        message = reader_text("a private or local address; if it is meant, set {setting}")
+        return message.format(setting="DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE=true")
     except SourceError:
-        return "地址无法解析"
+        return reader_text("the address cannot be resolved")
     return None
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from rich.table import Table
 
@@ -16,7 +15,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.files import replaced
-from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.core.language import read_in, terminal_language, terminal_text
 from douban_pipeline.feeds import subscriptions, websub, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock
@@ -25,17 +24,18 @@ from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import load_settings
 from douban_pipeline.feeds.store import polls, sources, stats
 from douban_pipeline.feeds.subscriptions import FollowReport, SourceRequest
-from douban_pipeline.feeds.types import Source
+from douban_pipeline.feeds.types import SourceState
 
 _LAST_POLLS = 10
 
 
 @contextmanager
 def opened() -> Iterator[FeedsServices]:
-    """Yield the services of a command, their tables ready."""
+    """Yield the services of a command, their tables ready; texts for people are in the language of the terminal."""
     services = open_services(load_settings())
     try:
-        yield services.ready()
+        with read_in(terminal_language()):
+            yield services.ready()
     finally:
         services.close()
 
@@ -66,51 +66,23 @@ def list_sources(*, due: bool, as_json: bool) -> None:
         terminal_text("hits", "terminal"),
         terminal_text("state"),
     )
-
-    def failure(row: Mapping[str, Any]) -> str:
-        return failure_text(row["error_kind"]) if terminal_language() == "zh" else row["error_kind"]
-
-    for row in found:
-        well = terminal_text("ok")
-        state = row["state"] if row["state"] != "active" else (failure(row) if row["fail_count"] else well)
-        table.add_row(
-            (row["title"] or row["url"])[:60],
-            row["kind"],
-            (row["why"] or {}).get("cadence") or row["cadence"],
-            wording.moment_text(row["last_check_at"], zone),
-            wording.moment_text(row["next_due_at"], zone),
-            f"{row['hit_count']}/{row['check_count']}",
-            state,
-        )
+    with read_in(terminal_language()):
+        for row in found:
+            active, well = row["state"] == SourceState.ACTIVE, terminal_text("ok")
+            failing = failure_text(row["error_kind"]) if row["fail_count"] else well
+            table.add_row(
+                (row["title"] or row["url"])[:60],
+                row["kind"],
+                (row["why"] or {}).get("cadence") or row["cadence"],
+                wording.moment_text(row["last_check_at"], zone),
+                wording.moment_text(row["next_due_at"], zone),
+                f"{row['hit_count']}/{row['check_count']}",
+                failing if active else wording.state_text(row["state"]),
+            )
     console.print(table)
     count = len(found)
     console.print(
         terminal_text("{count} sources{value}").format(count=count, value=terminal_text(" due") if due else "")
-    )
-
-
-def _clock_shown(source: Source) -> str:
-    skew = SourceClock.from_json(source.clock).skew
-    if not skew:
-        return "—"
-    hours = f"{abs(skew) / 3600:g} h"
-    return (
-        wording.clock_text(skew)
-        if terminal_language() == "zh"
-        else f"{hours} {'ahead' if skew < 0 else 'behind'}, corrected"
-    )
-
-
-def _gap_shown(source: Source, zone: ZoneInfo) -> str:
-    gap = source.gap
-    if gap is None:
-        return "—"
-    where = f", read on from page {gap.page}" if gap.page else ""
-    since = wording.moment_text(gap.at, zone)
-    return (
-        wording.gap_text(gap, zone)
-        if terminal_language() == "zh"
-        else f"since {since} ({gap.reason.value} {gap.error}){where}"
     )
 
 
@@ -121,48 +93,50 @@ def explain(given: str) -> None:
         [row] = stats.with_sources(connection, source_ids=[source.source_id])
         last = polls.outcomes_of(connection, source.source_id, _LAST_POLLS)
         zone = services.settings.zone
-    table = Table(show_header=False, title=source.title or source.url, title_justify="left")
-    hours = "—" if row.avg_publish_hour is None else f"{row.avg_publish_hour:.1f} ± {row.std_publish_hour:.1f}"
-    gap = "—" if row.mean_gap is None else terminal_text("{mean_gap:.1f} h").format(mean_gap=row.mean_gap / 3600)
-    learned, by_hand = f"{row.cadence} ({row.frequency_type})", row.manual_cadence
-    lines = {
-        "id": source.source_id,
-        terminal_text("address"): source.url,
-        terminal_text("state"): f"{wording.STATES[row.state]} {row.state_reason}".strip(),
-        terminal_text("next poll"): wording.moment_text(row.next_due_at, zone),
-        terminal_text("reason"): wording.reason_text(row.why, row._asdict()),
-        terminal_text("learned cadence"): terminal_text("{learned}; by hand {by_hand}").format(
-            learned=learned, by_hand=by_hand
-        ),
-        terminal_text("publications known"): terminal_text("{known_count}, mean gap {gap}, hour {hours}").format(
-            known_count=row.known_count, gap=gap, hours=hours
-        ),
-        terminal_text("last publication"): wording.moment_text(row.last_article_at, zone),
-        terminal_text("its clock"): _clock_shown(source),
-        terminal_text("left unread"): _gap_shown(source, zone),
-        terminal_text("checks"): terminal_text(
-            "{check_count}, {hit_count} found something, {fail_count} failed in a row"
-        ).format(check_count=row.check_count, hit_count=row.hit_count, fail_count=row.fail_count),
-        terminal_text("back-off until"): wording.moment_text(row.backoff_until, zone),
-        terminal_text("last error"): row.last_error or "—",
-    }
-    for label, value in lines.items():
-        table.add_row(label, str(value))
-    console.print(table)
-    if last:
-        shown = Table(
-            terminal_text("poll"),
-            terminal_text("outcome"),
-            terminal_text("new", "terminal"),
-            terminal_text("ms"),
-            terminal_text("error"),
-            title=terminal_text("Last polls"),
-            title_justify="left",
-        )
-        for each in last:
-            moment = wording.moment_text(each["at"], zone)
-            shown.add_row(moment, each["outcome"], str(each["new"]), str(each["duration_ms"]), each["error"])
-        console.print(shown)
+        table = Table(show_header=False, title=source.title or source.url, title_justify="left")
+        hours = "—" if row.avg_publish_hour is None else f"{row.avg_publish_hour:.1f} ± {row.std_publish_hour:.1f}"
+        gap = "—" if row.mean_gap is None else terminal_text("{mean_gap:.1f} h").format(mean_gap=row.mean_gap / 3600)
+        learned, by_hand = f"{row.cadence} ({row.frequency_type})", row.manual_cadence
+        lines = {
+            "id": source.source_id,
+            terminal_text("address"): source.url,
+            terminal_text("state"): f"{wording.state_text(row.state)} {failure_text(row.state_reason)}".strip(),
+            terminal_text("next poll"): wording.moment_text(row.next_due_at, zone),
+            terminal_text("reason"): wording.reason_text(row.why, row._asdict()),
+            terminal_text("learned cadence"): terminal_text("{learned}; by hand {by_hand}").format(
+                learned=learned, by_hand=by_hand
+            ),
+            terminal_text("publications known"): terminal_text("{known_count}, mean gap {gap}, hour {hours}").format(
+                known_count=row.known_count, gap=gap, hours=hours
+            ),
+            terminal_text("last publication"): wording.moment_text(row.last_article_at, zone),
+            terminal_text("its clock"): wording.clock_text(SourceClock.from_json(source.clock).skew) or "—",
+            terminal_text("left unread"): wording.gap_text(source.gap, zone) if source.gap is not None else "—",
+            terminal_text("checks"): terminal_text(
+                "{check_count}, {hit_count} found something, {fail_count} failed in a row"
+            ).format(check_count=row.check_count, hit_count=row.hit_count, fail_count=row.fail_count),
+            terminal_text("back-off until"): wording.moment_text(row.backoff_until, zone),
+            terminal_text("last error"): failure_text(row.last_error or "") or "—",
+        }
+        for label, value in lines.items():
+            table.add_row(label, str(value))
+        console.print(table)
+        if last:
+            shown = Table(
+                terminal_text("poll"),
+                terminal_text("outcome"),
+                terminal_text("new", "terminal"),
+                terminal_text("ms"),
+                terminal_text("error"),
+                title=terminal_text("Last polls"),
+                title_justify="left",
+            )
+            for each in last:
+                moment = wording.moment_text(each["at"], zone)
+                shown.add_row(
+                    moment, each["outcome"], str(each["new"]), str(each["duration_ms"]), failure_text(each["error"])
+                )
+            console.print(shown)
 
 
 def add(
@@ -192,7 +166,7 @@ def add(
             )
         if found.problem:
             message = terminal_text("no feed was found at this address, which is followed as it is: {problem}")
-            console.print(message.format(problem=found.problem), highlight=False, markup=False)
+            console.print(message.format(problem=failure_text(found.problem)), highlight=False, markup=False)
         _print(subscriptions.follow(services, [request], dry_run=dry_run), dry_run=dry_run)
 
 
@@ -228,14 +202,14 @@ def poll(given: Sequence[str]) -> None:
         seconds = 60 * RUN_MINUTES
         report = Poller(services, seconds=seconds).run(only=only, most=len(only) or 1_000_000)
         websub.renew(services)
-    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
-    console.print(
-        terminal_text("{polled} sources polled ({outcomes}), {new} new entries").format(
-            polled=report.polled, outcomes=outcomes or terminal_text("none was due"), new=report.new
+        outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+        console.print(
+            terminal_text("{polled} sources polled ({outcomes}), {new} new entries").format(
+                polled=report.polled, outcomes=outcomes or terminal_text("none was due"), new=report.new
+            )
         )
-    )
-    for problem, count in report.problems.most_common():
-        console.print(f"  {problem}: {count}")
+        for problem, count in report.problems.most_common():
+            console.print(f"  {failure_text(problem)}: {count}")
 
 
 def _print(report: FollowReport, *, dry_run: bool) -> None:

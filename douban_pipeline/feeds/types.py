@@ -243,6 +243,18 @@ class PollRecord:
     gap: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HubFigures:
+    """What WebSub hubs do: subscriptions, sources that they serve, pushes and their new entries since each
+    subscription, and the polls a day that the served sources would cost at their cadences beyond the backup's."""
+
+    subscriptions: int
+    served: int
+    pushes: int
+    entries: int
+    saved: int
+
+
 def digest(text: str) -> str:
     """Return a text as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -17,6 +17,7 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.http_answers import HttpExchange
 from douban_pipeline.feeds.budget_plan import MAX_GAP
+from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clients.hubs import is_signed
 from douban_pipeline.feeds.clients.syndication import parse_feed
 from douban_pipeline.feeds.failures import FeedRefused
@@ -24,7 +25,7 @@ from douban_pipeline.feeds.scheduler import PlannedCheck
 from douban_pipeline.feeds.services import MAX_ENTRIES, FeedsServices
 from douban_pipeline.feeds.store import entries, hubs, sources, stats
 from douban_pipeline.feeds.store.hubs import HubState, Subscription
-from douban_pipeline.feeds.types import Entry, FetchedFeed, Source, SourceKind, SourceState
+from douban_pipeline.feeds.types import Entry, FetchedFeed, HubFigures, Source, SourceKind, SourceState
 
 PATH = "/feeds/websub"
 """Where the service receives pushes, below its public address; the token follows."""
@@ -86,6 +87,18 @@ class HubPlanner:
         """Return the latest poll that is allowed."""
         at = max(min(now + MAX_GAP, self.subscription.lease_until + 60), now + 60, floor)
         return PlannedCheck(at, {"profile": "websub", "bound": "hub", "lease_until": self.subscription.lease_until})
+
+
+def figures(connection: Connection, now: int) -> HubFigures:
+    """Return what hubs do, and what it saves."""
+    found = hubs.figures(connection, now)
+    backup = 86_400 / MAX_GAP
+    saved = sum(
+        count * max(86_400 / RSS_CADENCE_INTERVALS.get(cadence, MAX_GAP) - backup, 0.0)
+        for cadence, count in hubs.served_cadences(connection, now).items()
+    )
+    counts = {name: found[f"hub_{name}"] for name in ("subscriptions", "served", "pushes", "entries")}
+    return HubFigures(**counts, saved=round(saved))
 
 
 def renew(services: FeedsServices) -> int:
@@ -154,6 +167,15 @@ def verify(services: FeedsServices, token: str, query: Mapping[str, str]) -> str
     return run_transaction(services.engine, answer)
 
 
+def subscription_of(services: FeedsServices, token: str) -> Subscription | None:
+    """Return the subscription whose hub may push to a token now; None if there is none."""
+    with reading(services.engine) as connection:
+        known = hubs.of_token(connection, token)
+    return (
+        known if known is not None and known.state is HubState.ACTIVE and known.lease_until > services.now() else None
+    )
+
+
 def receive(services: FeedsServices, token: str, body: bytes, content_type: str, signature: str) -> bool:
     """Store what a hub pushes; return whether there is such a subscription.
 
@@ -161,10 +183,8 @@ def receive(services: FeedsServices, token: str, body: bytes, content_type: str,
     that is repeated or late changes nothing; the source is polled at once if a push is thin (without entries), cannot
     be read, or has other contents of known entries.
     """
-    now = services.now()
-    with reading(services.engine) as connection:
-        known = hubs.of_token(connection, token)
-    if known is None or known.state is not HubState.ACTIVE or known.lease_until <= now:
+    now, known = services.now(), subscription_of(services, token)
+    if known is None:
         return False
     if not is_signed(body, signature, known.secret):
         logger.warning("a push for source %s is not signed by its hub, and was ignored", known.source_id)
@@ -185,7 +205,8 @@ def _store(connection: Connection, known: Subscription, found: list[Entry], now:
     row = stats.lock_stats(connection, source_id)
     if source is None or source.state is not SourceState.ACTIVE or row is None:
         return
-    added, rest = entries.add_new(connection, source_id, entries.with_own_guids(connection, source_id, found), now)
+    own, _ = entries.with_own_guids(connection, source_id, found)
+    added, rest = entries.add_new(connection, source_id, own, now)
     hubs.count_push(connection, source_id, added, now)
     if added:
         newest = min(stats.newest_publication(connection, source_id), now)

@@ -1,4 +1,4 @@
-"""Chinese texts for people of the feeds system. Pure."""
+"""Texts for people of the feeds system: Chinese on pages, in a terminal in its language. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.language import reader_text, translatable
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.feeds.store.tables import NEVER_DUE
-from douban_pipeline.feeds.types import Gap, GapReason, SourceState
+from douban_pipeline.feeds.types import Gap, GapReason, HubFigures, SourceState
 
 KINDS = {"rss": "订阅", "werss": "公众号", "maccms": "资源站", "json": "JSON 列表"}
-STATES = {
-    SourceState.ACTIVE.value: "关注中",
-    SourceState.PAUSED.value: "已暂停",
-    SourceState.GONE.value: "已消失",
-    SourceState.DUPLICATE.value: "重复",
+_STATES = {
+    SourceState.ACTIVE.value: translatable("followed"),
+    SourceState.PAUSED.value: translatable("paused by hand"),
+    SourceState.GONE.value: translatable("gone"),
+    SourceState.DUPLICATE.value: translatable("a duplicate"),
 }
 FREQUENCIES = {
     "realtime": "实时",
@@ -29,51 +30,77 @@ FREQUENCIES = {
     "low": "很少",
 }
 ORIGINS = {"manual": "手动", "learned": "学到的", "silent": "久未发布"}
-_ORIGINS = {"manual": "已知发布不足 3 次，按手动节奏", "learned": "按学到的节奏", "silent": "久未发布，放慢"}
+_ORIGINS = {
+    "manual": translatable("fewer than 3 publications are known, so by the manual cadence"),
+    "learned": translatable("by the cadence that was learned"),
+    "silent": translatable("silent for long, so more slowly"),
+}
 _BOUNDS = {
-    "accrual": "集中在常发布的时段",
-    "interval": "无固定时段，按固定间隔加抖动",
-    "floor": "来源要求不早于此时（Retry-After 或 max-age）",
-    "budget": "预算用在最能缩短延迟处",
-    "max_gap": "到了最长间隔",
+    "accrual": translatable("more often in its usual hours"),
+    "interval": translatable("it has no usual hours, so at its interval, with some jitter"),
+    "floor": translatable("the source asks not to be polled earlier (Retry-After or max-age)"),
+    "budget": translatable("where the budget shortens delays most"),
+    "max_gap": translatable("the longest gap is over"),
 }
-
-
 _GAPS = {
-    GapReason.LIMIT: "一次抓取最多读的页数读完了，全是新的",
-    GapReason.TIME: "这次抓取的时间用完了",
-    GapReason.FAILED: "下一页没有读到（{error}）",
-    GapReason.REPEATED: "下一页给的还是前面的内容，翻不了页",
+    GapReason.LIMIT: translatable("every page that one poll may read was new"),
+    GapReason.TIME: translatable("the time of the poll was over"),
+    GapReason.FAILED: translatable("the next page could not be read ({error})"),
+    GapReason.REPEATED: translatable("the next page had the same rows again, so there are no pages"),
 }
+
+
+def state_text(state: str) -> str:
+    """Return the state of a source in words."""
+    return reader_text(_STATES[state]) if state in _STATES else state
 
 
 def gap_text(gap: Gap, zone: ZoneInfo) -> str:
     """Return, as a sentence, what of a source remains unread, and what happens next."""
     since = moment_text(gap.at, zone)
     if gap.reason is GapReason.ANSWER:
-        return f"{since} 起有没读到的更新：一次应答的条目超过 500 条，读到的全是新的，后面的没有读；请调大这个设置"
-    reason = _GAPS[gap.reason].format(error=failure_text(gap.error))
-    return f"{since} 起有没读到的更新：{reason}；下次抓取从第 {gap.page} 页接着读"
+        message = reader_text(
+            "unread updates since {since}: an answer had more than 500 entries, all new, and what follows is not read"
+        )
+        return message.format(since=since)
+    reason = reader_text(_GAPS[gap.reason]).format(error=failure_text(gap.error))
+    message = reader_text("unread updates since {since}: {reason}; the next poll reads on from page {page}")
+    return message.format(since=since, reason=reason, page=gap.page)
 
 
 _WRITTEN = {
-    "ttl": "订阅源的 ttl",
-    "sy": "订阅源的 sy:updatePeriod",
-    "max-age": "应答的 Cache-Control: max-age",
-    "expires": "应答的 Expires",
+    "ttl": translatable("the feed's ttl"),
+    "sy": translatable("the feed's sy:updatePeriod"),
+    "max-age": translatable("the answer's Cache-Control: max-age"),
+    "expires": translatable("the answer's Expires"),
 }
 
 
 def own_gap_text(seconds: int, written: str) -> str:
     """Return, as a sentence, how rarely a source's publisher wants it polled."""
-    return f"来源要求至少隔 {seconds / 3600:.3g} 小时（{_WRITTEN.get(written, written)}，最多遵守一天）"
+    message = reader_text("the source asks for {hours} h between polls ({written}; a day is honoured at most)")
+    return message.format(hours=f"{seconds / 3600:.3g}", written=reader_text(_WRITTEN.get(written, written)))
 
 
 def clock_text(skew: int) -> str:
     """Return, as a sentence, by how much a source's times are corrected; empty if they are not."""
     if not skew:
         return ""
-    return f"来源写的时间{'快' if skew < 0 else '慢'} {abs(skew) / 3600:g} 小时，已校正"
+    ahead, behind = (
+        reader_text("its times are {hours} h ahead, corrected"),
+        reader_text("its times are {hours} h behind, corrected"),
+    )
+    return (ahead if skew < 0 else behind).format(hours=f"{abs(skew) / 3600:g}")
+
+
+def hub_text(hubs: HubFigures) -> str:
+    """Return, in Chinese, what WebSub hubs do: served sources, pushes, and the polls that they make needless."""
+    if not hubs.served:
+        return f"{hubs.subscriptions} 个来源有 WebSub hub，都还没有推送过，照常抓取"
+    return (
+        f"{hubs.served} 个来源由 WebSub 推送（共 {hubs.subscriptions} 个有 hub），已推送 {hubs.pushes:,} 次、"
+        f"{hubs.entries:,} 条；按各自的节奏一天少抓约 {hubs.saved:,} 次"
+    )
 
 
 def moment_text(moment: int | None, zone: ZoneInfo) -> str:
@@ -84,22 +111,27 @@ def moment_text(moment: int | None, zone: ZoneInfo) -> str:
 def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
     """Return, as a sentence, why a source is polled at its next time."""
     if stats.get("state", SourceState.ACTIVE.value) != SourceState.ACTIVE.value:
-        return str(stats.get("state_reason") or STATES.get(str(stats.get("state")), ""))
+        return failure_text(str(stats.get("state_reason") or "")) or state_text(str(stats.get("state")))
     if not why:
-        return "还没有抓取过"
+        return reader_text("not polled yet")
     if why.get("bound") == "floor" and why.get("floor_from"):
         return own_gap_text(int(why.get("floor_gap", 0)), str(why["floor_from"]))
     profile = why.get("profile")
     if profile == "websub":
-        return "由 WebSub 推送；每天抓取一次作为后备"
+        return reader_text("pushed by WebSub; polled once a day as a backup")
     if profile == "failure":
-        return f"连续失败 {why.get('failures', 0)} 次（{failure_text(str(why.get('error', '')))}），退避中"
+        message = reader_text("{failures} failures in a row ({error}), so it backs off")
+        return message.format(failures=why.get("failures", 0), error=failure_text(str(why.get("error", ""))))
     if profile == "gate":
-        return "所在主机的闸门关闭，顺延"
-    bound = _BOUNDS.get(str(why.get("bound")), "")
+        return reader_text("the gate of its host is closed, so it is deferred")
+    bound = reader_text(_BOUNDS.get(str(why.get("bound")), ""))
     if profile == "budget":
-        return (
-            f"{bound}：到那时预计有 {why.get('expected', 0):.2f} 次新发布"
-            f"（每天约 {why.get('a_day', 0):.2f} 次），占每日预算 {100 * why.get('share', 0):.3f}%"
+        message = reader_text(
+            "{bound}: {expected} publications are expected by then (about {a_day} a day), {share} of the daily budget"
         )
-    return f"{why.get('cadence', '')}，{_ORIGINS.get(str(why.get('origin')), '')}；{bound}"
+        numbers = {name: f"{why.get(name, 0):.2f}" for name in ("expected", "a_day")}
+        return message.format(bound=bound, share=f"{why.get('share', 0):.3%}", **numbers)
+    origin = reader_text(_ORIGINS.get(str(why.get("origin")), ""))
+    return reader_text("{cadence}, {origin}; {bound}").format(
+        cadence=why.get("cadence", ""), origin=origin, bound=bound
+    )

@@ -41,7 +41,7 @@ def back_up(system: System, services: Platform, path: Path, now: datetime) -> tu
     """
     tree, operations = services.tree, system.operations()
     # Without a version they were restored only partly, or damaged; a copy may still be useful.
-    version = tree.known(tree.current(services.engine)) or ""
+    version = tree.understood(services.engine) or ""
     count = 0
     with _one_moment(services.engine) as connection:
         newest = operations.newest_write(connection, services)

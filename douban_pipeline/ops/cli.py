@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from douban_pipeline import __version__
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.core.system import every_system
+from douban_pipeline.core.system import every_system, release_line
 
 app = typer.Typer(
     help="Keeps the metadata of a maccms10 library true to Douban. Its work runs in Dagster.",
@@ -26,14 +25,20 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        typer.echo(release_line())
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the release and the versions of its tables, and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Options before a command."""

@@ -169,14 +169,13 @@ def tables_result(engine: Engine, tree: MigrationTree) -> CheckResult:
     """
     # Connecting would create the file.
     absent = engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file()
-    found = None if absent else tree.current(engine)
+    found = None if absent else tree.understood(engine)
     if found == tree.head:
         return CheckResult("tables", "ok", terminal_text("our tables are at version {found}").format(found=found))
     if found is None:
         command = f"`douban-pipeline setup{tree.option}`"
         missing = terminal_text("our tables do not exist")
         return CheckResult("tables", "fail", missing, terminal_text("run {command}").format(command=command))
-    tree.known(found)
     message = terminal_text("our tables are at version {found}, this release needs {head}").format(
         found=found, head=tree.head
     )

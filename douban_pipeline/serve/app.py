@@ -20,11 +20,13 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from douban_pipeline import __version__
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.counters import Counters, CountersUnavailableError
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import is_loopback
+from douban_pipeline.core.system import tables_versions
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.serve.middleware import BodyLimit, CrossOrigin, Forwarding
 from douban_pipeline.serve.settings import ServeSettings
@@ -77,7 +79,7 @@ def create_app(
         guard.counters.close()
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(BodyLimit, other={each.prefix: each.most_body for each in mounts if each.most_body})
     app.add_middleware(_Doorway, door=door)
     app.add_middleware(CrossOrigin, paths={path: mount.origins for mount in mounts for path in mount.public})
     app.add_middleware(Forwarding, proxies=settings.proxy_networks, user_header=settings.user_header)
@@ -181,7 +183,8 @@ class _Door:
         installed = [mount for mount in self._mounts if mount.installed]
         ill = [mount.name for mount in installed if mount.problem is not None and mount.problem()]
         systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in installed}
-        return JSONResponse({"status": "ill" if ill else "ok", "systems": systems}, 503 if ill else 200)
+        body = {"status": "ill" if ill else "ok", "systems": systems, "release": __version__}
+        return JSONResponse({**body, "tables": tables_versions()}, 503 if ill else 200)
 
     async def show_login(self, request: Request) -> Response:
         """Show the form."""

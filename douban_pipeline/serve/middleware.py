@@ -92,8 +92,8 @@ def _parsed(text: str) -> _Address | None:
 
 
 MOST_BODY = 1024 * 1024
-"""Bytes of a request's body, for every path: the largest that a page of ours sends, 2,000 videos of a review sheet, is
-50 KB, and no system takes files over HTTP."""
+"""Bytes of a request's body: the largest that a page of ours sends, 2,000 videos of a review sheet, is 50 KB, and no
+system takes files over HTTP. What programs send to a mount may have another limit, `Mount.most_body`."""
 
 
 class _TooLargeError(Exception):
@@ -106,19 +106,22 @@ class BodyLimit:
     Args:
         app: The application.
         most: Maximum number of bytes.
+        other: Maximum numbers of bytes by the prefix of a path.
     """
 
-    def __init__(self, app: ASGIApp, most: int = MOST_BODY) -> None:
-        self._app, self._most = app, most
+    def __init__(self, app: ASGIApp, most: int = MOST_BODY, other: Mapping[str, int] | None = None) -> None:
+        self._app, self._most, self._other = app, most, other or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        prefixes = (prefix for prefix in self._other if scope["path"].startswith(f"{prefix}/"))
+        most = max((self._other[prefix] for prefix in prefixes), default=self._most)
         lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-        if any(not length.isdigit() or int(length[:20]) > self._most for length in lengths):
-            await self._refusal()(scope, receive, send)
+        if any(not length.isdigit() or int(length[:20]) > most for length in lengths):
+            await _refusal(most)(scope, receive, send)
             return
         read, begun, refused = 0, False, False
 
@@ -126,7 +129,7 @@ class BodyLimit:
             nonlocal read, refused
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._most:
+            if read > most:
                 refused = True
                 raise _TooLargeError
             return message
@@ -144,10 +147,11 @@ class BodyLimit:
             if not refused:
                 raise
         if refused and not begun:
-            await self._refusal()(scope, receive, send)
+            await _refusal(most)(scope, receive, send)
 
-    def _refusal(self) -> JSONResponse:
-        return JSONResponse({"detail": f"请求正文超过 {self._most} 字节"}, 413)
+
+def _refusal(most: int) -> JSONResponse:
+    return JSONResponse({"detail": f"请求正文超过 {most} 字节"}, 413)
 
 
 _METHODS = "GET, POST, PUT, PATCH, DELETE"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
@@ -12,7 +13,7 @@ from douban_pipeline.tmdb.settings import load_settings
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
-    """Yield questions about films, ``/tmdb/…`` and ``/metrics``, if a key of TMDB or a server of the store is set.
+    """Yield questions about films, the pages ``/tmdb/`` and ``/metrics``, if a key or a server of the store is set.
 
     Raises:
         ProblemsError: The libraries of the extra are not installed.
@@ -23,6 +24,8 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     try:
         from douban_pipeline.tmdb.api import RateLimit, tmdb_router
         from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
+        from douban_pipeline.tmdb.pages.pages import TmdbPages
+        from douban_pipeline.tmdb.pages.router import pages_router
     except ImportError as error:
         raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[tmdb]'"]) from error
     with ExitStack() as stack:
@@ -30,4 +33,6 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         service = stack.enter_context(open_service(settings, store))
         limit = RateLimit(settings.questions_per_minute, guard.counters)
         router = tmdb_router(service, store, service.spool, limit)
+        if store is not None:
+            router.include_router(pages_router(TmdbPages(store, SystemClock())))
         yield Mount("tmdb", router, problem=service.problem, close=stack.pop_all().close)

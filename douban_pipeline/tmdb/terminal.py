@@ -21,6 +21,7 @@ from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.diagnosis import check_graph, check_store
 from douban_pipeline.tmdb.enrichment.factory import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
+from douban_pipeline.tmdb.graph.questions import GraphQuestion
 from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, SyncReport, drain, rebuild_graph
 from douban_pipeline.tmdb.recorded_answers import UNREADABLE, Loaded, LoadReport, load, read_lines
 from douban_pipeline.tmdb.refresh import ARCHIVE_DAYS, OUTBOX_DAYS, REQUEST_DAYS, expiry
@@ -30,8 +31,8 @@ from douban_pipeline.tmdb.services import (
     open_store,
     prune_archive,
 )
-from douban_pipeline.tmdb.settings import load_settings
-from douban_pipeline.tmdb.store import outbox
+from douban_pipeline.tmdb.settings import TmdbSettings, load_settings
+from douban_pipeline.tmdb.store import by_name, outbox
 from douban_pipeline.tmdb.store.entities import EntityWriter
 from douban_pipeline.tmdb.store.expired_facts import ANSWERS
 from douban_pipeline.tmdb.store.exports import store_export
@@ -284,7 +285,9 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
         raise ProblemsError(
             [terminal_text("no question {question!r}; there are {known}").format(question=question, known=known)]
         )
-    with open_graph(load_settings()) as target:
+    settings = load_settings()
+    names = _stored_names(settings, found, names)
+    with open_graph(settings) as target:
         try:
             rows = questions.ask(target, found, names, most)
         except ValueError as error:
@@ -303,3 +306,21 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
         table.add_row(*(" — ".join(map(str, each)) if isinstance(each, list) else str(each) for each in row.values()))
     console.print(table)
     plain(attribution_line())
+
+
+def _stored_names(settings: TmdbSettings, question: GraphQuestion, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names as the graph has them, for how they begin, or other names; as given where the store has none."""
+    found = []
+    with open_store(settings) as store, store.ready().transaction() as connection:
+        for parameter, words in zip(question.names, given, strict=False):
+            wants_title = parameter == "title"
+            stored = [
+                each
+                for each in by_name.by_beginning(connection, words, 1)
+                if (each.key.type is EntityType.PERSON) is not wants_title
+            ]
+            name = stored[0].name if stored else words
+            if name != words:
+                plain(terminal_text("{words} is taken for {name}").format(words=words, name=name))
+            found.append(name)
+    return (*found, *given[len(found) :])

@@ -17,6 +17,9 @@ from douban_pipeline_tests.browser.served import open_page, served
 from douban_pipeline_tests.browser.sheets import SIX, library, stocked
 from douban_pipeline_tests.comments.serving import served as served_comments
 from douban_pipeline_tests.digest.pages.samples import analysis, day
+from douban_pipeline_tests.feeds.reading_stage import an_entry, shelf
+from douban_pipeline_tests.feeds.reading_stage import served as served_feeds
+from douban_pipeline_tests.feeds.stage import START
 from douban_pipeline_tests.harness.fixtures.library import Library
 
 __all__ = ["library"]
@@ -103,3 +106,14 @@ def test_pages_of_comments(pages: list[Page], axe: str, tmp_path: Path) -> None:
             assert findings(page, axe) == [], "comments"
             page.goto(f"{place.base}/demo/admin")
             assert findings(page, axe) == [], "moderation"
+
+
+def test_pages_of_the_reader(pages: list[Page], axe: str, tmp_path: Path) -> None:
+    with shelf(tmp_path) as at:
+        [key] = at.publish(at.source("新闻", "每天"), an_entry("a", START, content="<p>正文</p>"))
+        with served_feeds(at.services) as base:
+            for page in pages:
+                for path in ("", f"entries/{key}", "sources"):
+                    page.goto(f"{base}/feeds/{path}")
+                    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+                    assert findings(page, axe) == [], path

@@ -75,7 +75,7 @@ def test_everything_answers_at_one_address_and_nothing_is_left_after_ctrl_c(tmp_
         entries = ui.ask(LOCATIONS)["workspaceOrError"]["locationEntries"]
         states = {each["name"]: each["loadStatus"] for each in entries}
         assert states == dict.fromkeys(("douban_pipeline", "feeds", "digest", "tmdb", "comments"), "LOADED")
-        for path in ("/", "/healthz", "/review/", f"/demo?type=1&id={film()}"):
+        for path in ("/", "/healthz", "/review/", "/feeds/", "/tmdb/", f"/demo?type=1&id={film()}"):
             assert service.get(path, follow_redirects=True).status_code == 200, path
         section = f"/comments/v1/sections/1/{film()}"
         assert service.post(f"{section}/comments", json={"content": "甲乙丙丁", "name": "看客"}).status_code == 202

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, update
 
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.poller import Poller, PollReport
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.settings import FeedsSettings
@@ -113,3 +117,28 @@ def hourly(count: int, until: float = START) -> list[float]:
 def channels(**given: SourceStandIn) -> dict[str, SourceStandIn]:
     """Channels by name, as `stage` wants them."""
     return given
+
+
+HTML = "text/html; charset=utf-8"
+
+
+@dataclass
+class Site(LoopbackStandIn):
+    """A web site: bodies by path, and the headers of the requests it saw."""
+
+    pages: dict[str, bytes]
+    asked: list[tuple[str, Message]] = field(default_factory=list)
+    login: str = ""
+    port: int = 0
+
+    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
+        """Return the page at a path; 401 without the right Authorization or Cookie, where the site has a login."""
+        self.asked.append((target, headers))
+        if self.login and self.login not in (headers.get("Authorization"), headers.get("Cookie")):
+            return HttpAnswer(401, b"who are you")
+        page = self.pages.get(target)
+        if page is None:
+            return HttpAnswer(404, b"<html>nothing here</html>", HTML)
+        if page.startswith(b"->"):
+            return HttpAnswer(301, b"", headers={"Location": page[2:].decode()})
+        return HttpAnswer(200, page, HTML if b"<html" in page else "application/rss+xml")

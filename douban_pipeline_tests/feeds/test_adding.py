@@ -6,8 +6,6 @@ import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -15,39 +13,15 @@ import pytest
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
-from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clients.opml import read_opml, write_opml
 from douban_pipeline.feeds.credentials import read_credentials
 from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.subscriptions import SourceRequest, find_feed, follow, import_opml
-from douban_pipeline_tests.feeds.stage import Stage, channels, hourly, stage
+from douban_pipeline_tests.feeds.stage import Site, Stage, channels, hourly, stage
 
 FEED = b'<rss version="2.0"><channel><title>T</title><item><guid>1</guid><title>one</title></item></channel></rss>'
 HTML = "text/html; charset=utf-8"
-
-
-@dataclass
-class Site(LoopbackStandIn):
-    """A web site: bodies by path, and the headers of the requests it saw."""
-
-    pages: dict[str, bytes]
-    asked: list[tuple[str, Message]] = field(default_factory=list)
-    login: str = ""
-    port: int = 0
-
-    def respond(self, method: str, target: str, body: bytes, headers: Message) -> HttpAnswer | None:
-        """Return the page at a path; 401 without the right Authorization or Cookie, where the site has a login."""
-        self.asked.append((target, headers))
-        if self.login and self.login not in (headers.get("Authorization"), headers.get("Cookie")):
-            return HttpAnswer(401, b"who are you")
-        page = self.pages.get(target)
-        if page is None:
-            return HttpAnswer(404, b"<html>nothing here</html>", HTML)
-        if page.startswith(b"->"):
-            return HttpAnswer(301, b"", headers={"Location": page[2:].decode()})
-        return HttpAnswer(200, page, HTML if b"<html" in page else "application/rss+xml")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clock_skew import LEAST, QUARTER, Sighting, SourceClock
-from douban_pipeline.feeds.reading.pages import sources_page
+from douban_pipeline.feeds.reading.sources import sources_page
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, stage

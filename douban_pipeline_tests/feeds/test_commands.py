@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from douban_pipeline.core.language import Language
 from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.feeds.stage import START, hourly
@@ -52,7 +54,7 @@ def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, t
     [row] = json.loads(call("list", "--json").output)
     assert (row["title"], row["hit_count"], row["why"]["cadence"]) == ("新闻", 1, "P3")
     said = call("why", "新闻").output
-    assert "手动节奏" in said
+    assert "P3, fewer than 3 publications" in said
     assert "hit" in said
     exported = call("export", str(tmp_path / "out.opml"))
     assert exported.exit_code == 0
@@ -62,10 +64,25 @@ def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, t
 
 
 def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "没有" in str(call("why", "nobody").exception)
+    assert "no source, or more than one, is called nobody" in str(call("why", "nobody").exception)
     assert "cannot be read" in str(call("import", "nowhere.opml").exception)
     monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")
-    assert "内网" in str(call("add", "http://10.0.0.1/feed").exception)
+    assert "a private or local address" in str(call("add", "http://10.0.0.1/feed").exception)
+
+
+@pytest.mark.parametrize(("language", "other"), [("en", r"[\u4e00-\u9fff]"), ("zh", r"\b(source|credentials|login)\b")])
+def test_a_terminal_speaks_one_language(
+    call: Call, server: FeedServer, monkeypatch: pytest.MonkeyPatch, language: Language, other: str
+) -> None:
+    monkeypatch.setattr("douban_pipeline.core.language.terminal_language", lambda: language)
+    monkeypatch.setattr("douban_pipeline.feeds.terminal.terminal_language", lambda: language)
+    server.channels["news"] = SourceStandIn("rss", [], fault="unauthorised")
+    said = [call("add", server.url("news"), "--title", "x"), call("poll", "x")]
+    said += [call("why", "x"), call("list"), call("why", "y"), call("pause", "x", "--reason", "…"), call("why", "x")]
+    said += [call("set-url", "x", "here"), call("add", "here"), call("remove", "y"), call("import", "nowhere")]
+    texts = "".join(f"{each.output}{each.exception or ''}" for each in said)
+    assert "401" in texts
+    assert not re.findall(other, texts)
 
 
 def test_entries_are_read_and_sources_paused_moved_and_removed(call: Call, server: FeedServer) -> None:
@@ -79,7 +96,7 @@ def test_entries_are_read_and_sources_paused_moved_and_removed(call: Call, serve
     assert "0 entries" in call("entries", "--search", "没有这个词").output
     assert "0 entries" in call("entries", "--starred").output
     assert "no folder" in str(call("entries", "--folder", "别处").exception)
-    assert "没有" in str(call("entries", "--source", "nobody").exception)
+    assert "is called nobody" in str(call("entries", "--source", "nobody").exception)
 
     assert call("pause", "新闻").exit_code == 2
     assert "--reason" in str(call("pause", "新闻", "--reason", " ").exception)
@@ -89,7 +106,7 @@ def test_entries_are_read_and_sources_paused_moved_and_removed(call: Call, serve
     assert json.loads(call("list", "--json").output)[0]["state"] == "paused"
     assert "resumed: 新闻" in call("resume", "新闻").output
 
-    assert "网址" in str(call("set-url", "新闻", "http://[").exception)
+    assert "no web address" in str(call("set-url", "新闻", "http://[").exception)
     assert "would be moved" in call("set-url", "新闻", f"{url}?2", "--dry-run").output
     assert "moved: 新闻" in call("set-url", "新闻", f"{url}?2").output
     assert json.loads(call("list", "--json").output)[0]["url"] == f"{url}?2"

@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.checks import checks
 from douban_pipeline.feeds.definitions import build_defs
-from douban_pipeline.feeds.reading.pages import sources_page
+from douban_pipeline.feeds.reading.sources import sources_page
 from douban_pipeline.feeds.resources import POOL_LIMITS
 from douban_pipeline.feeds.schedules import schedules_for
 from douban_pipeline.feeds.sensors import due_feeds_sensor, idle_reason
@@ -87,6 +87,7 @@ def test_sources_are_followed_polled_analysed_and_shown(at: Stage, instance: dg.
         # Why a source fails is said in Chinese, whatever is stored.
         assert "要求登录，或凭据已失效（HTTP 401）" in shown
         assert "unauthorised" not in shown
+        assert "它要求登录：写好凭据" in shown
 
 
 def test_people_pause_resume_poll_and_import(at: Stage, instance: dg.DagsterInstance) -> None:

@@ -21,7 +21,7 @@ from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds import guards
 from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.clients import further_pages
-from douban_pipeline.feeds.reading.pages import sources_page
+from douban_pipeline.feeds.reading.sources import sources_page
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.store.entries import counts
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow

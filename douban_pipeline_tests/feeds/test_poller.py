@@ -21,7 +21,7 @@ from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, Source
 from douban_pipeline.feeds import guards, subscriptions
 from douban_pipeline.feeds.cadence_review import drop_old, review
 from douban_pipeline.feeds.poller import Poller
-from douban_pipeline.feeds.reading.pages import sources_page
+from douban_pipeline.feeds.reading.sources import sources_page
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.store import entries
@@ -149,9 +149,9 @@ def test_an_answer_that_cannot_be_stored_is_its_source_s_failure_alone(
         bad, good = at.follow("bad", "good")
         real = entries.store_entries
 
-        def store(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> entries.StoredEntries:
+        def store(connection: Connection, source_id: str, given: Sequence[Entry], *rest: Any) -> entries.StoredEntries:
             broken = [replace(each, title="\ud800") for each in given] if source_id == bad else given
-            return real(connection, source_id, broken, now)
+            return real(connection, source_id, broken, *rest)
 
         monkeypatch.setattr(entries, "store_entries", store)
         report = at.poll()
@@ -374,8 +374,8 @@ def test_polls_analysis_checks_and_page_work_on_every_engine(any_database_url: s
         assert "feeds/sources" in page.page(view, at.services)
         # What can be done stands on each row of the list, filled in.
         listed = sources_page(at.services, words="news", state="active", folder=None, after="")
-        actions = re.findall(r'<a href="([^"]+config=[^"]+)">(立即抓取|暂停)</a>', listed)
-        assert [text for _, text in actions] == ["立即抓取", "暂停"]
+        actions = re.findall(r'<a href="([^"]+config=[^"]+)">(立即抓取)</a>', listed)
+        assert [text for _, text in actions] == ["立即抓取"]
         for address, _ in actions:
             config = yaml.safe_load(unquote(unescape(address).partition("?config=")[2]))
             assert news in config["ops"].popitem()[1]["config"]["sources"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,16 +20,17 @@ from sqlalchemy import func, select
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.settings_base import SettingsError
+from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
 from douban_pipeline.feeds import subscriptions
 from douban_pipeline.feeds.cadence_review import CONTENT_DAYS, drop_old
 from douban_pipeline.feeds.clients.syndication import parse_feed
 from douban_pipeline.feeds.reading.content import safe_html
 from douban_pipeline.feeds.settings import FeedsSettings
-from douban_pipeline.feeds.store import entry_lists, source_lists
+from douban_pipeline.feeds.store import entry_lists, source_lists, sources
 from douban_pipeline.feeds.store.entry_lists import Cursor, Selection
 from douban_pipeline.feeds.store.tables import entry, poll, source, stats
 from douban_pipeline_tests.feeds.reading_stage import Shelf, an_entry, served, shelf
-from douban_pipeline_tests.feeds.stage import DAY, START
+from douban_pipeline_tests.feeds.stage import DAY, START, hourly
 
 ORIGIN = {"sec-fetch-site": "same-origin"}
 
@@ -369,6 +371,83 @@ def test_the_pages_show_mark_and_refuse(tmp_path: Path) -> None:
         scope = {"folder": "甲", "through": ids[-1], "back": "?folder=甲"}
         assert client.post("/feeds/mark-all", data=scope).status_code == 303
         assert not any(unread for unread, _ in at.marks().values())
+
+
+def shown_titles(client: httpx.Client, path: str = "/feeds/") -> list[list[str]]:
+    """The titles of every page of a list."""
+    found = []
+    while path:
+        page = client.get(path).text
+        found.append(re.findall(r'<a class="open"[^>]*>标题 ([^<]*)</a>', page))
+        following = re.search(r'<a class="plain next"[^>]*href="([^"]+)"', page)
+        path = f"/feeds/{unescape(following[1])}" if following else ""
+    return found
+
+
+def test_one_story_is_shown_once_over_all_pages(tmp_path: Path) -> None:
+    with shelf(tmp_path) as at, served(at.services) as base, httpx.Client(base_url=base, headers=ORIGIN) as client:
+        news, films, board = at.source("新闻", "甲"), at.source("电影"), at.source("板")
+        at.publish(news, *(an_entry(f"n{number:02}", START - number) for number in range(50)))
+        copies = [an_entry(f"c{number:02}", START - 100 - number) for number in range(50)]
+        at.publish(films, *(replace(each, link=f"https://a.example/n{each.guid[1:]}") for each in copies))
+        at.publish(films, an_entry("own", START - 200, link="https://a.example/own"))
+        # A link that all entries of a source have makes no story of them.
+        same = [an_entry(f"b{number}", START - 300 - number, link="https://board.example/") for number in range(3)]
+        ids = at.publish(board, *same)
+        pages = shown_titles(client)
+        assert [title for page in pages for title in page] == [f"n{number:02}" for number in range(50)] + [
+            "own",
+            "b0",
+            "b1",
+            "b2",
+        ]
+        assert all(pages), "a page of nothing but copies is passed over"
+        # In a list without the other source a copy is no copy.
+        assert len([title for page in shown_titles(client, f"/feeds/?source={films}") for title in page]) == 51
+        assert len([title for page in shown_titles(client, "/feeds/?q=标题+c") for title in page]) == 50
+        client.post("/feeds/mark", data={"id": ids[0], "as": "read"})
+        assert [at.marks()[each][0] for each in ids] == [False, True, True]
+
+
+def test_sources_are_added_paused_and_removed_on_their_page(tmp_path: Path) -> None:
+    with (
+        FeedServer(lambda: START, {"news": SourceStandIn("rss", hourly(2), "新闻")}) as server,
+        shelf(tmp_path) as at,
+        served(at.services) as base,
+        httpx.Client(base_url=base, headers=ORIGIN) as client,
+    ):
+
+        def send(**fields: str) -> httpx.Response:
+            return client.post("/feeds/sources", data=fields)
+
+        page = client.get("/feeds/sources").text
+        assert "在上面填写地址" in page
+        assert '<details class="add" open>' in page
+        refused = send(**{"as": "added", "kind": "rss", "url": "http://u:p@a.example/<b>", "folder": "甲"})
+        assert refused.status_code == 422
+        assert "地址里不能带用户名和密码" in refused.text
+        assert 'value="甲"' in refused.text
+        assert "<b>" not in refused.text.partition("添加来源")[2].partition("</form>")[0].replace("<button", "")
+        foreign = {"sec-fetch-site": "cross-site"}
+        wanted = {"as": "added", "kind": "rss", "url": server.url("news"), "folder": "甲"}
+        assert client.post("/feeds/sources", data=wanted, headers=foreign).status_code == 403
+        added = send(**wanted)
+        assert added.status_code == 303
+        shown = client.get(added.headers["location"]).text
+        assert f"已关注 {server.url('news')}" in shown
+        with reading(at.services.engine) as connection:
+            [one] = sources.all_sources(connection)
+        assert (one.folder, one.url) == ("甲", server.url("news"))
+        assert "没有改动" in client.get(send(**wanted).headers["location"]).text
+        for what, state in (("paused", "paused"), ("resumed", "active")):
+            assert "已" in client.get(send(**{"as": what, "source": one.source_id}).headers["location"]).text
+            with reading(at.services.engine) as connection:
+                assert sources.all_sources(connection)[0].state == state
+        assert send(**{"as": "removed", "source": "rss-none"}).status_code == 404
+        assert send(**{"as": "odd", "source": one.source_id}).status_code == 422
+        assert "已移除" in client.get(send(**{"as": "removed", "source": one.source_id}).headers["location"]).text
+        with reading(at.services.engine) as connection:
+            assert not sources.all_sources(connection)
 
 
 def test_sources_are_listed_in_pages_and_found(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ step is the request, and what the reader needs of the answer to go on.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from douban_pipeline.core.database import run_transaction
 from douban_pipeline.feeds.api.google_reader import FIRST_ID, entry_of_item, item_id
+from douban_pipeline.feeds.icons import fetch_icons
+from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.store import sources
 from douban_pipeline_tests.feeds.reading_stage import PASSWORD, Shelf, an_entry, served, shelf
-from douban_pipeline_tests.feeds.stage import DAY, START
+from douban_pipeline_tests.feeds.stage import DAY, START, Site
 
 READ = "user/-/state/com.google/read"
 STARRED = "user/-/state/com.google/starred"
@@ -199,6 +204,22 @@ def test_a_session_of_read_you_with_fever(at: Shelf, base: str, books: tuple[str
     assert {each["title"]: members[each["id"]] for each in feeds["feeds"]} == {"新闻": "未分组", "电影": "看 & 听"}
     assert all(isinstance(each["id"], int) and each["id"] < 2**31 for each in feeds["feeds"])
     assert ask("favicons")["favicons"] == []
+    assert {each["favicon_id"] for each in feeds["feeds"]} == {0}
+    png = b"\x89PNG\r\n\x1a\n picture"
+    with Site({"/i.png": png, "/page": b"<html>", "/v.svg": b"<svg onload=x>"}) as site:
+        own = open_services(at.services.settings.model_copy(update={"allow_private": True}), at.clock)
+        for source_id, name in ((news, "i.png"), (films, "v.svg")):
+            run_transaction(
+                at.services.engine,
+                lambda connection, source_id=source_id, name=name: sources.update_source(
+                    connection, source_id, {"favicon": f"{site.base}/{name}"}, 0
+                ),
+            )
+        assert (fetch_icons(own), fetch_icons(own), len(site.asked)) == (1, 0, 2), "each is asked for once"
+        own.close()
+    [icon] = ask("favicons")["favicons"]
+    assert icon["data"] == f"image/png;base64,{base64.b64encode(png).decode()}"
+    assert {each["title"]: each["favicon_id"] for each in ask("feeds")["feeds"]} == {"新闻": icon["id"], "电影": 0}
     # All pages, beginning with no id at all, until one is not full.
     found: list[dict] = []
     since = ""

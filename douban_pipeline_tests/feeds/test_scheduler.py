@@ -263,7 +263,7 @@ def test_a_row_without_times_or_counters_is_due_at_once(sqlite: Engine) -> None:
     with sqlite.begin() as connection:
         assert store.correct_clock(connection, START, 300) == 1
         assert [row["source_id"] for row in scheduler.get_due_sources(connection, START)] == ["a"]
-        store.count_check(connection, "a", "rss", hit=False, failed=True, now=START)
+        scheduler.update_source_stats(connection, "a", error_message="HTTP 5xx", now=START)
         [row] = connection.execute(select(stats).where(stats.c.source_id == "a"))
     assert (row.fail_count, row.check_count, row.hit_count) == (1, 1, 0)
 

@@ -18,12 +18,13 @@ import pytest
 import uvicorn
 from sqlalchemy import select
 
-from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds import websub
-from douban_pipeline.feeds.api.websub import websub_router
+from douban_pipeline.feeds.api.websub import hubs_mount
 from douban_pipeline.feeds.clients.hubs import HubLinks, hub_of, is_signed
+from douban_pipeline.feeds.reading.sources import sources_page
+from douban_pipeline.feeds.reports.page import look, page
 from douban_pipeline.feeds.store.tables import websub as table
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline.serve.app import create_app
@@ -99,8 +100,9 @@ class Played:
 @contextmanager
 def serving(on: Stage) -> Iterator[httpx.Client]:
     """Serve the callback behind the service's login, and yield a client without one, as a hub is."""
-    mount = Mount("feeds hubs", websub_router(on.services), prefix=websub.PATH, public=[websub.PATH])
-    app = create_app(ServeSettings(_env_file=None, token="a-token-that-is-long-enough-for-it"), [mount])
+    app = create_app(
+        ServeSettings(_env_file=None, token="a-token-that-is-long-enough-for-it"), [hubs_mount(on.services)]
+    )
     with socket.create_server(("127.0.0.1", 0)) as door:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run, args=([door],))
@@ -165,6 +167,17 @@ def test_a_replay_adds_and_changes_nothing(played: Played) -> None:
     assert played.on.entries(played.source_id) == before
 
 
+def test_a_push_may_be_as_large_as_what_a_poll_fetches_but_not_of_a_stranger(played: Played) -> None:
+    played.poll()
+    played.verify()
+    large = played.hub.feed("2").replace(b"</item>", b"<description>" + b"x" * 2_000_000 + b"</description></item>")
+    assert played.push(large) == 202
+    assert played.titles() == ["title 1", "title 2"]
+    assert played.push(b"x" * 8_000_001) == 413
+    strange = played.client.post(f"{websub.PATH}/guessed", content=large)
+    assert strange.status_code == 410
+
+
 def test_a_thin_push_and_an_edit_are_polled(played: Played) -> None:
     played.verify()
     played.on.clock.at += HOUR
@@ -195,6 +208,9 @@ def test_a_hub_that_delivers_frees_polls_until_its_lease_ends(played: Played) ->
     played.poll()
     assert played.next_in() == DAY
     assert played.on.stats(played.source_id)["why"]["profile"] == "websub"
+    said = "1 个来源由 WebSub 推送（共 1 个有 hub），已推送 1 次、1 条；按各自的节奏一天少抓约 23 次"
+    assert said in page(look(played.on.services), played.on.services)
+    assert said in sources_page(played.on.services)
     played.on.clock.at += 1.9 * DAY
     played.poll()
     assert played.next_in() <= 0.2 * DAY, "not beyond the lease"

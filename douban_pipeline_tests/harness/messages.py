@@ -19,7 +19,7 @@ from douban_pipeline.core.language import CATALOGUE
 from douban_pipeline.ops.cli import TYPER_TEXTS, with_help
 
 PACKAGE = Path(douban_pipeline.__file__).parent
-LOOKUPS = ("terminal_text", "page_text", "translatable", "translated")
+LOOKUPS = ("terminal_text", "page_text", "reader_text", "translatable", "translated")
 SHOWN_DOCSTRINGS = ("page_docstring", "report_asset")
 """Decorators of functions whose docstring is a message."""
 HEADER = """\

@@ -1,18 +1,30 @@
 """Takes the pictures of the README from what `make demo` left: ``python -m douban_pipeline_tests.harness.screenshots``.
 
-The pages are files; a Chromium that is installed opens them, and nothing else is asked.
+A Chromium that is installed opens the pages that are files, and those that the service has on loopback.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.feeds.api import pages
+from douban_pipeline.feeds.services import open_services
+from douban_pipeline.feeds.settings import FeedsSettings
+from douban_pipeline.serve.app import create_app
+from douban_pipeline.serve.server import configure
+from douban_pipeline.serve.settings import ServeSettings
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images"
 MOST_BYTES = 150_000
@@ -23,11 +35,29 @@ PAGES = {
     "front": "index.html",
     "review": "review_queue.html",
     "log": "list_log.html",
-    "feeds": "feeds.html",
     "digest": "digest/daily/*.html",
 }
 OF_TESTS = ("widget",)
 """Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
+
+SERVED = {"feeds": "/feeds/?view=all"}
+"""Pages of the service."""
+
+
+@contextmanager
+def service(home: Path) -> Iterator[str]:
+    """Yield the address of the feeds' part of the service, over the tables in a HOME, on a free port."""
+    services = open_services(FeedsSettings(_env_file=None, home=home)).ready()
+    mount = Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
+    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), [mount]), log_level="error"))
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        thread = threading.Thread(target=server.run, args=([door],), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
 
 
 def page_of(reports: Path, pattern: str) -> Path:
@@ -42,15 +72,15 @@ def page_of(reports: Path, pattern: str) -> Path:
     return found[-1]
 
 
-def take(page: Page, source: Path, target: Path) -> None:
-    """Take the picture of one page.
+def take(page: Page, address: str, target: Path) -> None:
+    """Take the picture of the page at an address.
 
     Raises:
         ValueError: It is too large to be fetched with the README.
     """
-    page.goto(source.as_uri())
+    page.goto(address)
     first = page.query_selector("article, .card")
-    if first is not None and source.name == PAGES["review"]:
+    if first is not None and address.endswith(PAGES["review"]):
         # What a reviewer decides is more telling than what stands above it.
         first.evaluate("card => window.scrollTo(0, card.getBoundingClientRect().top + window.scrollY - 60)")
     page.screenshot(path=target, type="jpeg", quality=QUALITY)
@@ -65,13 +95,16 @@ def main(arguments: list[str]) -> None:
     )
     if chromium is None:
         sys.exit("no Chromium: install the package chromium")
-    reports = (Path(arguments[0]).absolute() if arguments else demo_home()) / "reports"
+    home = Path(arguments[0]).absolute() if arguments else demo_home()
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
         page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, locale="zh-CN")
         for name, pattern in PAGES.items():
-            take(page, page_of(reports, pattern), PICTURES / f"{name}.jpg")
+            take(page, page_of(home / "reports", pattern).as_uri(), PICTURES / f"{name}.jpg")
+        with service(home) as base:
+            for name, path in SERVED.items():
+                take(page, f"{base}{path}", PICTURES / f"{name}.jpg")
         browser.close()
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,9 +23,10 @@ from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target, W
 from douban_pipeline_tests.harness.benchmarks.results import read_results
 from douban_pipeline_tests.harness.comments import __main__ as comments
 from douban_pipeline_tests.harness.feeds import __main__ as feeds
+from douban_pipeline_tests.harness.feeds import peers
 from douban_pipeline_tests.harness.feeds.bundled import bundled_feeds
-from douban_pipeline_tests.harness.feeds.replay import Trial, timer_delays
-from douban_pipeline_tests.harness.feeds.shipped import measure_shipped
+from douban_pipeline_tests.harness.feeds.replay import Measured, Trial, timer_delays
+from douban_pipeline_tests.harness.feeds.shipped import replay_shipped
 from douban_pipeline_tests.harness.reviewing import __main__ as reviewing
 from douban_pipeline_tests.harness.reviewing.sitting import Openings, Sitting
 
@@ -46,7 +48,7 @@ def test_a_fixed_timer_finds_pushes_half_an_interval_late() -> None:
     pushes = [np.array([start, start + 9 * DAY + 37.0 * start]) for start in range(0, 3600, 40)]
     trial = Trial.of([feed.astype(float) for feed in pushes], 4)
     delays = timer_delays(trial, 24.0)
-    assert len(delays) == trial.pushes
+    assert len(delays) % trial.pushes == 0
     assert 20 * 60 < delays.mean() < 40 * 60
     assert 0 <= delays.min() <= delays.max() <= 3600
     assert timer_delays(trial, 0.0).mean() == np.mean(trial.end - np.concatenate(trial.tests)), "never found"
@@ -63,11 +65,38 @@ def test_delays_are_those_of_what_is_shipped_beside_a_timer_s(world: World) -> N
     assert {figure.against for figure in figures if figure.baseline} == {"a fixed timer"}
 
 
+@pytest.mark.parametrize(
+    ("rule", "gaps", "hours"),
+    [
+        # An entry a day: a week over seven entries; over one that is twice as often wanted; silent: the longest.
+        (partial(peers.miniflux, factor=1, least=300, most=DAY), [24, 24, 24], 24),
+        (partial(peers.miniflux, factor=2, least=300, most=DAY), [24, 24, 24], 12),
+        (partial(peers.miniflux, factor=1, least=300, most=DAY), [200], 24),
+        # Half the gap of two hours; at most a quarter of the longest; silent for a week, two, and a month.
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 1], 0.5),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [24, 24], 1),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 8], 1),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 15], 2),
+        (partial(peers.commafeed, least=300, most=4 * HOUR), [1, 1, 24 * 31], 4),
+        # The span over all entries, between both limits.
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [4, 4, 4, 0], 3),
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [0.5, 0.5, 0], 1),
+        (partial(peers.auto_ttl, least=HOUR, most=DAY), [4, 4, 60], 24),
+        (partial(peers.superfeedr, share=0.5, most=900), [24, 24], 0.25),
+        (partial(peers.superfeedr, share=0.5, most=900), [0.1, 0.1, 0], 0.05),
+    ],
+)
+def test_other_readers_choose_their_next_poll_as_they_do(rule: peers.Wait, gaps: list[float], hours: float) -> None:
+    """The last gap is that from the newest entry to now."""
+    items = [0.0, *(HOUR * sum(gaps[:number]) for number in range(1, len(gaps)))]
+    assert rule(items, len(items), HOUR * sum(gaps)) == pytest.approx(HOUR * hours, rel=0.01)
+
+
 def test_a_plan_by_which_nothing_is_polled_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial.of([*bundled_feeds(5).values()], 1)
     later = PlannedCheck(int(trial.end) + HOUR, {"profile": "budget"})
     monkeypatch.setattr(BudgetPlanner, "next_check", lambda *_: later)
-    found = measure_shipped("budget", trial, 6.0, settling=1)
+    found = Measured.of("budget", 6.0, replay_shipped("budget", trial, 6.0, settling=1), trial)
     assert (found.polls_per_day, found.hit_rate) == (0, 0)
     assert found.mean_minutes > 5 * 60
 
@@ -76,10 +105,14 @@ def test_a_recording_is_replayed_and_a_file_of_something_else_refused(tmp_path: 
     data = tmp_path / "pushes.csv.gz"
     lines = ["feed,epoch", *(f"{name},{int(t)}" for name, times in bundled_feeds(40).items() for t in times)]
     data.write_bytes(gzip.compress("\n".join(lines).encode()))
-    chosen = "--budgets 6 --policies budget --days 1 --settling 0 --feeds 4 --processes 1"
+    chosen = "--budgets 6 --policies budget --days 1 --settling 0 --feeds 4 --processes 1 --scale 0"
     assert feeds.main(["--data", str(data), *chosen.split(), "--out", str(tmp_path)]) == 0
-    [found] = json.loads((tmp_path / "results.json").read_text())
-    assert (found["policy"], found["feeds"], found["polls_per_day"] > 0) == ("budget", 4, True)
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert {(each["policy"], each["group"]) for each in found} == {
+        ("profile budget", "all"),
+        ("profile budget", "known"),
+    }
+    assert (found[0]["feeds"], found[0]["polls_per_day"] > 0) == (4, True)
     other = tmp_path / "x.csv"
     other.write_text("feed,epoch\na,yesterday\n")
     assert feeds.main(["--data", str(other)]) == 2

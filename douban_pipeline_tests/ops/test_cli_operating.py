@@ -15,6 +15,7 @@ from alembic import command
 from dagster import DagsterInstance, build_sensor_context
 from sqlalchemy.exc import OperationalError
 
+from douban_pipeline import __version__
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.dagster_kit.runs import set_pool_limits
@@ -78,6 +79,8 @@ def test_the_printed_sql_run_by_hand_does_what_an_upgrade_does(mariadb_url, call
         with client_program(engine.url, "mariadb", "mysql") as client:
             subprocess.run([*client, str(engine.url.database)], input=(before_all + steps.pop(0)).encode(), check=True)
         upgrade_to(engine, "a_", version)
+        if version == HEAD:
+            migrations.tree_of("a_").upgrade(engine)  # notes the release, too
         assert ddl(engine, "b_") == ddl(engine, "a_")
         assert printed(version) == ("".join(steps).strip() or "-- nothing to do")
         assert ddl(engine, "b_") == ddl(engine, "a_")
@@ -126,17 +129,31 @@ def test_an_upgrade_that_was_cut_off_is_listed_from_where_it_stopped(tmp_path, c
     assert profile.startswith("ok   profile   matches are scored by the profile calibrated, the default")
     again = call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url)
     assert "-- nothing to do" in again.said
+
+
+def test_tables_that_name_no_release_or_an_earlier_one_name_this_one_after_an_upgrade(tmp_path, call):
+    url = f"sqlite:///{tmp_path / 'library.sqlite'}"
+    engine = open_engine(url)
+    upgrade_to(engine, "mac_", HEAD)
+    for said in ("ALTER TABLE mac_douban_version ADD COLUMN release_name", "UPDATE mac_douban_version SET release"):
+        assert said in call("upgrade", "--dry-run", DOUBAN_PIPELINE_DATABASE_URL=url).said
+        assert call("upgrade", DOUBAN_PIPELINE_DATABASE_URL=url).status == 0
+        with engine.begin() as connection:
+            noted = connection.exec_driver_sql("SELECT version_num, release_name FROM mac_douban_version").one()
+            assert noted == (HEAD, __version__)
+            connection.exec_driver_sql("UPDATE mac_douban_version SET release_name = '0.9'")
     engine.dispose()
 
 
 @pytest.mark.parametrize("arguments", [("upgrade",), ("upgrade", "--dry-run"), ("setup",)])
 def test_tables_of_a_newer_release_are_left_alone(arguments, sqlite_url, tmp_path, call):
     with build_library(sqlite_url, [video(1)]) as library:
-        library.execute("UPDATE mac_douban_version SET version_num = '9999'")
+        library.execute("UPDATE mac_douban_version SET version_num = '9999', release_name = '7.5.0'")
         result = call(*arguments, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME=str(tmp_path))
         assert result.status == 2
-        assert "version 9999" in result.said
-        assert "Install that one again" in " ".join(result.said.split())
+        said = " ".join(result.said.split())
+        assert f"version 9999, made by 7.5.0; the newest version of this release, {__version__}, is {HEAD}" in said
+        assert "Install 7.5.0 again" in said
         assert library.query("SELECT version_num FROM mac_douban_version") == [{"version_num": "9999"}]
 
 
@@ -266,7 +283,7 @@ def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, cal
         assert findings(old)["tables"]["remedy"] == "stop Dagster and run `douban-pipeline upgrade`"
         library.execute("UPDATE mac_douban_version SET version_num = '9999'")
         new = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
-        assert "fail tables    our tables are at version 9999, the newest version of this release is" in new.said
+        assert "fail tables    our tables are at version 9999, made by 1.0" in new.said
 
 
 def test_a_library_judged_by_the_old_default_is_told_before_another_profile_judges(sqlite_url, tmp_path, call):

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from dagster import DagsterInstance
 
+from douban_pipeline import __version__
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.shards import beat
@@ -138,7 +139,7 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(placed, tmp_path, call):
         connection.execute(sa.text(f"UPDATE {table} SET version_num = '9999'"))
     engine.dispose()
     newer = call("check", "--system", name, "--no-dagster", **given)
-    assert "the newest version of this release is" in newer.said
+    assert f"the newest version of this release, {__version__}, is" in newer.said
     assert call("upgrade", "--system", name, **given).status == 2
 
 

@@ -19,6 +19,8 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from douban_pipeline.core.system import release_line
+
 _HERE = "douban_pipeline.core.ui"
 _HASH = re.compile(r"\b[0-9a-f]{40,128}\b")
 _HASH_SHOWN = 10
@@ -106,6 +108,7 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["release"] = release_line()
     environment.filters["script_json"] = script_json
     environment.filters["short_hashes"] = short_hashes
     return environment

@@ -6,12 +6,13 @@ numbers, see `source_lists.numbers`; an entry's number is its key.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Row, func, select
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.guesses import TooManyGuessesError
@@ -20,9 +21,10 @@ from douban_pipeline.feeds.api.google_reader import NO_FOLDER
 from douban_pipeline.feeds.api.parameters import Parameters, read_parameters
 from douban_pipeline.feeds.reading.content import safe_html
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import entry_lists, source_lists
+from douban_pipeline.feeds.store import entry_lists, icons, source_lists
 from douban_pipeline.feeds.store.entry_lists import Selection
 from douban_pipeline.feeds.store.tables import entry, poll
+from douban_pipeline.feeds.types import digest
 
 PREFIX = "/feeds/fever"
 MOST_ITEMS = 50
@@ -73,7 +75,7 @@ class Fever:
         if "groups" in given or "feeds" in given:
             found |= self._sources(groups="groups" in given, feeds="feeds" in given)
         if "favicons" in given:
-            found["favicons"] = []
+            found["favicons"] = self._favicons()
         if "links" in given:
             found["links"] = []
         if "items" in given:
@@ -84,14 +86,32 @@ class Fever:
             found["saved_item_ids"] = self._ids(Selection(starred=True))
         return found
 
+    def _icons(self, connection: Connection, followed: Sequence[Row[Any]]) -> dict[str, tuple[str, str]]:
+        """Return the name and the data of the icon of each source that has one."""
+        addresses = {row.source_id: icons.icon_address(row.url, row.favicon) for row in followed}
+        data = icons.read_icons(connection, addresses.values())
+        hashes = {source_id: digest(address) for source_id, address in addresses.items() if address}
+        return {source_id: (f"icon:{hashed}", data[hashed]) for source_id, hashed in hashes.items() if hashed in data}
+
+    def _favicons(self) -> list[dict[str, Any]]:
+        with reading(self._services.engine) as connection:
+            found = dict(self._icons(connection, source_lists.followed(connection)).values())
+        numbers = source_lists.numbers(self._services.engine, [*found])
+        return [{"id": numbers[name], "data": data} for name, data in found.items()]
+
     def _sources(self, *, groups: bool, feeds: bool) -> dict[str, Any]:
         with reading(self._services.engine) as connection:
             followed = source_lists.followed(connection)
+            pictured = {source_id: name for source_id, (name, _) in self._icons(connection, followed).items()}
         # Every source is in a group: some readers fail at one that is in none.
         names = sorted({row.folder or NO_FOLDER for row in followed})
         numbers = source_lists.numbers(
             self._services.engine,
-            [*(f"folder:{name}" for name in names), *(f"source:{row.source_id}" for row in followed)],
+            [
+                *(f"folder:{name}" for name in names),
+                *(f"source:{row.source_id}" for row in followed),
+                *pictured.values(),
+            ],
         )
         members: dict[str, list[str]] = {name: [] for name in names}
         for row in followed:
@@ -107,7 +127,7 @@ class Fever:
             found["feeds"] = [
                 {
                     "id": numbers[f"source:{row.source_id}"],
-                    "favicon_id": 0,
+                    "favicon_id": numbers[pictured[row.source_id]] if row.source_id in pictured else 0,
                     "title": row.title or row.url,
                     "url": row.url,
                     "site_url": row.url,

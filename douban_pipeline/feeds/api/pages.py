@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -10,11 +13,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from sqlalchemy import Connection
 
 from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.feeds import subscriptions
 from douban_pipeline.feeds.api.parameters import read_parameters
-from douban_pipeline.feeds.reading import pages
+from douban_pipeline.feeds.reading import pages, sources
 from douban_pipeline.feeds.reading.pages import Wanted
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entry_lists
+from douban_pipeline.feeds.subscriptions import SourceRequest
 
 PREFIX = "/feeds"
 _LARGEST = 2**53
@@ -64,14 +70,40 @@ def pages_router(services: FeedsServices) -> APIRouter:
         return HTMLResponse(found, headers={"Content-Security-Policy": _POLICY})
 
     @router.get("/sources")
-    def sources(
+    def list_sources(
         q: _Text = "",
         state: Literal["", "failing", "active", "paused", "gone"] = "",
         folder: Annotated[str, Query(max_length=200)] = "*",
         after: _Text = "",
+        done: _Text = "",
+        of: _Text = "",
     ) -> Response:
         chosen = None if folder == "*" else folder
-        return HTMLResponse(pages.sources_page(services, words=q.strip(), state=state, folder=chosen, after=after))
+        page = sources.sources_page(
+            services, words=q.strip(), state=state, folder=chosen, after=after, done=done, of=of
+        )
+        return HTMLResponse(page)
+
+    @router.post("/sources")
+    async def change(request: Request) -> Response:
+        given = await read_parameters(request)
+        source_id, what = given.get("source")[:64], given.get("as")
+        if what not in ("added", "paused", "resumed", "removed"):
+            raise HTTPException(422, "as 应为 added, paused, resumed 或 removed")
+        if what == "added":
+            entered = {name: given.get(name).strip() for name in sources.ENTERED}
+            try:
+                what, source_id = await run_in_threadpool(_follow, services, entered)
+            except ProblemsError as error:
+                page = await run_in_threadpool(sources.sources_page, services, problem=error.problems[0], given=entered)
+                return HTMLResponse(page, 422)
+        else:
+            try:
+                await run_in_threadpool(_change, services, source_id, what)
+            except ProblemsError as error:
+                raise HTTPException(404, str(error)) from error
+        address = f"{request.scope['path']}?{urlencode({'done': what, 'of': source_id})}"
+        return RedirectResponse(address, 303)
 
     @router.get("/reader.js")
     def script() -> Response:
@@ -106,6 +138,24 @@ def pages_router(services: FeedsServices) -> APIRouter:
         return RedirectResponse(_back(request, given.get("back"), "/mark-all"), 303)
 
     return router
+
+
+def _follow(services: FeedsServices, entered: Mapping[str, str]) -> tuple[str, str]:
+    """Follow a source, or the feed of a page; return what was done and the source's id."""
+    wanted = SourceRequest(entered["kind"], entered["url"], entered["title"])
+    wanted = replace(wanted, folder=entered["folder"], credential=entered["credential"])
+    request, _ = subscriptions.find_feed(services, wanted)
+    report = subscriptions.follow(services, [request], dry_run=False)
+    done, found = next((name, some) for name in ("added", "edited", "known") if (some := getattr(report, name)))
+    return done, found[0].source_id
+
+
+def _change(services: FeedsServices, source_id: str, what: str) -> None:
+    if what == "removed":
+        subscriptions.remove(services, [source_id], dry_run=False)
+    else:
+        paused = what == "paused"
+        subscriptions.set_paused(services, [source_id], paused=paused, reason="在来源页面上暂停", dry_run=False)
 
 
 def _back(request: Request, given: str, own: str) -> str:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from douban_pipeline.core.mounts import Mount
 from douban_pipeline.feeds import websub
-from douban_pipeline.feeds.services import FeedsServices
+from douban_pipeline.feeds.services import MAX_BODY_BYTES, FeedsServices
+
+
+def hubs_mount(services: FeedsServices) -> Mount:
+    """Return the callback as a part of the service: a push may be as large as what a poll fetches."""
+    router, path = websub_router(services), websub.PATH
+    return Mount("feeds hubs", router, prefix=path, public=[path], most_body=MAX_BODY_BYTES)
 
 
 def websub_router(services: FeedsServices) -> APIRouter:
@@ -23,9 +30,12 @@ def websub_router(services: FeedsServices) -> APIRouter:
 
     @router.post("/{token}", include_in_schema=False)
     async def push(token: str, request: Request) -> Response:
-        body, kind = await request.body(), request.headers.get("content-type", "")
-        signature = request.headers.get("x-hub-signature", "")
-        known = await run_in_threadpool(websub.receive, services, token, body, kind, signature)
+        kind, signature = request.headers.get("content-type", ""), request.headers.get("x-hub-signature", "")
+        # Nothing is read of who has no subscription's token: a body may have some megabytes.
+        known = await run_in_threadpool(websub.subscription_of, services, token) is not None
+        if known:
+            body = await request.body()
+            known = await run_in_threadpool(websub.receive, services, token, body, kind, signature)
         # 410 ends the subscription at the hub (section 7); a wrong signature is answered like a right one.
         return Response(status_code=202 if known else 410)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import reader_text
 from douban_pipeline.feeds.types import Source, SourceKind
 
 LARGEST = 5_000_000
@@ -32,13 +33,13 @@ def read_opml(text: str) -> list[Outline]:
         ProblemsError: It is not OPML, is too large or declares entities.
     """
     if len(text) > LARGEST or _ENTITY.search(text):
-        raise ProblemsError(["OPML 文件过大，或声明了实体（DOCTYPE / ENTITY）"])
+        raise ProblemsError([reader_text("the OPML file is too large, or declares entities (DOCTYPE, ENTITY)")])
     try:
         root = ElementTree.fromstring(text.strip().encode())  # noqa: S314 (no entities: refused above)
     except (ElementTree.ParseError, ValueError) as error:
-        raise ProblemsError([f"不是可读的 OPML（XML 有误：{error}）"]) from error
+        raise ProblemsError([reader_text("no readable OPML (broken XML: {error})").format(error=error)]) from error
     if root.tag.lower() != "opml":
-        raise ProblemsError(["不是 OPML：根元素不是 opml"])
+        raise ProblemsError([reader_text("no OPML: the root element is not opml")])
     found: dict[str, Outline] = {}
     # Not by recursion: a list may be nested as deep as its author likes.
     pending = [(each, "") for body in root.iter("body") for each in body][::-1]

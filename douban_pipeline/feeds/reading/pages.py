@@ -16,7 +16,6 @@ from douban_pipeline.core.ui.live_tables import table_style
 from douban_pipeline.core.ui.templates import render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.reading.content import safe_html
-from douban_pipeline.feeds.reading.source_lines import source_line
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entry_lists, source_lists
 from douban_pipeline.feeds.store.entry_lists import Cursor, EntryPage, Selection
@@ -26,14 +25,9 @@ PAGE = 50
 NO_FOLDER = "未分组"
 ALL = "all"
 VIEWS = {"unread": "未读", ALL: "全部", "starred": "加星"}
-STATES = (
-    ("", "全部"),
-    ("failing", "失败"),
-    ("active", "关注中"),
-    ("paused", "已暂停"),
-    ("gone", "已消失或重复"),
-)
-_MOST_WORDS = 5
+MOST_WORDS = 5
+_MOST_SKIPPED = 20
+"""Pages that are passed over because they hold nothing but copies."""
 _MOST_NAMED = 60
 _SCRIPT = "reader.js"
 
@@ -92,7 +86,7 @@ class _Link:
 
 
 @dataclass(slots=True)
-class _Frame:
+class Frame:
     """What stands beside a page: links to lists, with the numbers of what is unread in them."""
 
     places: list[_Link]
@@ -107,30 +101,36 @@ def script() -> str:
 
 def entries_page(services: FeedsServices, wanted: Wanted) -> str:
     """Return the page of a list of entries."""
-    words = wanted.words.split()[:_MOST_WORDS]
+    words = wanted.words.split()[:MOST_WORDS]
     after = Cursor.parse(wanted.before)
     with reading(services.engine) as connection:
         through = entry_lists.newest_key(connection)
-        if words:
-            page = entry_lists.search_page(connection, wanted.selection, words, after, PAGE)
-        else:
-            page = entry_lists.entry_page(connection, wanted.selection, after, PAGE)
-        copies = entry_lists.stories(connection, page.rows)
-        others = [each.source_id for some in copies.values() for each in some]
-        named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), *others, wanted.source])
-        frame = _frame(connection, wanted, "", named.get(wanted.source))
+        at = after
+        for _ in range(_MOST_SKIPPED):
+            if words:
+                page = entry_lists.search_page(connection, wanted.selection, words, at, PAGE)
+            else:
+                page = entry_lists.entry_page(connection, wanted.selection, at, PAGE)
+            copies = entry_lists.stories(connection, (row.story_hash for row in page.rows))
+            others = [each.source_id for some in copies.values() for each in some]
+            named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), *others, wanted.source])
+            rows = _once(page.rows, copies, named, wanted.selection, words)
+            # A page of nothing but copies of earlier stories is passed over.
+            if rows or not page.rows or page.next is None:
+                break
+            at = page.next
+        frame = frame_of(connection, wanted, "", named.get(wanted.source))
     here = Wanted(wanted.view, wanted.source, wanted.folder, wanted.words)
     back = here.address(**({"before": wanted.before} if after is not None else {}))
     following = page.next
-    return _rendered(
+    return rendered(
         "entries.html.j2",
         frame,
         title=_title(wanted, named.get(wanted.source)),
         root="",
         here=wanted.view,
         rows=[
-            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, copies, named)}
-            for row in _once(page.rows)
+            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, copies, named)} for row in rows
         ],
         view=wanted.view,
         scope=wanted.scope,
@@ -139,7 +139,7 @@ def entries_page(services: FeedsServices, wanted: Wanted) -> str:
         through=through,
         back=back,
         empty=_empty(wanted, page, followed=bool(frame.folders or frame.named or named or through)),
-        said=_said(services, page),
+        said=_said(services, page, len(rows)),
         first_address=here.address() if after is not None else "",
         next_address=here.address(before=str(following)) if following is not None else "",
         next_text="往前继续搜索" if page.searched_to is not None else "更早的",
@@ -159,9 +159,9 @@ def entry_page(services: FeedsServices, entry_id: int, wanted: Wanted) -> str | 
             None if wanted.words else entry_lists.neighbour(connection, wanted.selection, at, newer=each)
             for each in (True, False)
         )
-        frame = _frame(connection, wanted, "../", None, lists=False)
+        frame = frame_of(connection, wanted, "../", None, lists=False)
     shown = _shown(services, row, named.get(row.source_id), wanted, "../")
-    return _rendered(
+    return rendered(
         "entry.html.j2",
         frame,
         title=row.title or "（无标题）",
@@ -177,66 +177,8 @@ def entry_page(services: FeedsServices, entry_id: int, wanted: Wanted) -> str | 
     )
 
 
-def sources_page(services: FeedsServices, *, words: str, state: str, folder: str | None, after: str) -> str:
-    """Return a page of the list of sources.
-
-    Args:
-        services: The services.
-        words: Words of title or address.
-        state: A key of `STATES`.
-        folder: A folder, empty for sources in none; None for all.
-        after: Id of the last source of the page before; empty for the first page.
-    """
-    now = services.now()
-    with reading(services.engine) as connection:
-        last = entry_lists.titles_of(connection, [after]).get(after) if after else None
-        rows = source_lists.source_page(
-            connection,
-            (last.title, after) if last is not None else None,
-            PAGE + 1,
-            words=words.split()[:_MOST_WORDS],
-            state=state,
-            folder=folder,
-        )
-        counts = entry_lists.unread_counts(connection)
-        lines = [
-            source_line(
-                connection,
-                services,
-                row,
-                now,
-                address=Wanted(ALL, row.source_id).address("", "./"),
-                waiting=counts.get(row.source_id, 0),
-            )
-            for row in rows[:PAGE]
-        ]
-        names = source_lists.folders(connection)
-        frame = _frame(connection, Wanted(ALL), "", None, lists=False)
-    fields = {"q": words, "state": state} | ({"folder": folder} if folder is not None else {})
-    kept = {name: value for name, value in fields.items() if value or name == "folder"}
-    more = {**kept, "after": rows[PAGE - 1].source_id} if len(rows) > PAGE else {}
-    narrowed = words or state or folder is not None
-    return _rendered(
-        "sources.html.j2",
-        frame,
-        title="来源",
-        root="",
-        here="sources",
-        lines=lines,
-        words=words,
-        state=state,
-        states=STATES,
-        folder=folder,
-        folder_names=["", *names] if names else [],
-        no_folder=NO_FOLDER,
-        empty="没有这样的来源。" if narrowed or after else "还没有关注任何来源：运行 douban-pipeline feeds add。",
-        said=f"{len(lines)} 个来源",
-        first_address=f"sources?{urlencode(kept)}" if after else "",
-        next_address=f"sources?{urlencode(more)}" if more else "",
-    )
-
-
-def _rendered(template: str, frame: _Frame, *, title: str, **values: Any) -> str:
+def rendered(template: str, frame: Frame, *, title: str, **values: Any) -> str:
+    """Return a page of the reader, from its template."""
     style = Markup(resources.files(__package__).joinpath("reader.css").read_text("utf-8"))  # noqa: S704 - a file of ours
     return render(
         __package__,
@@ -254,7 +196,18 @@ def _rendered(template: str, frame: _Frame, *, title: str, **values: Any) -> str
     )
 
 
-def _frame(connection: Connection, wanted: Wanted, root: str, chosen: Row[Any] | None, *, lists: bool = True) -> _Frame:
+def frame_of(
+    connection: Connection, wanted: Wanted, root: str, chosen: Row[Any] | None, *, lists: bool = True
+) -> Frame:
+    """Return what stands beside a page: links to lists, and to folders and sources with unread entries.
+
+    Args:
+        connection: A connection.
+        wanted: The list that the page shows.
+        root: The way to ``/feeds/`` from the page's address.
+        chosen: The source whose entries are shown; None for none.
+        lists: Whether folders and sources stand there.
+    """
     counts = entry_lists.unread_counts(connection)
     starred = entry_lists.count_starred(connection)
     numbers = {"unread": sum(counts.values()), "starred": starred}
@@ -264,7 +217,7 @@ def _frame(connection: Connection, wanted: Wanted, root: str, chosen: Row[Any] |
     ]
     places.append(_Link("来源", f"{root}sources", key="sources"))
     if not lists:
-        return _Frame(places)
+        return Frame(places)
     of = source_lists.folders_of(connection, counts)
     in_folders: dict[str, int] = {}
     for source_id, folder in of.items():
@@ -293,19 +246,26 @@ def _frame(connection: Connection, wanted: Wanted, root: str, chosen: Row[Any] |
         for each in shown[:_MOST_NAMED]
         if each in titles
     ]
-    return _Frame(places, folders, named)
+    return Frame(places, folders, named)
 
 
-def _once(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
-    """Return rows without those whose story an earlier one tells."""
-    seen: set[str] = set()
-    found = []
-    for row in rows:
-        if row.story_hash not in seen:
-            found.append(row)
-        if row.story_hash:
-            seen.add(row.story_hash)
-    return found
+def _once(
+    rows: Sequence[Row[Any]],
+    copies: Mapping[str, Sequence[Row[Any]]],
+    named: Mapping[str, Row[Any]],
+    chosen: Selection,
+    words: Sequence[str],
+) -> list[Row[Any]]:
+    """Return rows without those whose story an earlier entry of the list tells, on this page or on one before it."""
+
+    def listed(each: Row[Any]) -> bool:
+        folder = (named[each.source_id].folder or "") if each.source_id in named else ""
+        text = f"{each.title}\n{each.summary}".lower()
+        return chosen.has(each, folder) and all(word.lower() in text for word in words)
+
+    # The copies are in the order of the list.
+    first = {story: next((each.entry_id for each in some if listed(each)), None) for story, some in copies.items()}
+    return [row for row in rows if first.get(row.story_hash) in (None, row.entry_id)]
 
 
 def _also(row: Row[Any], copies: Mapping[str, Sequence[Row[Any]]], named: Mapping[str, Row[Any]]) -> str:
@@ -344,11 +304,11 @@ def _empty(wanted: Wanted, page: EntryPage, *, followed: bool) -> str:
     if wanted.words:
         return "没有找到。" if page.next is None else "这一段里没有找到。"
     if not followed:
-        return "还没有条目：用 douban-pipeline feeds add 关注来源，抓取之后就在这里。"
+        return "还没有条目：在来源页面添加来源，抓取之后就在这里。"
     return {"unread": "没有未读的条目。", "starred": "没有加星的条目。"}.get(wanted.view, "没有条目。")
 
 
-def _said(services: FeedsServices, page: EntryPage) -> str:
+def _said(services: FeedsServices, page: EntryPage, shown: int) -> str:
     if page.searched_to is not None:
         return f"已搜索到 {wording.moment_text(page.searched_to, services.settings.zone)}，更早的还没有搜索"
-    return f"{len(page.rows)} 条"
+    return f"{shown} 条"

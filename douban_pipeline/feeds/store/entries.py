@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from douban_pipeline.feeds.types import Entry, digest
 
 _KNOWN = (
     *(entry.c.entry_id, entry.c.guid_hash, entry.c.link_hash, entry.c.content_hash),
-    *(entry.c.published_at, entry.c.dated, entry.c.updated_at),
+    *(entry.c.published_at, entry.c.dated, entry.c.updated_at, entry.c.link, entry.c.title),
 )
 
 
@@ -33,22 +33,35 @@ class StoredEntries:
 _BY_GUID = select(*_KNOWN).where(
     entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
 )
-_WITH_TEXT = select(entry.c.guid_hash, entry.c.link, entry.c.title, entry.c.published_at).where(
-    entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
-)
 _BY_LINK = select(*_KNOWN).where(
     entry.c.source_id == bindparam("of"), entry.c.link_hash.in_(bindparam("hashes", expanding=True))
 )
 
 
-def store_entries(connection: Connection, source_id: str, entries: Sequence[Entry], now: int) -> StoredEntries:
+def read_known(connection: Connection, source_id: str, entries: Iterable[Entry]) -> dict[str, Row[Any]]:
+    """Return what is stored of entries with the same guids, by the hashes of those."""
+    found: dict[str, Row[Any]] = {}
+    for some in chunks(list(dict.fromkeys(each.guid_hash for each in entries))):
+        rows = connection.execute(_BY_GUID, {"of": source_id, "hashes": some})
+        found.update({row.guid_hash: row for row in rows})
+    return found
+
+
+def store_entries(
+    connection: Connection,
+    source_id: str,
+    entries: Sequence[Entry],
+    now: int,
+    known_entries: Mapping[str, Row[Any]] | None = None,
+) -> StoredEntries:
     """Store the entries of an answer: new ones are added, edited ones updated, without duplicates.
 
     An entry is identified by its guid. If its guid changed, it is identified by its link, provided that the link occurs
-    once in the answer and once in the table.
+    once in the answer and once in the table. ``known_entries`` is what `read_known` returns, if it was read already.
     """
     given = list({each.guid_hash: each for each in reversed(entries)}.values())[::-1]
-    by_guid, by_link = _known(connection, source_id, given)
+    by_guid = read_known(connection, source_id, given) if known_entries is None else known_entries
+    by_link = _by_link(connection, source_id, given, by_guid)
     links = Counter(each.link for each in given if each.link)
     guids = {each.guid_hash for each in given}
     stored, rows, changed = StoredEntries(), [], []
@@ -79,7 +92,8 @@ def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now:
 
     No entry that is stored is changed. Times are those of the source, and not after ``now``.
     """
-    by_guid, by_link = _known(connection, source_id, given)
+    by_guid = read_known(connection, source_id, given)
+    by_link = _by_link(connection, source_id, given, by_guid)
     fresh: dict[str, Entry] = {}
     changed = False
     for each in given:
@@ -94,22 +108,28 @@ def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now:
     return len(fresh), changed
 
 
-def with_own_guids(connection: Connection, source_id: str, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of an answer; those with a guid that its source gives to all of them get one of their link and
-    date.
+def with_own_guids(
+    connection: Connection, source_id: str, entries: Sequence[Entry]
+) -> tuple[list[Entry], dict[str, Row[Any]]]:
+    """Return the entries of an answer, and what is stored of them; those with a guid that its source gives to all of
+    them get one of their link and date.
 
     A guid is taken for such a one if the answer has it for several links (or, with one link, for several titles and
     dates), or if link, title and date all differ from those of the entry that is stored with it.
     """
+    known = read_known(connection, source_id, entries)
     groups: dict[str, list[Entry]] = {}
     for each in entries:
         if each.guid and not each.edit_publishes:
             groups.setdefault(each.guid_hash, []).append(each)
-    known: dict[str, Row[Any]] = {}
-    others = {id(each): replace(each, guid=_own_guid(each)) for some in groups.values() for each in some}
-    for some in chunks([*groups, *(each.guid_hash for each in others.values())]):
-        rows = connection.execute(_WITH_TEXT, {"of": source_id, "hashes": some})
-        known.update({row.guid_hash: row for row in rows})
+    # Most entries are stored as they are, and cannot be another one.
+    others = {
+        id(each): replace(each, guid=_own_guid(each))
+        for some in groups.values()
+        for each in some
+        if len(some) > 1 or not _is_same(each, known.get(each.guid_hash))
+    }
+    known |= read_known(connection, source_id, others.values())
 
     def identity(each: Entry) -> Entry:
         other = others.get(id(each))
@@ -127,7 +147,14 @@ def with_own_guids(connection: Connection, source_id: str, entries: Sequence[Ent
         changed = before.link != each.link and before.title != each.title[:500]
         return other if changed and each.published_at not in (None, before.published_at) else each
 
-    return [identity(each) for each in entries]
+    return [identity(each) for each in entries], known
+
+
+def _is_same(each: Entry, stored: Row[Any] | None) -> bool:
+    """Return whether an entry has link, title and date of the stored one."""
+    if stored is None or (stored.link, stored.title) != (each.link, each.title[:500]):
+        return False
+    return each.published_at in (None, stored.published_at)
 
 
 def _own_guid(each: Entry) -> str:
@@ -152,20 +179,16 @@ def all_unread(connection: Connection, source_id: str, entries: Sequence[Entry],
     return bool(entries)
 
 
-def _known(
-    connection: Connection, source_id: str, given: Sequence[Entry]
-) -> tuple[dict[str, Row[Any]], dict[str, list[Row[Any]]]]:
-    by_guid: dict[str, Row[Any]] = {}
-    by_link: dict[str, list[Row[Any]]] = {}
-    for some in chunks(given):
-        hashes = [each.guid_hash for each in some]
-        rows = connection.execute(_BY_GUID, {"of": source_id, "hashes": hashes})
-        by_guid.update({row.guid_hash: row for row in rows})
+def _by_link(
+    connection: Connection, source_id: str, given: Sequence[Entry], by_guid: Mapping[str, Row[Any]]
+) -> dict[str, list[Row[Any]]]:
+    """Return the stored entries with the links of those whose guid is not stored, by the hashes of the links."""
+    found: dict[str, list[Row[Any]]] = {}
     unknown = [digest(each.link) for each in given if each.link and each.guid_hash not in by_guid]
     for links in chunks(unknown):
         for row in connection.execute(_BY_LINK, {"of": source_id, "hashes": links}):
-            by_link.setdefault(row.link_hash, []).append(row)
-    return by_guid, by_link
+            found.setdefault(row.link_hash, []).append(row)
+    return found
 
 
 def _row(source_id: str, each: Entry, now: int) -> dict[str, Any]:

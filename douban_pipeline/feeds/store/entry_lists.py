@@ -6,7 +6,7 @@ the thousandth page of a million entries costs what the first does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,11 @@ class Selection:
     folder: str | None = None
     found_from: int | None = None
     found_to: int | None = None
+
+    def has(self, row: Row[Any], folder: str) -> bool:
+        """Return whether a listed entry of a source in a folder is one of them, whenever it was found."""
+        marked = (self.unread is None or self.unread == bool(row.unread)) and (not self.starred or row.starred)
+        return bool(marked) and self.source_id in (None, row.source_id) and self.folder in (None, folder)
 
     def conditions(self, *, with_folder: bool = True) -> list[ColumnElement[bool]]:
         """Return them as conditions on `feed_entry`."""
@@ -253,24 +258,30 @@ def neighbour(connection: Connection, chosen: Selection, at: Cursor, *, newer: b
     return page.rows[0].entry_id if page.rows else None
 
 
-def stories(connection: Connection, rows: Sequence[Row[Any]]) -> dict[str, list[Row[Any]]]:
-    """Return, by story, the key and source of every entry of the stories that rows tell."""
+def stories(connection: Connection, hashes: Iterable[str]) -> dict[str, list[Row[Any]]]:
+    """Return, by story, the entries that tell it, without content; only of stories that several sources tell.
+
+    A link that a source gives to several of its entries, such as its front page, makes no story of them.
+    """
     found: dict[str, list[Row[Any]]] = {}
-    for some in chunks(sorted({row.story_hash for row in rows if row.story_hash})):
-        query = select(entry.c.story_hash, entry.c.entry_id, entry.c.source_id).where(entry.c.story_hash.in_(some))
-        for row in connection.execute(query.order_by(entry.c.entry_id)):
-            found.setdefault(row.story_hash, []).append(row)
+    one_each = func.count() == func.count(entry.c.source_id.distinct())
+    for some in chunks(sorted({each for each in hashes if each})):
+        told = select(entry.c.story_hash).where(entry.c.story_hash.in_(some)).group_by(entry.c.story_hash)
+        several = connection.execute(told.having(one_each, func.count() > 1)).scalars().all()
+        if several:
+            rows = connection.execute(_ordered(select(*_LISTED).where(entry.c.story_hash.in_(several))))
+            for row in rows:
+                found.setdefault(row.story_hash, []).append(row)
     return found
 
 
 def with_stories(connection: Connection, entry_ids: Sequence[int]) -> list[int]:
     """Return keys of entries, and of all others that tell the same stories in other sources."""
     found = set(entry_ids)
+    hashes: set[str] = set()
     for some in chunks(sorted(found)):
-        hashes = select(entry.c.story_hash).where(entry.c.entry_id.in_(some), entry.c.story_hash != "").subquery()
-        query = select(entry.c.entry_id).join(hashes, entry.c.story_hash == hashes.c.story_hash)
-        found.update(connection.execute(query).scalars())
-    return sorted(found)
+        hashes.update(connection.execute(select(entry.c.story_hash).where(entry.c.entry_id.in_(some))).scalars())
+    return sorted(found | {row.entry_id for rows in stories(connection, hashes).values() for row in rows})
 
 
 def newest_key(connection: Connection) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
-from douban_pipeline.feeds.store.tables import websub
+from douban_pipeline.feeds.store.tables import stats, websub
 
 
 class HubState(enum.StrEnum):
@@ -103,11 +103,25 @@ def to_ask(connection: Connection, now: int, most: int) -> list[Subscription]:
 
 def served(connection: Connection, now: int) -> set[str]:
     """Return the sources that hubs serve; see `Subscription.serves`."""
-    active = select(websub.c.source_id).where(websub.c.state == HubState.ACTIVE.value, websub.c.lease_until > now)
-    return set(connection.execute(active.where(websub.c.last_push_at > 0, websub.c.missed == 0)).scalars())
+    return set(connection.execute(select(websub.c.source_id).where(*_serving(now))).scalars())
+
+
+def _serving(now: int) -> tuple[ColumnElement[bool], ...]:
+    active = (websub.c.state == HubState.ACTIVE.value, websub.c.lease_until > now)
+    return (*active, websub.c.last_push_at > 0, websub.c.missed == 0)
 
 
 def figures(connection: Connection, now: int) -> dict[str, int]:
-    """Return the number of subscriptions, of sources that hubs serve, and of entries that were pushed."""
-    row = connection.execute(select(func.count(), func.coalesce(func.sum(websub.c.pushed_entries), 0))).one()
-    return {"hub_subscriptions": int(row[0]), "hub_served": len(served(connection, now)), "hub_entries": int(row[1])}
+    """Return the number of subscriptions, of sources that hubs serve, of pushes, and of entries that were pushed."""
+    sums = (func.coalesce(func.sum(column), 0) for column in (websub.c.pushes, websub.c.pushed_entries))
+    row = connection.execute(select(func.count(), *sums)).one()
+    counts = {"hub_subscriptions": int(row[0]), "hub_served": len(served(connection, now))}
+    return {**counts, "hub_pushes": int(row[1]), "hub_entries": int(row[2])}
+
+
+def served_cadences(connection: Connection, now: int) -> dict[str, int]:
+    """Return the number of sources that hubs serve, by the cadence at which they would be polled."""
+    query = select(stats.c.cadence, func.count()).join(websub, websub.c.source_id == stats.c.source_id)
+    return {
+        str(row[0]): int(row[1]) for row in connection.execute(query.where(*_serving(now)).group_by(stats.c.cadence))
+    }

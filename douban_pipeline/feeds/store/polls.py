@@ -11,12 +11,13 @@ from douban_pipeline.feeds.store.tables import cadence_count, plan, poll
 from douban_pipeline.feeds.types import PollOutcome, PollRecord
 
 HOUR = 3600
+_ADD = insert(poll)
 
 
 def add_poll(connection: Connection, done: PollRecord) -> None:
     """Store one poll."""
     connection.execute(
-        insert(poll),
+        _ADD,
         {
             "source_id": done.source_id,
             "host": done.host[:255],

@@ -6,15 +6,11 @@ Functions take a SQLAlchemy connection and leave the transaction to the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
-    Executable,
-    Integer,
     Row,
     and_,
     bindparam,
@@ -58,6 +54,13 @@ _PUBLICATIONS = (
     .order_by(entry.c.published_at.desc())
     .limit(bindparam("most"))
 )
+_MOMENTS = (
+    select(entry.c.published_at)
+    .where(entry.c.source_id == bindparam("of"))
+    .group_by(entry.c.published_at)
+    .order_by(entry.c.published_at.desc())
+    .limit(bindparam("most"))
+)
 _NEWEST = select(func.max(entry.c.published_at)).where(entry.c.source_id == bindparam("of"))
 _TYPE = select(stats.c.source_type).where(_one)
 _MANUAL = select(source.c.manual_cadence).where(source.c.source_id == bindparam("of"))
@@ -86,59 +89,25 @@ def distinct_publications(connection: Connection, source_id: str, limit: int) ->
     return [dict(row._mapping) for row in found]
 
 
+def publication_moments(connection: Connection, source_id: str, limit: int) -> list[int]:
+    """Return the newest publication times of a source, each once, the newest first."""
+    return list(connection.execute(_MOMENTS, {"of": source_id, "most": limit}).scalars())
+
+
 def newest_publication(connection: Connection, source_id: str) -> int:
     """Return a source's last publication time; 0 if there is none."""
     return int(connection.execute(_NEWEST, {"of": source_id}).scalar() or 0)
 
 
-def count_check(connection: Connection, source_id: str, source_type: str, *, hit: bool, failed: bool, now: int) -> None:
-    """Count one check of a source in one statement, creating its row if needed.
-
-    A failure increments the failures in a row, a success resets them.
-    """
-    given = {"moment": now, "hit": int(hit), "failed": int(failed)}
-    if connection.execute(_COUNT, {"of": source_id, **given}).rowcount:
+def create_stats(connection: Connection, source_id: str, source_type: str, now: int) -> None:
+    """Create the row of a source that has none; one that a concurrent transaction created stays."""
+    new = {"source_id": source_id, "source_type": source_type, "frequency_type": "daily", "cadence": "P2"}
+    values = {**new, "created_at": now, "updated_at": now}
+    if connection.dialect.name in ("mysql", "mariadb"):
+        connection.execute(mysql.insert(stats).values(values).prefix_with("IGNORE"))
         return
-    # The first check: a concurrent one finds the row and is counted.
-    new = {"source_id": source_id, "source_type": source_type}
-    connection.execute(_first_count(connection.dialect.name), {**new, **given})
-
-
-_moment, _hit = bindparam("moment", type_=BigInteger), bindparam("hit", type_=Integer)
-_failed = bindparam("failed", type_=Integer)
-_COUNTED = {
-    "check_count": func.coalesce(stats.c.check_count, 0) + 1,
-    "hit_count": func.coalesce(stats.c.hit_count, 0) + _hit,
-    "fail_count": (func.coalesce(stats.c.fail_count, 0) + 1) * _failed,
-    "last_check_at": _moment,
-    "updated_at": _moment,
-}
-_COUNT = update(stats).where(_one).values(_COUNTED)
-
-
-@cache
-def _first_count(dialect: str) -> Executable:
-    """Return the statement that creates a row with its first check, for a database's dialect.
-
-    Built once, because SQLAlchemy would rebuild it at every call, which takes longer than all other statements of a
-    poll.
-    """
-    new = {
-        "source_id": bindparam("source_id"),
-        "source_type": bindparam("source_type"),
-        "frequency_type": "daily",
-        "cadence": "P2",
-        "check_count": 1,
-        "hit_count": _hit,
-        "fail_count": _failed,
-        "last_check_at": _moment,
-        "created_at": _moment,
-        "updated_at": _moment,
-    }
-    if dialect in ("mysql", "mariadb"):
-        return mysql.insert(stats).values(new).on_duplicate_key_update(_COUNTED)
-    own = postgresql if dialect == "postgresql" else sqlite
-    return own.insert(stats).values(new).on_conflict_do_update(index_elements=["source_id"], set_=_COUNTED)
+    own = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(own.insert(stats).values(values).on_conflict_do_nothing(index_elements=["source_id"]))
 
 
 def write_stats(connection: Connection, source_id: str, values: Mapping[str, Any]) -> None:

@@ -159,6 +159,18 @@ number = Table(
     **MYSQL_OPTIONS,
 )
 
+icon = Table(
+    "feed_icon",
+    metadata,
+    # Of its address, which many sources of one host share.
+    Column("icon_hash", String(64), primary_key=True),
+    Column("url", Text, nullable=False),
+    # `image/png;base64,…`; empty if there is none at the address.
+    Column("data", LongText, nullable=False),
+    _moment("asked_at", nullable=False),
+    **MYSQL_OPTIONS,
+)
+
 newcomer = Table(
     "feed_newcomer",
     metadata,

@@ -24,6 +24,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, UUID
@@ -50,6 +51,12 @@ def _moment(name: str, *, default: bool = True) -> Column[Any]:
 
 def _text(name: str, default: str | None = None) -> Column[Any]:
     return Column(name, Text) if default is None else Column(name, Text, nullable=False, server_default=default)
+
+
+def _by_beginning(table: str, name: str) -> Index:
+    """Return the index of equal names, and of names by how they begin."""
+    lowered: Any = literal_column(f"lower({name})").label("lowered")
+    return Index(f"idx_tmdb_{table}_{name}", lowered, postgresql_ops={"lowered": "text_pattern_ops"})
 
 
 def _entity_table(name: str, entity: EntityType, *columns: Column[Any]) -> Table:
@@ -82,7 +89,7 @@ def _entity_table(name: str, entity: EntityType, *columns: Column[Any]) -> Table
         Index(
             f"idx_tmdb_{name}_stubs", text("popularity DESC NULLS LAST"), postgresql_where=text("data_state = 'stub'")
         ),
-        *(Index(f"idx_tmdb_{name}_{each}", text(f"lower({each})")) for each in (shown[0], f"original_{shown[0]}")),
+        *(_by_beginning(name, each) for each in (shown[0], f"original_{shown[0]}")),
         # What of a stub came from TMDB, by its age: from credits, and from lists.
         Index(f"idx_tmdb_{name}_named", "fetched_at", postgresql_where=text(f"data_state = 'stub' AND {held(shown)}")),
         Index(
@@ -128,6 +135,16 @@ Index(
     postgresql_using="gin",
     postgresql_where=text("data_state = 'full'"),
 )
+Index(
+    "idx_tmdb_people_known_as",
+    text("(raw->'also_known_as')"),
+    _table=people,
+    postgresql_using="gin",
+    postgresql_where=text("data_state = 'full'"),
+)
+SERIES = "raw#>>'{belongs_to_collection,id}'"
+"""The series that a film belongs to; as its index has it."""
+Index("idx_tmdb_movies_series", text(f"({SERIES})"), _table=movies, postgresql_where=text(f"{SERIES} IS NOT NULL"))
 tv_shows = _entity_table("tv_shows", EntityType.TV, *_title_columns("name", "first_air_date"))
 
 
@@ -145,6 +162,7 @@ def _translations_table(name: str, owner: str, parent: Table, *columns: str) -> 
         _moment("last_seen_at"),
         PrimaryKeyConstraint(owner, "language"),
         Index(f"idx_tmdb_{name}_fetched", "fetched_at"),
+        *(_by_beginning(name, each) for each in columns if each in ("title", "name")),
     )
 
 

@@ -6,16 +6,32 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from douban_pipeline.feeds.intensity import DAY, Floats
 
+SHOWN = 20
+"""Entries that a feed shows."""
+LEAST_KNOWN = 3
+"""Pushes before the test from which a feed's habits can be known."""
 _SEED = 20210617
+_PHASES = 20
+"""Times that the fixed timer is tried, each begun elsewhere: one alone would be off by as much as what it is beside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The feeds of a replay: their history, and the distinct pushes of the test."""
+    """The feeds of a replay.
 
+    Attributes:
+        items: The times of all items of each feed, several of one push included.
+        history: Those before the test.
+        tests: The distinct pushes of the test.
+        start: When the test begins.
+        end: When it ends.
+    """
+
+    items: Sequence[Floats]
     history: Sequence[Floats]
     tests: Sequence[Floats]
     start: int
@@ -26,14 +42,18 @@ class Trial:
         """Return the trial whose test is the last ``days`` of the recording."""
         end = int(max(feed.max() for feed in feeds)) + 1
         start = end - days * DAY
-        return cls(
-            [feed[feed < start] for feed in feeds], [np.unique(feed[feed >= start]) for feed in feeds], start, end
-        )
+        history = [feed[feed < start] for feed in feeds]
+        return cls(feeds, history, [np.unique(feed[feed >= start]) for feed in feeds], start, end)
 
     @property
     def days(self) -> float:
         """Length of the test in days."""
         return (self.end - self.start) / DAY
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Return which feeds had three pushes or more before the test."""
+        return np.array([len(np.unique(feed)) >= LEAST_KNOWN for feed in self.history])
 
     @property
     def pushes(self) -> int:
@@ -42,10 +62,21 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """What a policy did in a test, by feed: polls, those that found something, and how late each push was found, in
+    seconds; one that was not found by the end counts as found then."""
+
+    polls: Floats
+    hits: Floats
+    delays: Sequence[Floats]
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What a policy came to; delays in minutes, polls a feed and day.
 
-    ``timer_mean_minutes`` and ``timer_p95_minutes`` are those of a fixed timer that made as many polls.
+    ``timer_mean_minutes`` and ``timer_p95_minutes`` are those of a fixed timer that made as many polls; ``group`` is
+    ``all`` feeds, or those that were ``known`` before the test.
     """
 
     policy: str
@@ -60,10 +91,34 @@ class Measured:
     pushes: int
     timer_mean_minutes: float = 0.0
     timer_p95_minutes: float = 0.0
+    group: str = "all"
+
+    @classmethod
+    def of(
+        cls, policy: str, budget: float, course: Course, trial: Trial, chosen: NDArray[np.bool_] | None = None
+    ) -> Measured:
+        """Return what a policy came to for all feeds, or for those of a group.
+
+        Args:
+            policy: Its name.
+            budget: Polls a feed and day that were set; 0 for none.
+            course: What it did.
+            trial: The feeds.
+            chosen: The feeds that are looked at; None for all.
+        """
+        rows = np.flatnonzero(np.ones(len(trial.tests), dtype=bool) if chosen is None else chosen)
+        minutes = np.concatenate([course.delays[int(row)] for row in rows]) / 60
+        polls = float(course.polls[rows].sum())
+        p50, p95, p99 = np.percentile(minutes, [50, 95, 99])
+        shares = polls / len(rows) / trial.days, float(course.hits[rows].sum()) / max(polls, 1)
+        delays = float(minutes.mean()), float(p50), float(p95), float(p99)
+        group = "all" if chosen is None else "known"
+        return cls(policy, budget, shares[0], *delays, shares[1], len(rows), len(minutes), group=group)
 
     def beside_a_timer(self, trial: Trial) -> Measured:
-        """Return it beside a fixed timer that makes as many polls."""
-        minutes = timer_delays(trial, self.polls_per_day) / 60
+        """Return it beside a fixed timer that makes as many polls of the same feeds."""
+        chosen = None if self.group == "all" else trial.known
+        minutes = timer_delays(trial, self.polls_per_day, chosen) / 60
         return replace(
             self, timer_mean_minutes=float(minutes.mean()), timer_p95_minutes=float(np.percentile(minutes, 95))
         )
@@ -73,15 +128,21 @@ class Measured:
         return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
-def timer_delays(trial: Trial, polls_per_day: float) -> Floats:
+def timer_delays(trial: Trial, polls_per_day: float, chosen: NDArray[np.bool_] | None = None) -> Floats:
     """Return how late each push is found, in seconds, by a timer that begins anywhere in its interval for each feed.
 
-    A push that is not found by the end counts as found then, as it does for what is shipped.
+    A push that is not found by the end counts as found then, as it does for every policy. Each push is there `_PHASES`
+    times, each time found by a timer that began elsewhere.
     """
     interval = DAY / polls_per_day if polls_per_day else np.inf
-    first = trial.start + np.random.default_rng(_SEED).random(len(trial.tests)) * min(interval, DAY)
-    delays = [
-        np.minimum((at - test) % interval if np.isfinite(interval) else np.inf, trial.end - test)
-        for at, test in zip(first, trial.tests, strict=True)
-    ]
+    random = np.random.default_rng(_SEED)
+    wanted = np.ones(len(trial.tests), dtype=bool) if chosen is None else chosen
+    delays = []
+    for _ in range(_PHASES):
+        first = trial.start + random.random(len(trial.tests)) * min(interval, DAY)
+        delays += [
+            np.minimum((at - test) % interval if np.isfinite(interval) else np.inf, trial.end - test)
+            for at, test, taken in zip(first, trial.tests, wanted, strict=True)
+            if taken
+        ]
     return np.concatenate(delays)

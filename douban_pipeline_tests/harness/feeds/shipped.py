@@ -33,10 +33,8 @@ from douban_pipeline.feeds.store.entries import store_entries
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import entry, poll
 from douban_pipeline.feeds.types import Entry, FetchedFeed, PollOutcome, Source, SourceKind
-from douban_pipeline_tests.harness.feeds.replay import Measured, Trial
+from douban_pipeline_tests.harness.feeds.replay import SHOWN, Course, Trial
 
-SHOWN = 20
-"""Entries that a feed shows."""
 SETTLING = 2
 """Days before the test, in which the system runs and is not measured."""
 
@@ -89,7 +87,7 @@ class ReplayServices(FeedsServices):
         yield ReplayedFeed(self.feeds[source.source_id])
 
 
-def measure_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: int = SETTLING) -> Measured:
+def replay_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: int = SETTLING) -> Course:
     """Return what an operator gets who sets a profile.
 
     Args:
@@ -109,14 +107,14 @@ def measure_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: i
         feeds = [np.unique(np.concatenate(parts)) for parts in zip(trial.history, trial.tests, strict=True)]
         ids = [f"rss-{number:05}" for number in range(len(feeds))]
         services = ReplayServices(engine=engine, clock=clock, settings=given, feeds=dict(zip(ids, feeds, strict=True)))
-        _follow(services, ids, int(clock.at))
+        follow_feeds(services, ids, int(clock.at))
         _live(services, clock, trial.end)
-        measured = _measure(services, profile, trial, ids, feeds, budget)
+        course = _course(services, trial, ids)
         engine.dispose()
-    return measured
+    return course
 
 
-def _follow(services: ReplayServices, ids: Sequence[str], now: int) -> None:
+def follow_feeds(services: ReplayServices, ids: Sequence[str], now: int) -> None:
     """Follow the feeds, with the history that each showed until now."""
     added = [Source(each, SourceKind.RSS, f"http://{each}.example/feed") for each in ids]
     with services.engine.begin() as connection:
@@ -144,37 +142,27 @@ def _live(services: ReplayServices, clock: ReplayClock, end: float) -> None:
         clock.at = start + math.ceil(following / INTERVAL_SECONDS) * INTERVAL_SECONDS
 
 
-def _measure(
-    services: ReplayServices, name: str, trial: Trial, ids: Sequence[str], feeds: Sequence[Floats], budget: float
-) -> Measured:
+def _course(services: ReplayServices, trial: Trial, ids: Sequence[str]) -> Course:
     """Return polls and delays of the test, from the tables."""
     with reading(services.engine) as connection:
-        outcomes = dict(
-            connection.execute(
-                select(poll.c.outcome, func.count()).where(poll.c.at >= trial.start).group_by(poll.c.outcome)
-            )
-            .tuples()
-            .all()
-        )
+        counts = connection.execute(
+            select(poll.c.source_id, poll.c.outcome, func.count())
+            .where(poll.c.at >= trial.start)
+            .group_by(poll.c.source_id, poll.c.outcome)
+        ).all()
         found = {
             (source_id, guid): found_at
             for source_id, guid, found_at in connection.execute(
                 select(entry.c.source_id, entry.c.guid, entry.c.found_at).where(entry.c.published_at >= trial.start)
             )
         }
-    delays = np.array(
-        [
-            max(found.get((each, f"{moment:.0f}"), trial.end) - moment, 0.0)
-            for each, times in zip(ids, trial.tests, strict=True)
-            for moment in times
-        ]
-    )
-    polls = sum(outcomes.values())
-    minutes = delays / 60
-    p50, p95, p99 = np.percentile(minutes, [50, 95, 99])
-    rate = outcomes.get(PollOutcome.HIT.value, 0) / max(polls, 1)
-    each_day = polls / len(feeds) / trial.days
-    return Measured(
-        *(name, budget, each_day, float(minutes.mean()), float(p50), float(p95), float(p99), rate),
-        *(len(feeds), len(delays)),
-    )
+    rows = {each: row for row, each in enumerate(ids)}
+    polls, hits = np.zeros(len(ids)), np.zeros(len(ids))
+    for source_id, outcome, count in counts:
+        polls[rows[source_id]] += count
+        hits[rows[source_id]] += count if outcome == PollOutcome.HIT.value else 0
+    delays = [
+        np.array([max(found.get((each, f"{moment:.0f}"), trial.end) - moment, 0.0) for moment in times])
+        for each, times in zip(ids, trial.tests, strict=True)
+    ]
+    return Course(polls, hits, delays)

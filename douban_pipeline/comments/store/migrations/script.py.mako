@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
+release = ""  # the release that brings it
 
 
 

@@ -8,6 +8,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index, create_
 
 revision = "0002"
 down_revision = "0001"
+release = "0.2.0"
 
 
 def upgrade() -> None:

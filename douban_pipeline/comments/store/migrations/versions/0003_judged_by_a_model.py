@@ -8,6 +8,7 @@ from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0003"
 down_revision = "0002"
+release = "0.2.0"
 
 
 def upgrade() -> None:

@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import create_table
 
 revision = "0004"
 down_revision = "0003"
+release = "0.2.0"
 
 
 def upgrade() -> None:

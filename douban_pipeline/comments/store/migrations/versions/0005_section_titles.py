@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_columns, create_table
 
 revision = "0005"
 down_revision = "0004"
+release = "0.3.0"
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index, create_
 
 revision = "0006"
 down_revision = "0005"
+release = "0.3.0"
 
 _STAFF, _OPERATOR, _IMPORTED = 256, 3, "mac_comment:"
 """`Attribute.STAFF`, `Rank.OPERATOR` and `IMPORTED` of `comments.types` at this revision."""

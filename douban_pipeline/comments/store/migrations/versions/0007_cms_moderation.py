@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import create_table
 
 revision = "0007"
 down_revision = "0006"
+release = "0.3.0"
 
 
 def upgrade() -> None:

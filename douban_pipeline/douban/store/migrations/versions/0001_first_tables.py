@@ -8,6 +8,7 @@ from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0001"
 down_revision = None
+release = "0.1.0"
 
 
 def upgrade() -> None:

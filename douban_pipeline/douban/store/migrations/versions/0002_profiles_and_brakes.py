@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns, create_table
 
 revision = "0002"
 down_revision = "0001"
+release = "0.2.0"
 
 
 def upgrade() -> None:

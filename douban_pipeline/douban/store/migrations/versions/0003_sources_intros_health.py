@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index, create_
 
 revision = "0003"
 down_revision = "0002"
+release = "0.2.0"
 
 EMPTY = sa.text("''")
 ZERO = sa.text("0")

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index
 
 revision = "0004"
 down_revision = "0003"
+release = "0.2.0"
 
 EMPTY = sa.text("''")
 

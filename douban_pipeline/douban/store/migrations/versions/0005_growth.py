@@ -8,6 +8,7 @@ from douban_pipeline.core.migration_steps import add_index, drop_index
 
 revision = "0005"
 down_revision = "0004"
+release = "0.2.0"
 
 
 def upgrade() -> None:

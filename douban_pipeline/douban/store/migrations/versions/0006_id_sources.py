@@ -14,6 +14,7 @@ from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0006"
 down_revision = "0005"
+release = "0.2.0"
 
 WEB_SEARCHES = ("searxng", "bocha")
 

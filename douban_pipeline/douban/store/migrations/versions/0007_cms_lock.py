@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0007"
 down_revision = "0006"
+release = "0.2.0"
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index
 
 revision = "0008"
 down_revision = "0007"
+release = "0.2.0"
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0009"
 down_revision = "0008"
+release = "0.2.0"
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0010"
 down_revision = "0009"
+release = "0.2.0"
 
 
 def upgrade() -> None:

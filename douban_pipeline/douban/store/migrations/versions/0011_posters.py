@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0011"
 down_revision = "0010"
+release = "0.2.0"
 
 
 def upgrade() -> None:

@@ -13,6 +13,7 @@ from douban_pipeline.core.migration_steps import create_table
 
 revision = "0012"
 down_revision = "0011"
+release = "0.3.0"
 
 
 def upgrade() -> None:

@@ -8,6 +8,7 @@ from douban_pipeline.core.migration_steps import add_index
 
 revision = "0013"
 down_revision = "0012"
+release = "0.3.0"
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0014"
 down_revision = "0013"
+release = "0.3.0"
 
 
 def upgrade() -> None:

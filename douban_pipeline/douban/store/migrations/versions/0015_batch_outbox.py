@@ -10,6 +10,7 @@ from douban_pipeline.core.migration_steps import create_table
 
 revision = "0015"
 down_revision = "0014"
+release = "0.4.0"
 
 
 def upgrade() -> None:

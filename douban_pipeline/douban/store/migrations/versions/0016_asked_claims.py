@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_columns
 
 revision = "0016"
 down_revision = "0015"
+release = "1.0.0rc1"
 
 
 def upgrade() -> None:

@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_index, create_table
 
 revision = "0001"
 down_revision = None
+release = "0.2.0"
 
 EMPTY = sa.text("''")
 ZERO = sa.text("0")

@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index, create_
 
 revision = "0003"
 down_revision = "0002"
+release = "1.0.0rc1"
 
 EMPTY = sa.text("''")
 ZERO = sa.text("0")

@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import add_columns, add_index, create_
 
 revision = "0004"
 down_revision = "0003"
+release = "1.0.0rc1"
 
 ZERO = sa.text("0")
 

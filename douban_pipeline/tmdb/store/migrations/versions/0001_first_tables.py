@@ -6,6 +6,7 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
+release = "0.2.0"
 
 _ENTITIES = """
 CREATE TABLE tmdb.movies (

@@ -6,6 +6,7 @@ from alembic import op
 
 revision = "0002"
 down_revision = "0001"
+release = "0.2.0"
 
 _TABLES = """
 CREATE TABLE tmdb.gate (

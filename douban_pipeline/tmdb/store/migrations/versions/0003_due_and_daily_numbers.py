@@ -6,6 +6,7 @@ from alembic import op
 
 revision = "0003"
 down_revision = "0002"
+release = "0.2.0"
 
 _TABLES = ("movies", "people", "tv_shows")
 

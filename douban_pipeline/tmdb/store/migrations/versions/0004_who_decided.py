@@ -6,6 +6,7 @@ from alembic import op
 
 revision = "0004"
 down_revision = "0003"
+release = "0.2.0"
 
 
 def upgrade() -> None:

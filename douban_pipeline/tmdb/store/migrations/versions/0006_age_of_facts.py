@@ -9,6 +9,7 @@ from alembic import op
 
 revision = "0006"
 down_revision = "0005"
+release = "0.3.0"
 
 _TABLES = {
     "movies": (
