@@ -17,7 +17,7 @@ from piplicenses_lib import FromArg, get_packages
 PROJECT = Path(__file__).resolve().parents[1]
 ALLOWED = {
     *("0BSD", "3-Clause BSD", "Apache", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC"),
-    *("BSD 3-Clause", "MIT", "MIT-0"),
+    *("BSD 3-Clause", "CNRI-Python", "MIT", "MIT-0"),
     *("PSF-2.0", "Public-Domain", "Python-2.0", "Zlib", "ISCL", "Apache Software", "Apache 2", "Apache 2.0"),
     *("Python Software Foundation", "Dual", "Unlicense", "MIT-CMU"),
 }

@@ -34,7 +34,7 @@ from douban_pipeline_tests.harness.reference import PROJECT, SETTINGS_PAGES, doc
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
-DOCS = ("try", "operate", "feeds", "digest", "comments", "tmdb", "review", "develop", "rules")
+DOCS = ("try", "operate", "feeds", "digest", "comments", "widget", "tmdb", "review", "develop", "rules")
 PAGES = [
     READMES,
     ("SECURITY.md", "SECURITY.zh-CN.md"),
@@ -84,9 +84,10 @@ def test_every_command_of_ours_that_is_named_exists(manual: str):
 
 
 def test_pictures_are_small_and_all_shown(readme: str):
-    shown = set(re.findall(r"\(docs/images/([a-z]+\.jpg)\)", readme))
+    shown = set(re.findall(r"\((?:docs/)?images/([a-z]+\.jpg)\)", readme + text_of("docs/widget.md")))
     pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
-    assert shown == pictures.keys() == {f"{name}.jpg" for name in (*screenshots.PAGES, *screenshots.SERVED)}
+    taken = (*screenshots.PAGES, *screenshots.SERVED, *screenshots.OF_TESTS)
+    assert shown == pictures.keys() == {f"{name}.jpg" for name in taken}
     assert max(pictures.values()) <= screenshots.MOST_BYTES
 
 

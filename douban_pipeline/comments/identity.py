@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import hmac
 import json
-import re
 import secrets
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -23,8 +22,8 @@ from sqlalchemy import table as sql_table
 
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.types import BIGGEST_ID, BIGGEST_LEVEL, Actor
+from douban_pipeline.comments.word_forms import clean, spellings
 from douban_pipeline.core.guesses import household
-from douban_pipeline.matching.text import simplify
 
 _LEEWAY_SECONDS = 60
 
@@ -162,26 +161,22 @@ def _level(given: object) -> int:
 _LONGEST_NAME = 60
 _RESERVED_HAN = ("管理", "站长", "官方", "版主", "客服", "系统消息", "小编", "工作人员", "审核员", "站务")
 _RESERVED_LATIN = ("admin", "administrator", "moderator", "official", "staff", "webmaster", "system", "root", "support")
-_LOOK_ALIKES = str.maketrans("0134578аеіорсухмтвнκοαρνιтⅼ|!@$", "oieastbaeiopcyxmtbhkoapvitliias")
-"""Digits, signs and letters of other scripts, and the Latin letters that they look like."""
-_APART = re.compile(r"[\W_]+")
 
 
 def cleaned(name: str) -> str:
     """Return a name without control characters, marks of direction and invisible ones, and with single blanks."""
-    plain = unicodedata.normalize("NFKC", name)
-    seen = "".join(sign if not unicodedata.category(sign).startswith("C") else " " * sign.isspace() for sign in plain)
-    return " ".join(seen.split())[:_LONGEST_NAME].strip()
+    return " ".join(clean(unicodedata.normalize("NFKC", name)).split())[:_LONGEST_NAME].strip()
 
 
 def is_reserved(name: str) -> bool:
     """Return whether a name is one that only the site's staff may have, or looks like one."""
-    folded = simplify(unicodedata.normalize("NFKC", name).casefold())
-    if any(word in _APART.sub("", folded) for word in _RESERVED_HAN):
-        return True
-    letters = unicodedata.normalize("NFD", folded.translate(_LOOK_ALIKES))
-    latin = "".join(letter for letter in letters if letter.isascii() and letter.isalpha())
-    return latin in _RESERVED_LATIN or latin.startswith("admin") or latin.endswith("admin")
+    for letters in spellings(name):
+        latin = "".join(letter for letter in letters if letter.isascii() and letter.isalpha())
+        if any(word in letters for word in _RESERVED_HAN) or latin in _RESERVED_LATIN:
+            return True
+        if latin.startswith("admin") or latin.endswith("admin"):
+            return True
+    return False
 
 
 _WINDOW_SECONDS = 600

@@ -23,4 +23,4 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     from douban_pipeline.comments.services import open_services
 
     router, context = comments_router(open_services(load_settings(), "service").ready(), guard)
-    yield Mount("comments", router, public=PUBLIC, problem=context.problem)
+    yield Mount("comments", router, public=PUBLIC, origins=context.settings.allowed_origins, problem=context.problem)

@@ -5,7 +5,7 @@ Whatever a list contains, the database is queried whether each comment is shown 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from douban_pipeline.comments.store import comment_lists as store
 from douban_pipeline.comments.store.comment_lists import CommentPlace, CommentView, Order
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.text_pieces import pieces
-from douban_pipeline.comments.types import BIGGEST_ID, Actor, Attribute, CommentStatus, SectionStatus
+from douban_pipeline.comments.types import BIGGEST_ID, EDIT_TIME, Actor, Attribute, CommentStatus, SectionStatus
 from douban_pipeline.core.database import reading
 
 PREVIEW = 3
@@ -87,11 +87,12 @@ def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | N
         below = store.preview_replies(
             connection, section_id, [number for number in views if views[number].child_visible]
         )
-        replies = _shown(connection, site.lists, [number for each in below.values() for number in each])
+        found = _shown(connection, site.lists, [number for each in below.values() for number in each])
+        replies = {int(each["id"]): each for each in _items(connection, found.values())}
 
     def item(number: int) -> dict[str, Any]:
         shown = [replies[reply] for reply in below.get(number, ()) if reply in replies]
-        return {**_item(views[number]), "preview": [_item(reply) for reply in shown[:PREVIEW]]}
+        return {**_item(views[number]), "preview": shown[:PREVIEW]}
 
     return {
         "section": _section(section),
@@ -115,7 +116,7 @@ def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int
         name = ListName(root.section_id, Order.FLOOR, root_id)
         places, ended = _places(connection, site.lists, name, after, size)
         views = _shown(connection, site.lists, [place.comment_id for place in places])
-    items = [_item(views[place.comment_id]) for place in places if place.comment_id in views]
+        items = _items(connection, views.values())
     return {"root": _item(root), "items": items, "next": None if ended or not places else cursor_of(places[-1])}
 
 
@@ -131,7 +132,7 @@ def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: i
             raise NoSuchPageError
         places = store.list_dialog(connection, view.dialog_id, after, size)
         views = _shown(connection, site.lists, [place.comment_id for place in places])
-    items = [_item(views[place.comment_id]) for place in places if place.comment_id in views]
+        items = _items(connection, views.values())
     return {"items": items, "next": cursor_of(places[-1]) if len(places) == size else None}
 
 
@@ -241,7 +242,21 @@ def _section(section: Any) -> dict[str, Any]:
         "owner_id": str(section["owner_id"]),
         "count": section["visible_count"],
         "roots": section["root_count"],
+        "edit_seconds": int(EDIT_TIME.total_seconds()),
     }
+
+
+def _name_of(publisher_id: int, meta: Mapping[str, Any]) -> str:
+    return str(meta.get("name") or (f"用户{publisher_id}" if publisher_id else "游客"))
+
+
+def _items(connection: Connection, views: Collection[CommentView]) -> list[dict[str, Any]]:
+    """Return replies, each with the name of whom it replies to (`reply_to`), unless that is the root."""
+    above = {view.parent_id for view in views if view.parent_id != view.root_id}
+    names = {
+        number: _name_of(publisher, meta) for number, (publisher, meta) in store.authors_of(connection, above).items()
+    }
+    return [{**_item(view), "reply_to": names.get(view.parent_id)} for view in views]
 
 
 def _item(view: CommentView) -> dict[str, Any]:
@@ -253,7 +268,7 @@ def _item(view: CommentView) -> dict[str, Any]:
         "floor": view.floor,
         "author": {
             "id": str(view.publisher_id) if view.publisher_id else None,
-            "name": str(view.meta.get("name") or (f"用户{view.publisher_id}" if view.publisher_id else "游客")),
+            "name": _name_of(view.publisher_id, view.meta),
             "level": view.level,
         },
         "at": view.created_at.isoformat(),
@@ -262,5 +277,6 @@ def _item(view: CommentView) -> dict[str, Any]:
         "dislikes": view.dislike_count,
         "replies": view.child_visible,
         "labels": [name for bit, name in _LABELS.items() if view.attributes & bit],
+        "edited": view.meta.get("edited"),
         "ad": view.meta.get("ads"),
     }

@@ -7,17 +7,14 @@ again after it is published, see `comments.model_review`.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import ahocorasick
-
 from douban_pipeline.comments.event_handlers.state import Findings
 from douban_pipeline.comments.types import CommentStatus
+from douban_pipeline.comments.word_forms import WordFinder, clean
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。、]+", re.IGNORECASE)
 _STRING = r"'((?:[^'\\]|\\.)*)'"
 
@@ -46,42 +43,6 @@ class CommentDraft:
     """Number of comments that the author published within the last minute."""
     double: bool = False
     """Whether the author published the same text recently."""
-
-
-def normalise(text: str) -> str:
-    """Return a text normalised for word search: width and case folded, length unchanged.
-
-    Invisible characters have to be removed before, see `clean`.
-    """
-    plain = (unicodedata.normalize("NFKC", letter).casefold() for letter in text)
-    return "".join(new if len(new) == 1 else old for old, new in zip(text, plain, strict=True))
-
-
-def clean(text: str) -> str:
-    """Return a text without invisible characters and surrounding blanks, and with at most two line ends in a row."""
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n"))
-    text = "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
-
-
-class WordFinder:
-    """Finds all words of a list in one pass (Aho-Corasick)."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._automaton = ahocorasick.Automaton()
-        for word in words:
-            plain = normalise(clean(word))
-            if plain:
-                self._automaton.add_word(plain, len(plain))
-        self._empty = len(self._automaton) == 0
-        if not self._empty:
-            self._automaton.make_automaton()
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) of every word found in a normalised text."""
-        if self._empty:
-            return []
-        return [(end - length + 1, end + 1) for end, length in self._automaton.iter(text)]
 
 
 @dataclass(frozen=True)
@@ -116,9 +77,8 @@ class SafetyReview:
             return Findings(text, refusal="重复的评论")
         if self.per_minute and draft.lately >= self.per_minute:
             return Findings(text, refusal="发布过于频繁")
-        plain = normalise(text)
-        masked = _mask(text, self._finders["masked"].spans(plain))
-        reasons = [f"含词语“{text[start:end]}”" for start, end in self._finders["reviewed"].spans(plain)]
+        masked = _mask(text, self._finders["masked"].spans(text))
+        reasons = [f"含词语“{text[start:end]}”" for start, end in self._finders["reviewed"].spans(text)]
         if self.links and len(_LINK.findall(text)) >= self.links:
             reasons.append(f"含 {len(_LINK.findall(text))} 个链接")
         if draft.waits_anyway:

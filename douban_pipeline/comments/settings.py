@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -41,6 +42,7 @@ class CommentsSettings(ModelSettings, LocatedSettings):
         ).format(least_secret=_LEAST_SECRET),
         "read_sites": terminal_text("NAME=DATABASE_URL,REDIS_URL, several separated by blanks"),
         "redis_url": terminal_text("redis://…, rediss://… or unix://…"),
+        "origins": terminal_text("https://NAME or http://NAME:PORT without a path, several separated by blanks"),
         "friends_url": _HTTP,
         "decorations_url": _HTTP,
         "review_url": _HTTP,
@@ -65,6 +67,9 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     cms_login: bool = Field(True, description="Whether the CMS's own login cookies identify visitors.")
     table_prefix: str = Field(
         "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
+    )
+    origins: str = Field(
+        "", description="Origins of other sites whose pages may call the API, separated by blanks; empty means none."
     )
     guests: bool = Field(False, description="Whether unidentified visitors may write and like.")
     admin_token: SecretStr = Field(
@@ -165,6 +170,21 @@ class CommentsSettings(ModelSettings, LocatedSettings):
             )
         return self
 
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, value: str) -> str:
+        for origin in value.split():
+            parts = urlsplit(origin)
+            if (
+                parts.scheme not in ("http", "https")
+                or not parts.hostname
+                or origin != f"{parts.scheme}://{parts.netloc}"
+            ):
+                raise ValueError(terminal_text("not an origin"))
+            if parts.username is not None or not parts.hostname.isascii():
+                raise ValueError(terminal_text("not an origin"))
+        return value
+
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, value: SecretStr) -> SecretStr:
@@ -179,6 +199,11 @@ class CommentsSettings(ModelSettings, LocatedSettings):
         if value and not value.startswith(("http://", "https://")):
             raise ValueError(terminal_text("not an address"))
         return value
+
+    @property
+    def allowed_origins(self) -> frozenset[str]:
+        """Origins of other sites whose pages may call the API."""
+        return frozenset(self.origins.casefold().split())
 
     @property
     def lease(self) -> timedelta:

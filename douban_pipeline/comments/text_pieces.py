@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from douban_pipeline.comments.types import BIGGEST_ID
 
 _PIECE = re.compile(
-    r"\[em:(?P<emoji>\d{1,3})\]|(?P<link>https?://[^\s<>\"'，。！？、；：）】]+)|@(?P<name>[\w\-]{1,30})(?::(?P<id>\d{1,19}))?"
+    r"\[em:(?P<emoji>\d{1,3})\]|\|\|(?P<spoiler>[^|\n]{1,500})\|\||(?P<link>https?://[^\s<>\"'，。！？、；：）】]+)|@(?P<name>[\w\-]{1,30})(?::(?P<id>\d{1,19}))?"
+    r"|(?<![\d:.：])(?P<time>(?:\d{1,2}:[0-5]\d|\d{1,3}):[0-5]\d)(?![\d:：])"
 )
 _AUTHORITY = re.compile(r"[\w.\-]+(?::\d{1,5})?|\[[0-9a-fA-F:.]+\](?::\d{1,5})?")
 _TRAILING = ".,!?;:)]"
@@ -18,12 +19,14 @@ _TRAILING = ".,!?;:)]"
 def pieces(text: str) -> list[dict[str, Any]]:
     """Return a text as pieces: ``{"text"}``, ``{"emoji"}``, ``{"link", "host"}``, ``{"at", "user"}``.
 
+    ``||…||`` is a spoiler (``{"text", "spoiler"}``), 1:02:03 a moment of the video (``{"text", "seconds"}``).
+
     ``[em:N]`` is an emoji of the CMS. ``@name:12`` mentions user 12; without an id nobody is notified.
     """
     found: list[dict[str, Any]] = []
 
     def words(part: str) -> None:
-        if part and found and "text" in found[-1]:
+        if part and found and found[-1].keys() == {"text"}:
             found[-1]["text"] += part
         elif part:
             found.append({"text": part})
@@ -34,6 +37,10 @@ def pieces(text: str) -> list[dict[str, Any]]:
         end = match.end()
         if match["emoji"]:
             found.append({"emoji": int(match["emoji"])})
+        elif match["spoiler"]:
+            found.append({"text": match["spoiler"], "spoiler": True})
+        elif match["time"]:
+            found.append({"text": match["time"], "seconds": _seconds(match["time"])})
         elif match["link"]:
             link = match["link"].rstrip(_TRAILING)
             host = _host(link)
@@ -46,6 +53,14 @@ def pieces(text: str) -> list[dict[str, Any]]:
             found.append({"at": match["name"], "user": match["id"]})
     words(text[end:])
     return found
+
+
+def _seconds(time: str) -> int:
+    """Return the seconds of ``12:34`` or ``1:02:03``."""
+    seconds = 0
+    for part in time.split(":"):
+        seconds = seconds * 60 + int(part)
+    return seconds
 
 
 def _host(link: str) -> str:

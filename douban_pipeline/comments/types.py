@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum, IntFlag, StrEnum
 
 SHARDS = 64
@@ -13,6 +14,8 @@ BIGGEST_LEVEL = 2**15 - 1
 """Greatest level of an author that its column can hold."""
 IMPORTED = "mac_comment:"
 """Prefix of the request keys and source keys of comments imported from the CMS."""
+EDIT_TIME = timedelta(minutes=15)
+"""How long after it was written its author may edit a comment."""
 CMS_ACTOR = "cms"
 """Key of the actor of changes that people made in the CMS."""
 IMPORTED_VOTES = 1000
@@ -81,6 +84,7 @@ class EventKind(StrEnum):
     """Kinds of events of a section; the events of one section are applied one after another."""
 
     PUBLISH = "publish"
+    EDIT = "edit"
     VOTE = "vote"
     REPORT = "report"
     WITHDRAW_REPORT = "withdraw_report"

@@ -32,12 +32,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from douban_pipeline.comments.event_handlers.state import Findings, PendingEvent
 from douban_pipeline.comments.event_handlers.steps import apply_events
-from douban_pipeline.comments.review import CommentDraft, SafetyReview, clean
+from douban_pipeline.comments.review import CommentDraft, SafetyReview
 from douban_pipeline.comments.scoring.touched import TouchedHeat
 from douban_pipeline.comments.store import batches, events, shards, tables
 from douban_pipeline.comments.types import SHARDS, EventKind, Rank
+from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.guesses import household
 
 _LOG = logging.getLogger(__name__)
 _BEAT_EVERY = timedelta(seconds=1)
@@ -247,7 +249,7 @@ class Worker:
 
     def _judge(self, found: Sequence[PendingEvent]) -> dict[int, Findings]:
         """Review the texts of a batch before its transaction begins, because a review may be slow."""
-        publishing = [event for event in found if event.kind == EventKind.PUBLISH]
+        publishing = [event for event in found if event.kind in (EventKind.PUBLISH, EventKind.EDIT)]
         if not publishing:
             return {}
         # Operators' comments and imported ones are not reviewed, so nothing is looked up for them.
@@ -256,6 +258,12 @@ class Worker:
         with reading(self._engine) as connection:
             authors = {(event.user_id, event.section_id) for event in judged}
             hashes = batches.recent_hashes(connection, authors)
+            guests = {
+                (household(str(event.payload.get("ip", ""))), event.section_id)
+                for event in publishing
+                if not event.user_id and event.actor_rank < Rank.OPERATOR and event.payload.get("ip")
+            }
+            hashes_of_guests = batches.recent_hashes_of_guests(connection, guests, self._clock.now()) if guests else {}
             lately: dict[int, int] = {}
             if self._review.per_minute:
                 lately = _published_lately(connection, users, self._clock.now() - timedelta(minutes=1))
@@ -264,7 +272,11 @@ class Worker:
         for event in publishing:
             text = str(event.payload["content"])
             mark = batches.text_hash(clean(text))
-            known = hashes.get((event.user_id, event.section_id), set())
+            if event.user_id:
+                known = hashes.get((event.user_id, event.section_id), set())
+            else:
+                address = household(str(event.payload.get("ip", "")))
+                known = hashes_of_guests.get((address, event.section_id), set())
             draft = CommentDraft(
                 text,
                 event.actor,
@@ -272,12 +284,14 @@ class Worker:
                 trusted=event.actor_rank >= Rank.OPERATOR,
                 waits_anyway=event.section_id in waits,
                 lately=lately.get(event.user_id, 0) if event.user_id else 0,
-                double=mark in known,
+                double=mark in known and event.kind == EventKind.PUBLISH,
             )
             found_out = self._review.judge(draft)
             findings[event.event_id] = found_out
-            if not found_out.refusal and event.user_id:
-                known.add(mark)
+            if found_out.refusal:
+                continue
+            known.add(mark)
+            if event.user_id and event.kind == EventKind.PUBLISH:
                 lately[event.user_id] = lately.get(event.user_id, 0) + 1
         return findings
 

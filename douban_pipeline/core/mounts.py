@@ -19,6 +19,7 @@ class Mount:
         router: Its routes.
         prefix: Their common prefix; empty for the root.
         public: Prefixes of paths without login, because the system authenticates requests itself.
+        origins: Origins of other sites whose pages may call the public paths.
         problem: Returns its problem, for ``/healthz``; None or an empty text for none.
         close: Stops its background work when the service stops; None for nothing.
         installed: Whether ``/healthz`` speaks of it: its system is in ``DOUBAN_PIPELINE_SYSTEMS``.
@@ -30,6 +31,7 @@ class Mount:
     router: APIRouter
     prefix: str = ""
     public: Sequence[str] = ()
+    origins: frozenset[str] = frozenset()
     problem: Callable[[], str | None] | None = None
     close: Callable[[], None] | None = None
     installed: bool = True

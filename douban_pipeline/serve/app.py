@@ -28,7 +28,7 @@ from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.system import tables_versions
 from douban_pipeline.core.ui.templates import render
-from douban_pipeline.serve.middleware import BodyLimit, Forwarding
+from douban_pipeline.serve.middleware import BodyLimit, CrossOrigin, Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 
 COOKIE = "douban_pipeline"
@@ -81,6 +81,7 @@ def create_app(
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_middleware(BodyLimit, other={each.prefix: each.most_body for each in mounts if each.most_body})
     app.add_middleware(_Doorway, door=door)
+    app.add_middleware(CrossOrigin, paths={path: mount.origins for mount in mounts for path in mount.public})
     app.add_middleware(Forwarding, proxies=settings.proxy_networks, user_header=settings.user_header)
     app.get("/healthz")(door.health)
     app.get("/favicon.ico")(_icon)

@@ -1,4 +1,4 @@
-"""What a request passes before any system reads it: whose it is behind a reverse proxy, and a limit on its body."""
+"""What a request passes before any system reads it: whose it is behind a proxy, from which site, how large it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ipaddress
 import logging
 from collections.abc import Mapping, Sequence
 
-from starlette.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline.serve.settings import Network
@@ -151,3 +152,66 @@ class BodyLimit:
 
 def _refusal(most: int) -> JSONResponse:
     return JSONResponse({"detail": f"请求正文超过 {most} 字节"}, 413)
+
+
+_METHODS = "GET, POST, PUT, PATCH, DELETE"
+_HEADERS = "authorization, content-type, idempotency-key, if-none-match"
+_PREFLIGHT_SECONDS = "600"
+
+
+class CrossOrigin:
+    """Answers preflights of pages of listed sites, and lets them read answers of public paths (CORS).
+
+    Pages of other sites get no header, so that browsers neither send their JSON nor show them an answer. Starlette's
+    own middleware is not used, which holds for all paths of an application.
+
+    Args:
+        app: The application.
+        paths: Prefixes of paths with the origins that may call them.
+    """
+
+    def __init__(self, app: ASGIApp, paths: Mapping[str, frozenset[str]]) -> None:
+        self._app = app
+        self._paths = {prefix: origins for prefix, origins in paths.items() if origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        allowed = self._allowed(scope) if scope["type"] == "http" and self._paths else None
+        if allowed is None:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        known = origin.casefold() in allowed
+        if known and scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            granted = {
+                "Access-Control-Allow-Methods": _METHODS,
+                "Access-Control-Allow-Headers": _HEADERS,
+                "Access-Control-Max-Age": _PREFLIGHT_SECONDS,
+                **_granted(origin),
+            }
+            await Response(status_code=204, headers=granted)(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer = MutableHeaders(scope=message)
+                answer.add_vary_header("Origin")
+                for name, value in (_granted(origin) if known else {}).items():
+                    answer[name] = value
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+    def _allowed(self, scope: Scope) -> frozenset[str] | None:
+        path: str = scope["path"]
+        return next((origins for prefix, origins in self._paths.items() if path.startswith(prefix)), None)
+
+
+def _granted(origin: str) -> dict[str, str]:
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Credentials": "true",
+        "Access-Control-Expose-Headers": "ETag, Retry-After",
+        "Vary": "Origin",
+    }

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 from sqlalchemy import update
 
+from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.store.tables import section
-from douban_pipeline_tests.comments.serving import ADMIN, Served, served
+from douban_pipeline_tests.comments.serving import ADMIN, SECRET, Served, served
 
 pytestmark = pytest.mark.browser
 
@@ -63,10 +65,16 @@ def test_a_visitor_reads_writes_likes_replies_reports_and_deletes(page, place):
     expect(like).to_have_text("赞 1")
     page.locator(f"#c{root} > .acts").get_by_role("button", name="回复").click()
     page.locator(f"#c{root} > form textarea").fill("我的回复")
-    page.locator(f"#c{root} > form button").click()
+    page.locator(f"#c{root} > form button.send").click()
     expect(page.locator(f"#c{root}")).to_contain_text("我的回复")
-    page.locator(f"#c{root} > .acts").get_by_role("button", name="举报").click()
-    expect(page.locator(f"#c{root} > .acts")).to_contain_text("已举报")
+    acts = page.locator(f"#c{root} > .acts")
+    for undone in (True, False):
+        acts.get_by_role("button", name="举报").click()
+        acts.get_by_role("button", name="剧透").click()
+        expect(acts).to_contain_text("已举报")
+        if undone:
+            acts.get_by_role("button", name="撤销").click()
+            expect(acts).not_to_contain_text("已举报")
     place.work()
 
     page.reload()
@@ -205,3 +213,50 @@ def test_an_operator_searches_decides_and_takes_back(page, place):
     expect(page.locator("#said")).to_have_text("已提交撤销")
     place.work()
     assert place.listed(film, sort="new") == roots[::-1]
+
+
+def test_an_author_edits_a_dialog_opens_and_new_comments_are_announced(page, place):
+    film = place.section()
+    root = place.publish(2, film, "一楼")
+    place.work()
+    first = place.publish(3, film, "回一楼", root)
+    place.work()
+    second = place.publish(4, film, "回用户3", first)
+    place.work()
+    page.clock.set_fixed_time(place.clock.now())
+    open_comments(page, place, film, user=5)
+    expect(page.locator(f"#c{second} > .who .to")).to_have_text("回复 用户3")
+    page.locator(f"#c{second} > .acts").get_by_role("button", name="对话").click()
+    expect(page.locator(".dialog .text")).to_have_text(["回一楼", "回用户3"])
+
+    page.locator("#content").fill("写错了")
+    page.get_by_role("button", name="发布").click()
+    own = page.locator("#list > article").first
+    own.get_by_role("button", name="编辑").click()
+    own.locator("textarea").fill("写对了 ||凶手是他||")
+    own.get_by_role("button", name="保存").click()
+    expect(own).to_contain_text("已编辑")
+    place.work()
+    hidden = own.locator(".spoiler")
+    expect(hidden).to_have_css("color", "rgba(0, 0, 0, 0)")
+    hidden.press("Enter")
+    expect(hidden).not_to_have_css("color", "rgba(0, 0, 0, 0)")
+
+    added = place.publish(6, film, "后来的")
+    place.work()
+    page.get_by_role("button", name="有 1 条新评论").click()
+    expect(page.locator("#list > article").first).to_have_id(f"c{added}")
+
+
+def test_a_token_of_the_page_stays_in_memory_and_is_renewed_when_it_has_expired(page, place):
+    film = place.section()
+    expired = make_token(5, SECRET, place.clock.now() - timedelta(hours=1), name="用户5")
+    tokens = [expired, place.token(5)]
+    page.route("**/token.json", lambda route: route.fulfill(json={"token": tokens.pop(0)}))
+    page.goto(f"{place.base}/demo?type=1&id={film}&sort=new")
+    expect(page.locator("#end")).to_have_text("没有更多了")
+    page.locator("douban-comments").evaluate("host => host.setAttribute('token-url', '/token.json')")
+    page.get_by_role("button", name="楼层").click()
+    expect(page.locator("#login")).to_have_text("用户5")
+    assert tokens == []
+    assert page.evaluate("localStorage.length") == 0

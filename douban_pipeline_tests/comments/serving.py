@@ -113,11 +113,18 @@ def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterat
     context.dependencies = Dependencies(patient)
     app = create_app(
         ServeSettings(_env_file=None, token="a-token-of-the-service-0123"),
-        [Mount("comments", router, public=PUBLIC, problem=context.problem)],
+        [Mount("comments", router, public=PUBLIC, origins=context.settings.allowed_origins, problem=context.problem)],
         clock,
     )
     server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", lifespan="off", access_log=False, timeout_keep_alive=600)
+        uvicorn.Config(
+            app,
+            log_level="error",
+            lifespan="off",
+            access_log=False,
+            timeout_keep_alive=600,
+            timeout_graceful_shutdown=1,
+        )
     )
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -286,3 +286,29 @@ def test_an_event_that_the_database_refuses_is_refused_and_the_others_are_applie
     assert not place.exists(broken)
     assert place.comment(first).like_count == 1
     assert [refusal.partition("：")[0] for refusal in place.refusals()] == ["无法处理", "无法处理"]
+
+
+def test_an_author_edits_for_some_minutes_and_what_was_there_is_kept(sqlite_url):
+    words = WordLists(masked=("坏词",), reviewed=("赌博",))
+    with stage(sqlite_url, review=SafetyReview(words)) as place:
+        number = place.publish(user(2), "第一稿")
+        place.work()
+        place.send(user(2), EventKind.EDIT, number, content="第二稿，没有坏词")
+        place.send(user(3), EventKind.EDIT, number, content="别人的")
+        place.work()
+        edited = place.comment(number)
+        assert edited.content == "第二稿，没有**"
+        assert edited.meta["edited"]
+        assert edited.attributes & Attribute.MASKED
+        place.send(user(2), EventKind.EDIT, number, content="来赌.博")
+        place.work()
+        assert place.comment(number).status == REVIEW
+        assert place.differences() == []
+        place.clock.advance(minutes=16)
+        place.send(user(2), EventKind.EDIT, number, content="太晚")
+        place.work()
+        assert place.comment(number).content == "来赌.博"
+        assert place.refusals() == ["只能编辑自己的评论", "已经过了可以编辑的时间"]
+        with reading(place.engine) as connection:
+            kept = connection.exec_driver_sql("SELECT content FROM cmt_edit ORDER BY edit_id").scalars().all()
+        assert kept == ["第一稿", "第二稿，没有**"]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
+from starlette.requests import Request
 
 from douban_pipeline.comments import explanations, identity
+from douban_pipeline.comments.settings import load_settings
 from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.text_pieces import mentions, pieces
+from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, KEY, Served, served
 
 
@@ -405,7 +411,7 @@ def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
     for path in ("/demo", "/demo/admin"):
         page = place.client.get(path)
         assert page.status_code == 200
-        assert "script-src 'sha256-" in page.headers["content-security-policy"]
+        assert re.search("script-src '(self|sha256-[^']+)';", page.headers["content-security-policy"])
 
 
 def test_texts_become_pieces_and_nothing_becomes_html():
@@ -464,3 +470,86 @@ def test_a_guest_may_not_be_called_what_the_staff_is(tmp_path):
 def test_names_are_cleaned_and_common_ones_are_free(name, shown):
     assert identity.cleaned(name) == shown
     assert not identity.is_reserved(shown)
+
+
+def test_other_origins_call_the_api_where_the_setting_lists_them_with_cookies_of_the_cms(tmp_path):
+    site, other = "https://www.example.com", "https://evil.example"
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    with served(tmp_path, guests=True, origins=f"{site} https://m.example.com") as place:
+        path = "/comments/v1/sections/1/1/comments"
+        for origin, granted in ((site, site), (other, None), (f"{site}.evil.example", None), ("null", None)):
+            preflight = place.client.options(path, headers={"Origin": origin, **asked})
+            assert preflight.headers.get("access-control-allow-origin") == granted
+            assert (preflight.status_code == 204) == bool(granted)
+            answer = place.client.post(path, headers={"Origin": origin}, json={"content": f"来自 {origin}"})
+            assert answer.headers.get("access-control-allow-origin") == granted
+            assert "Origin" in answer.headers["vary"]
+        elsewhere = place.client.get("/healthz", headers={"Origin": site})
+        assert "access-control-allow-origin" not in elsewhere.headers
+        for origin, own in ((site, True), (other, False)):
+            headers = [(b"sec-fetch-site", b"same-site"), (b"origin", origin.encode())]
+            request = Request({"type": "http", "method": "POST", "headers": headers})
+            assert place.context._is_own(request) == own
+    for wrong in (
+        "www.example.com",
+        "https://a.example/",
+        "https://*.example.com/x",
+        "ftp://a.example",
+        "https://u@a.example",
+    ):
+        with pytest.raises(SettingsError):
+            load_settings(origins=wrong)
+
+
+def test_the_script_is_small_and_the_page_is_a_list_without_it(place):
+    film = place.section(title="无声电影")
+    root = place.publish(2, film, "<script>alert(1)</script> ||凶手|| 见 https://a.example/x")
+    place.work()
+    first = place.publish(3, film, "回一楼", root)
+    place.work()
+    place.publish(4, film, "回三", first)
+    place.work()
+    script = place.client.get("/comments/comments.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert len(gzip.compress(script.content)) <= 30_000
+    assert "innerHTML" not in script.text
+    assert "eval(" not in script.text
+    again = place.client.get("/comments/comments.js", headers={"If-None-Match": script.headers["etag"]})
+    assert again.status_code == 304
+    page = place.client.get("/demo", params={"type": 1, "id": film}).text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; 〔剧透〕 见 " in page
+    assert 'href="https://a.example/x" rel="nofollow noopener ugc"' in page
+    assert "回复 用户3" in page
+    assert "凶手" not in page
+    replies = place.call("GET", f"/comments/{root}/replies").json()["items"]
+    assert [reply["reply_to"] for reply in replies] == [None, "用户3"]
+
+
+def test_one_s_own_comment_is_edited_for_some_minutes(place):
+    film = place.section()
+    root = place.publish(2, film, "写错了")
+    place.work()
+    for who, text, status in ((3, "别人的", 403), (2, "\u3164", 400), (2, "写对了 12:34", 202)):
+        answer = place.call("PATCH", f"/comments/{root}", who, json={"content": text})
+        assert answer.status_code == status, answer.text
+    assert answer.json()["pieces"] == [{"text": "写对了 "}, {"text": "12:34", "seconds": 754}]
+    place.work()
+    (item,) = place.page(film)["items"]
+    assert (item["pieces"][0]["text"], bool(item["edited"])) == ("写对了 ", True)
+    preview = place.call("POST", "/preview", json={"content": "a ||b||"}).json()
+    assert preview == {"pieces": [{"text": "a "}, {"text": "b", "spoiler": True}]}
+    place.clock.advance(minutes=16)
+    assert place.call("PATCH", f"/comments/{root}", 2, json={"content": "太晚"}).status_code == 409
+
+
+def test_a_stream_says_how_many_comments_there_are(place):
+    film = place.section()
+    with place.client.stream("GET", f"/comments/v1/sections/1/{film}/stream") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        counts = (
+            json.loads(line.removeprefix("data: "))["count"] for line in answer.iter_lines() if line[:5] == "data:"
+        )
+        assert next(counts) == 0
+        place.publish(2, film, "新的")
+        place.work()
+        assert next(counts) == 1

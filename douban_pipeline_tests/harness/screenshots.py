@@ -37,6 +37,8 @@ PAGES = {
     "log": "list_log.html",
     "digest": "digest/daily/*.html",
 }
+OF_TESTS = ("widget",)
+"""Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
 
 SERVED = {"feeds": "/feeds/?view=all"}
 """Pages of the service."""

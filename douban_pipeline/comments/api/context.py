@@ -19,22 +19,26 @@ from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 
 from douban_pipeline import __version__
+from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.overlay import Overlay
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
 from douban_pipeline.comments.cache.flights import Fetched, HotKeys, LoopFlights
 from douban_pipeline.comments.cache.lists import open_lists
-from douban_pipeline.comments.dependencies import Dependencies
+from douban_pipeline.comments.dependencies import Dependencies, UnavailableError
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
 from douban_pipeline.comments.sites import Site, Sites
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.types import Actor, Rank
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
 
+PAGE_SIZE = 20
+"""Number of roots of a page, unless a request names another."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
 
@@ -141,6 +145,20 @@ class Context:
             self.local[key] = page
         return page
 
+    async def read_only(self, target: pages.Target, order: Order, cursor: str | None) -> dict[str, Any] | None:
+        """Return a page of a section as anybody sees it; None where there is none, or nothing can be read now."""
+        try:
+            after = pages.place_of(cursor)
+            found = await self.shared_page(
+                ("roots", target, order, cursor, PAGE_SIZE),
+                target,
+                lambda site: pages.read_roots(site, target, order, after, PAGE_SIZE),
+                first=after is None,
+            )
+        except (NoSuchPageError, UnavailableError, ValueError):
+            return None
+        return found.body
+
     async def visitor(self, request: Request) -> Actor | None:
         """Return the visitor; None for a guest who may only read.
 
@@ -152,7 +170,7 @@ class Context:
             if isinstance(found, Actor):
                 return found
             raise Problem(401, "这个密钥只用于服务端接口" if found else "令牌不正确", _ASK)
-        if self.settings.cms_login and request.cookies.get("user_check") and _same_site(request):
+        if self.settings.cms_login and request.cookies.get("user_check") and self._is_own(request):
             cookies = dict(request.cookies)
             logged_in = await self.dependencies.call(
                 "identity", lambda: self.in_thread(lambda: self._logged_in(cookies))
@@ -162,6 +180,13 @@ class Context:
         if self.settings.guests:
             return guest(address_of(request), request.headers.get("user-agent", ""))
         return None
+
+    def _is_own(self, request: Request) -> bool:
+        """Return whether a request with cookies may change something: a page of this site or a listed one sent it.
+
+        Browsers set both headers, pages cannot.
+        """
+        return _same_site(request) or request.headers.get("origin", "").casefold() in self.settings.allowed_origins
 
     def _logged_in(self, cookies: dict[str, str]) -> Actor | None:
         with reading(self.services.engine) as connection:

@@ -17,14 +17,15 @@ from douban_pipeline.comments import identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.ids import moment_of
 from douban_pipeline.comments.pages import Target
-from douban_pipeline.comments.review import clean
 from douban_pipeline.comments.scoring.impressions import add_views
 from douban_pipeline.comments.store import events, sections
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
 from douban_pipeline.comments.text_pieces import mentions, pieces
-from douban_pipeline.comments.types import Actor, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.types import EDIT_TIME, Actor, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
 
@@ -79,17 +80,13 @@ class Writing:
         Raises:
             Problem: The comment is refused.
         """
-        content = clean(content)
+        content = self._checked(content)
         name = identity.cleaned(actor.name or name)
         if actor.is_guest and actor.rank < Rank.OPERATOR and identity.is_reserved(name):
             raise Problem(400, "这个名称只给本站工作人员使用，请换一个")
         settings = self._context.settings
-        if not content:
-            raise Problem(400, "内容为空")
         if ad is not None and actor.rank < Rank.OPERATOR:
             raise Problem(403, "只有管理员可以发布推广")
-        if len(content) > MAX_LENGTH:
-            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
         limit = settings.publish_per_minute
         who = _counted_as(request, actor)
         if limit and actor.rank < Rank.OPERATOR and await self._context.counted(f"publish:{who}", 60) > limit:
@@ -117,6 +114,28 @@ class Writing:
             "labels": ["staff"] if actor.rank >= Rank.OPERATOR else [],
             "ad": ad,
         }
+
+    async def edit(self, request: Request, actor: Actor, comment_id: int, content: str) -> dict[str, Any]:
+        """Write the event that replaces the text of one's own comment, and return what is needed to display it.
+
+        Raises:
+            Problem: The text is refused, it is too late, or it is another's comment.
+        """
+        content = self._checked(content)
+        now = self._services.clock.now()
+        if now - moment_of(comment_id) > EDIT_TIME:
+            raise Problem(409, "已经过了可以编辑的时间")
+        await self.about(request, actor, comment_id, EventKind.EDIT, may=_is_author, content=content)
+        return {"id": str(comment_id), "pieces": pieces(content), "edited": now.isoformat()}
+
+    @staticmethod
+    def _checked(content: str) -> str:
+        content = clean(content)
+        if not content:
+            raise Problem(400, "内容为空")
+        if len(content) > MAX_LENGTH:
+            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
+        return content
 
     async def about(
         self,
@@ -236,6 +255,12 @@ class Writing:
 def _same(first: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
     """Return whether two requests say the same; who asked and from where may differ."""
     return all(first.get(name) == again.get(name) for name in {*first, *again} - _OF_THE_VISITOR)
+
+
+def _is_author(actor: Actor, _owner_id: int, publisher_id: int) -> Actor:
+    if not actor.user_id or actor.user_id != publisher_id:
+        raise Problem(403, "只能编辑自己的评论")
+    return actor
 
 
 def _counted_as(request: Request, actor: Actor) -> str:

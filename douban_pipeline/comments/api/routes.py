@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from importlib.resources import files
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
+from jinja2 import Environment
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
@@ -23,8 +25,10 @@ from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.context import Context, tagged
 from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.api.view import targets_of, view_router
+from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import sections
+from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.types import BIGGEST_ID, SectionType
 from douban_pipeline.comments.user_notices import mark_read
 from douban_pipeline.core.database import reading, run_transaction
@@ -47,10 +51,35 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
         found = get_openapi(title="Comments", version=__version__, routes=described)
         return JSONResponse(found)
 
+    @router.get("/comments/comments.js", include_in_schema=False)
+    def script(request: Request) -> Response:
+        """Return the custom element that the page below and other sites' pages show comments with."""
+        headers = {"ETag": mark, "Cache-Control": "public, max-age=300", "Cross-Origin-Resource-Policy": "cross-origin"}
+        if mark in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(program, 200, headers, "text/javascript; charset=utf-8")
+
+    program = _read("comments.js").replace('"comments.css"', json.dumps(_read("comments.css")))
+    mark = f'"{hashlib.sha256(program.encode()).hexdigest()[:20]}"'
+    list_page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_read("comments.html"))
+
     @router.get("/demo", include_in_schema=False)
-    def demo() -> Response:
+    async def demo(
+        type: SectionType = SectionType.VIDEO,
+        id: Annotated[int, Query(ge=1, le=BIGGEST_ID)] = 1,
+        sort: Order = Order.HEAT,
+        cursor: Annotated[str | None, Query(max_length=40)] = None,
+    ) -> Response:
+        """Return a page of comments; without JavaScript it is a list to read."""
+        found = await context.read_only(Target(type, id), sort, cursor)
+        text = list_page.render(type=int(type), object=id, sort=sort.value, found=found)
         # The site's own service decides where avatars are, so any HTTPS address is allowed.
-        return _page("comments.html", pictures=" https:" if services.plugs.has_decorations else "")
+        pictures = " https:" if services.plugs.has_decorations else ""
+        around = " ".join(["'self'", *sorted(context.settings.allowed_origins)])
+        headers = _page_headers("'self'", pictures, around)
+        if context.settings.allowed_origins:
+            headers.pop("X-Frame-Options")  # which cannot name other sites, as frame-ancestors does
+        return HTMLResponse(text, headers=headers)
 
     @router.get("/demo/admin", include_in_schema=False)
     def admin() -> Response:
@@ -59,16 +88,24 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
     return router, context
 
 
-def _page(name: str, *, pictures: str = "") -> Response:
-    text = files(__package__).joinpath("pages", name).read_text(encoding="utf-8")
+def _read(name: str) -> str:
+    return files(__package__).joinpath("pages", name).read_text(encoding="utf-8")
+
+
+def _page(name: str) -> Response:
+    text = _read(name)
     script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)
     assert script is not None
     mark = base64.b64encode(hashlib.sha256(script.group(1).encode()).digest()).decode()
+    return HTMLResponse(text, headers=_page_headers(f"'sha256-{mark}'"))
+
+
+def _page_headers(scripts: str, pictures: str = "", around: str = "'self'") -> dict[str, str]:
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{mark}'; img-src 'self' data:{pictures}; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src 'self' data:{pictures}; "
+        f"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {around}"
     )
-    return HTMLResponse(text, headers={"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"})
+    return {"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"}
 
 
 class Read(BaseModel):

@@ -6,16 +6,28 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
-from douban_pipeline.comments.api.context import Context, SharedPage, accepted, address_of, answer_with, encode, tagged
+from douban_pipeline.comments.api.context import (
+    PAGE_SIZE,
+    Context,
+    SharedPage,
+    accepted,
+    address_of,
+    answer_with,
+    encode,
+    tagged,
+)
 from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
 from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.streams import CountStreams
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
+from douban_pipeline.comments.text_pieces import pieces
 from douban_pipeline.comments.types import (
     BIGGEST_ID,
     Actor,
@@ -25,6 +37,7 @@ from douban_pipeline.comments.types import (
     SectionStatus,
     SectionType,
 )
+from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.guesses import household
 
 _Size = Annotated[int, Query(ge=1, le=50)]
@@ -49,6 +62,12 @@ class NewComment(_ViewBody):
     parent: IdText | None = None
     name: str = Field("", max_length=60, description="Of a guest.")
     ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
+
+
+class Draft(_ViewBody):
+    """A text that is not published yet, or that replaces a comment's."""
+
+    content: str = Field(min_length=1, max_length=16_000)
 
 
 class Opinion(_ViewBody):
@@ -87,7 +106,7 @@ class ShownComments(_ViewBody):
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
-    writing = Writing(context)
+    writing, streams = Writing(context), CountStreams(context)
 
     async def about(
         request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: May | None = None, **payload: Any
@@ -102,7 +121,7 @@ def view_router(context: Context) -> APIRouter:
         object_id: ObjectId,
         sort: Order = Order.HEAT,
         cursor: _Cursor = None,
-        size: _Size = 20,
+        size: _Size = PAGE_SIZE,
     ) -> Response:
         """Return a page of a section: the section, pinned comments, roots with replies, and the next cursor."""
         target, after = Target(kind, object_id), _place(cursor)
@@ -134,6 +153,11 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
+    @router.get("/sections/{kind}/{object_id}/stream")
+    async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
+        """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
+        return streams.open(request, Target(kind, object_id))
+
     @router.get("/counts")
     async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
         """Return the number of comments shown for objects, such as ``1:17,1:18``; 100 at most."""
@@ -147,6 +171,21 @@ def view_router(context: Context) -> APIRouter:
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
+
+    @router.post("/preview")
+    async def preview(request: Request, body: Draft) -> Response:
+        """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
+        if await context.counted(f"preview:{household(address_of(request))}", 60) > 60:
+            raise Problem(429, "预览过于频繁，请稍后再试", {"Retry-After": "60"})
+        return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
+
+    @router.get("/me")
+    async def me(request: Request) -> Response:
+        """Return who asks: a user, a guest (without id) if guests may write, or null."""
+        visitor = await context.visitor(request)
+        return JSONResponse(
+            {"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"}
+        )
 
     @router.put("/comments/{comment_id}/vote", status_code=202)
     async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
@@ -176,6 +215,12 @@ def view_router(context: Context) -> APIRouter:
         return await about(
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
         )
+
+    @router.patch("/comments/{comment_id}", status_code=202)
+    async def edit(request: Request, comment_id: CommentId, body: Draft) -> Response:
+        """Replace the text of one's own comment within `edit_seconds`; what it said before is kept for reviewers."""
+        actor = await context.writer(request)
+        return accepted(await writing.edit(request, actor, comment_id, body.content))
 
     @router.post("/comments/{comment_id}/undo", status_code=202)
     async def undo(request: Request, comment_id: CommentId) -> Response:
@@ -247,9 +292,13 @@ async def _answer(context: Context, request: Request, page: SharedPage) -> Respo
     body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
         body |= await context.overlay.personal(visitor, shared, degraded)
-        body["me"] = {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
+        body["me"] = _who(visitor)
     body["degraded"] = degraded
     return tagged(request, body)
+
+
+def _who(visitor: Actor) -> dict[str, Any]:
+    return {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
 
 
 def _all_guests(actor: Actor | None, request: Request) -> Actor:

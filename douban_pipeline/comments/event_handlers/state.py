@@ -66,7 +66,7 @@ class CommentState:
     level: int = 0
     source_key: str | None = None
     text: str | None = None
-    """Text of a comment that this batch publishes; None for others."""
+    """Text of a comment that this batch publishes or edits; None for others."""
 
     @property
     def is_root(self) -> bool:
@@ -155,7 +155,7 @@ class PendingEvent:
     payload: Mapping[str, Any]
     created_at: datetime
     findings: Findings | None = None
-    """Result of the safety review, for publish events."""
+    """Result of the safety review, for events that publish or edit."""
     seq: int = 0
     refusal: str = ""
     touched: set[int] = field(default_factory=set)
@@ -187,6 +187,7 @@ class BatchState:
     pinned_most: int = 3
 
     new_comments: set[int] = field(default_factory=set)
+    edited_comments: set[int] = field(default_factory=set)
     changed_comments: set[int] = field(default_factory=set)
     changed_votes: set[tuple[int, str]] = field(default_factory=set)
     changed_reports: set[tuple[int, str]] = field(default_factory=set)

@@ -30,7 +30,7 @@ from douban_pipeline.comments.event_handlers.state import (
     PendingEvent,
     SectionState,
 )
-from douban_pipeline.comments.types import Attribute, CommentStatus, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.types import EDIT_TIME, Attribute, CommentStatus, EventKind, Rank, SectionStatus
 
 _CLOSED = "评论区已关闭"
 
@@ -116,6 +116,36 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
         if imported is None:
             _tell_of(batch, event, comment, parent, payload)
     event.touched |= {comment.comment_id, comment.root_id or comment.comment_id}
+    return None
+
+
+def _edit(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
+    comment = batch.comments.get(event.comment_id)
+    if comment is None or comment.section_id != section.section_id or comment.status == CommentStatus.DELETED:
+        return GONE
+    if not event.user_id or event.user_id != comment.publisher_id:
+        return "只能编辑自己的评论"
+    if event.created_at - comment.created_at > EDIT_TIME:
+        return "已经过了可以编辑的时间"
+    if section.status != SectionStatus.ACTIVE and event.actor_rank < Rank.OPERATOR:
+        return _CLOSED
+    found = event.findings or Findings(str(event.payload["content"]))
+    if found.refusal:
+        return found.refusal
+    comment.text, comment.length, comment.updated_at = found.text, len(found.text), batch.now
+    comment.meta = {**comment.meta, "edited": event.created_at.isoformat()}
+    if found.reasons:
+        comment.meta["reasons"] = list(found.reasons)
+    comment.mark(Attribute.MASKED, found.masked)
+    if comment.comment_id not in batch.new_comments:
+        batch.edited_comments.add(comment.comment_id)
+    batch.change(comment)
+    if found.status == CommentStatus.REVIEW and comment.status == CommentStatus.NORMAL:
+        refusal = status_refusal(comment.status, comment.status_rank, CommentStatus.REVIEW, Rank.AUTOMATION, own=False)
+        if refusal is None:
+            reason = "编辑后" + "、".join(found.reasons)
+            _set(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
+    event.touched |= {comment.comment_id}
     return None
 
 
@@ -348,6 +378,7 @@ def _undo_status(batch: BatchState, section: SectionState, event: PendingEvent) 
 
 _STEPS: Mapping[EventKind, Callable[[BatchState, SectionState, PendingEvent], str | None]] = {
     EventKind.PUBLISH: _publish,
+    EventKind.EDIT: _edit,
     EventKind.VOTE: _vote,
     EventKind.REPORT: _report,
     EventKind.WITHDRAW_REPORT: _withdraw_report,

@@ -8,12 +8,12 @@ leaves all of a batch or nothing, and a worker that lost its lease can no longer
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, select, tuple_, union_all, update
+from sqlalchemy import Connection, RowMapping, Subquery, Table, insert, literal, select, tuple_, union_all, update
 
 from douban_pipeline.comments.event_handlers.state import (
     BatchState,
@@ -23,6 +23,7 @@ from douban_pipeline.comments.event_handlers.state import (
     PendingEvent,
     SectionState,
 )
+from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import (
     CommentStatus,
@@ -32,6 +33,7 @@ from douban_pipeline.comments.types import (
     SectionStatus,
 )
 from douban_pipeline.core.database import chunks, upsert
+from douban_pipeline.core.guesses import household
 
 _AUTHORS = 32
 """Number of authors whose last texts one statement reads."""
@@ -48,6 +50,7 @@ _CHANGING = (
     "attributes",
     "updated_at",
     "meta",
+    "length",
 )
 """Columns of a comment that change after it is written."""
 _UNSCORED: dict[str, Any] = {
@@ -212,11 +215,26 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
                 for root in roots
             ]
             connection.execute(insert(tables.score), scores)
+    _write_edits(connection, [batch.comments[number] for number in sorted(batch.edited_comments)], batch.now)
     rescored = [row for number, row in sorted(batch.scores.items()) if number not in batch.new_comments]
     upsert(connection, tables.score, rescored, keys=["comment_id"], changes=list(_UNSCORED))
     changed = [batch.comments[number] for number in sorted(batch.changed_comments - batch.new_comments)]
     rows = [_comment_row(comment) for comment in changed]
     upsert(connection, tables.comment, rows, keys=["comment_id"], changes=_CHANGING)
+
+
+def _write_edits(connection: Connection, edited: Sequence[CommentState], now: datetime) -> None:
+    """Keep the texts that were there, replace them, and have them indexed and judged by a model again."""
+    c = tables.content.c
+    for part in chunks([comment.comment_id for comment in edited]):
+        before = select(c.comment_id, c.content, literal(now, tables.edit.c.created_at.type)).where(
+            c.comment_id.in_(part)
+        )
+        connection.execute(insert(tables.edit).from_select(["comment_id", "content", "created_at"], before))
+    for comment in edited:
+        text = comment.text or ""
+        given = {"content": text, "content_hash": text_hash(text), "indexed": False, "judged": False}
+        connection.execute(update(tables.content).where(c.comment_id == comment.comment_id), given)
 
 
 def _comment_row(comment: CommentState) -> dict[str, Any]:
@@ -308,6 +326,35 @@ def recent_hashes(
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         for row in connection.execute(union_all(*(select(_last_texts(*author, most)) for author in part))):
             found[row.publisher_id, row.section_id].add(row.content_hash)
+    return found
+
+
+GUESTS_WINDOW = timedelta(hours=1)
+"""How long a guest's texts are compared with what guests of the same address publish."""
+_GUESTS_TEXTS = 500
+"""Maximum number of guests' comments of that time that are compared, newest first."""
+
+
+def recent_hashes_of_guests(
+    connection: Connection, guests: Collection[tuple[str, int]], now: datetime
+) -> dict[tuple[str, int], set[str]]:
+    """Return hashes of what guests published within `GUESTS_WINDOW`, by address (see `household`) and section.
+
+    A guest is nobody in particular, so whoever sends another browser name is compared, too.
+    """
+    found: dict[tuple[str, int], set[str]] = {guest: set() for guest in guests}
+    c = tables.comment.c
+    query = (
+        select(c.section_id, c.meta, tables.content.c.content_hash)
+        .join(tables.content, tables.content.c.comment_id == c.comment_id)
+        .where(c.publisher_id == 0, c.comment_id >= first_of(now - GUESTS_WINDOW))
+        .order_by(c.comment_id.desc())
+        .limit(_GUESTS_TEXTS)
+    )
+    for row in connection.execute(query):
+        guest = (household(str(row.meta.get("ip", ""))), row.section_id)
+        if guest in found:
+            found[guest].add(row.content_hash)
     return found
 
 

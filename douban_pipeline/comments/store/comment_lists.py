@@ -204,6 +204,17 @@ def get_comments(
     return found
 
 
+def authors_of(connection: Connection, ids: Collection[int]) -> dict[int, tuple[int, Mapping[str, Any]]]:
+    """Return the authors' ids and the `meta` of those of ``ids`` whose own status is NORMAL."""
+    found: dict[int, tuple[int, Mapping[str, Any]]] = {}
+    for part in chunks(sorted(ids)):
+        query = select(_C.comment_id, _C.publisher_id, _C.meta).where(
+            _C.comment_id.in_(part), _C.status == CommentStatus.NORMAL
+        )
+        found.update((row.comment_id, (row.publisher_id, row.meta)) for row in connection.execute(query))
+    return found
+
+
 def _texts(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     if not ids:
         return {}

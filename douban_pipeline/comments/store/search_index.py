@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from sqlalchemy import Connection, Engine, Select, func, literal, select, union_all, update
 
-from douban_pipeline.comments.review import clean, normalise
 from douban_pipeline.comments.store.tables import bigram, comment, content
+from douban_pipeline.comments.word_forms import clean, normalise, without_marks
 from douban_pipeline.core.database import chunks, reading, run_transaction, upsert
 
 _PAIRS = 4
@@ -31,7 +31,7 @@ _LETTER = 21
 
 def searched_form(text: str) -> str:
     """Return a text in the form used for comparison: without invisible characters, width and case folded."""
-    return normalise(clean(text))
+    return normalise(without_marks(clean(text)))
 
 
 def bigrams_of(form: str) -> set[int]:

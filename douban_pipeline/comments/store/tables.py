@@ -43,12 +43,11 @@ section = Table(
     count("root_count"),
     count("visible_count"),
     count("hidden_count"),
-    # The last floor number and the last event serial assigned.
+    # The last ones assigned.
     count("floor_seq"),
     link("event_seq"),
     moment("created_at", nullable=False),
-    # When the last event happened in the section.
-    moment("active_at", nullable=False),
+    moment("active_at", nullable=False),  # of its last event
     # The Douban subject whose title this is, and since when; 0 where the site set the title, or there is none.
     link("title_douban_id"),
     moment("titled_at"),
@@ -112,6 +111,18 @@ content = Table(
     # Whether a model has judged it, see `comments.model_review`.
     Column("judged", Boolean, nullable=False, server_default=false()),
     Index("ix_cmt_content_indexed", "indexed", "comment_id"),
+    **MYSQL_OPTIONS,
+)
+
+edit = Table(
+    "cmt_edit",
+    metadata,
+    key("edit_id"),
+    big("comment_id"),
+    # The text that an edit replaced, and when.
+    Column("content", Text, nullable=False),
+    moment("created_at", nullable=False),
+    Index("ix_cmt_edit_comment", "comment_id", "edit_id"),
     **MYSQL_OPTIONS,
 )
 
@@ -196,8 +207,7 @@ moderation = Table(
     words("batch", 64),
     # Change of the number of shown comments.
     count("visible_change"),
-    # Whether a later entry reverted it.
-    Column("undone", Boolean, nullable=False, server_default=false()),
+    Column("undone", Boolean, nullable=False, server_default=false()),  # by a later entry
     moment("created_at", nullable=False),
     UniqueConstraint("event_id", "comment_id", name="uq_cmt_moderation_event"),
     Index("ix_cmt_moderation_comment", "comment_id", "moderation_id"),
@@ -226,8 +236,7 @@ impression = Table(
     "cmt_impression",
     metadata,
     Column("comment_id", BigInteger, primary_key=True, autoincrement=False),
-    # Start of the hour.
-    Column("hour", UtcDateTime, primary_key=True),
+    Column("hour", UtcDateTime, primary_key=True),  # its start
     big("section_id"),
     # Number of times it was shown, and likes gained (withdrawn likes subtracted).
     count("shown"),
