@@ -265,7 +265,7 @@ def of_another_text() -> str:
 
 
 def truthful(part: str, synopsis: str) -> dict[str, Any]:
-    """Return the basis of a part of a text by `introduction_texts`: of the plot it repeats a clause, or says nothing."""
+    """Return the basis of a part of a text by `introduction_texts`, which of the plot only repeats a clause."""
     held = [clause for clause in _CLAUSE.findall(synopsis) if clause in part]
     if held:
         return {"basis": "synopsis", "passages": held[:1], "action": held[0]}

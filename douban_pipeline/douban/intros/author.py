@@ -140,9 +140,7 @@ class Author:
             text, violations = self.check(occasion.vod_id, sheet, written)
             cuts: tuple[Violation, ...] = ()
             if not violations:
-                text, violations, cuts = self._read_again(
-                    occasion, intro_id, sheet, text, f"{key}:{number}", max_age
-                )
+                text, violations, cuts = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
             ours = self.ledger.judge(intro_id, text, violations, cuts=cuts, task_id=occasion.task_id)
             draft = IntroDraft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
             if not violations or not ours:

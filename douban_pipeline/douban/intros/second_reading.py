@@ -1,11 +1,11 @@
 """The second reading: the model proves each statement of an intro by the source, and the proof is checked by code.
 
-A text that passed the fact guard is cut into its parts and sent to the model once more, with the source and without the
-conversation that produced it. For each statement the model names the passages and, in the source's words, who does
-what to whom, whether it is denied, how many, and whether it is a fact. Its judgement is not trusted: the statements must
-cover the text, the passages must be in the source, and people, roles, numbers, denials and modality must agree with the
-statement (`factguard.passages`). Among the parts stand false ones (`factguard.controls`): of a reader that finds a basis
-for those, nothing counts. Pure functions.
+A text that passed the fact guard is cut into its parts and sent to the model once more, with the source and without
+the conversation that produced it. For each statement the model names the passages and, in the source's words, who
+does what to whom, whether it is denied, how many, and whether it is a fact. Its judgement is not trusted: the
+statements must cover the text, the passages must be in the source, and people, roles, numbers, denials and modality
+must agree with the statement (`factguard.passages`). Among the parts stand false ones (`factguard.controls`): of a
+reader that finds a basis for those, nothing counts. Pure functions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 SHORTEST_QUOTE = 2
-"""Least number of characters of a passage; one that is shorter than its clause must have four (`factguard.passages`)."""
+"""Least number of characters of a passage; one that is not a whole clause must have four (`factguard.passages`)."""
 
 SYSTEM = """你是严格的事实核对员。用户消息是一个 JSON 对象：synopsis 是原简介，facts 是作品资料，\
 parts 是待核对的文字，按停顿切开编号，sentence 相同的属于同一句。其中混有故意写错的句子，核对时同样对待。
@@ -86,7 +86,8 @@ parts 是待核对的文字，按停顿切开编号，sentence 相同的属于�
 
 basis 为 "synopsis" 时还要填写，一律照原简介的说法：
 - passages：逐字抄出所依据的原文，不得改动、不得省略中间的字；只抄讲这件事的分句，不要整段抄。
-- actor、target：这条陈述所讲的动作，在原简介里是谁做的、对谁做的，写原简介里的称呼（原文是“他”就写所指的人）；没有则留空。
+- actor、target：这条陈述所讲的动作，在原简介里是谁做的、对谁做的，\
+写原简介里的称呼（原文是“他”就写所指的人）；没有则留空。
 - action：passages 里表示这个动作的几个字，逐字抄。
 - negated：passages 里这个动作是否被否定。
 - amount：passages 里的数量，逐字抄；没有则留空。
@@ -126,6 +127,7 @@ class Statement:
         """Return the statement as a JSON object."""
         return {
             "text": self.text,
+            "sentence": self.sentence,
             "basis": self.basis,
             "passages": list(self.passages),
             "problem": self.problem,
@@ -222,7 +224,9 @@ def read(text: str, sheet: FactSheet, content: Mapping[str, Any]) -> Reading:
     story, said = Story.of(sheet, text), _by_number(content)
     sentences, parts = sentences_of(text), _parts(text, story)
     # What the reader calls people by is in the source or is not looked at.
-    story = Story.of(sheet, text, (item[who] for items in said.values() for item in items for who in ("actor", "target")))
+    story = Story.of(
+        sheet, text, (item[who] for items in said.values() for item in items for who in ("actor", "target"))
+    )
     statements: list[Statement] = []
     trusted = True
     for part in parts:
@@ -326,7 +330,7 @@ def _objection(part: _Part, text: str, sentence: str, story: Story, item: Mappin
     claim = Claim(
         clauses, item["actor"], item["target"], item["action"], item["negated"], item["amount"], item["modality"]
     )
-    return statement_problem(text, story.said[part.sentence][part.place], story, claim)
+    return statement_problem(text, sentence, story.said[part.sentence][part.place], story, claim)
 
 
 _SENTENCE = re.compile(r"[^。！!？?；;…\n]+[。！!？?；;…\n]*[”’」』]?")

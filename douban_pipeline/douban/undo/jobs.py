@@ -185,7 +185,8 @@ revert_changes = person_job(
         "`mac_douban_log`; it withdraws decisions that wait. A dry run writes nothing."
     ),
     when=page_text(
-        "When writes were wrong: a single one, a batch, a run, or everything of a person, a rule version, or a model's intros."
+        "When writes were wrong: a single one, a batch, a run, or everything of a person, a rule version, or a model "
+        "that writes or reads intros."
     ),
     examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",

@@ -84,7 +84,9 @@ def select_changes(
         TooManyError: There are more than ``most``.
     """
     if selection.is_empty:
-        raise ValueError("name a change, a batch, a run, a video, a decision, a reviewer, a rule version, an intro's origin or a window")
+        raise ValueError(
+            "name a change, a batch, a run, a video, a decision, a reviewer, a rule version, an intro's origin or a window"
+        )
     log = tables.log
     is_applied = log.c.state == ChangeState.APPLIED
     found: dict[int, SelectedChange] = {}

@@ -1,7 +1,8 @@
 """All checks of a text against its fact sheet.
 
 All violations are reported, each once, in the order of the checks: length, addresses and contacts, markup, emoji,
-numbers, titles, people, claims, copies. What happens in the plot is the second reading's concern. A sentence names the offending piece, so that the model can correct it.
+numbers, titles, people, claims, copies. A sentence names the offending piece, so that the model can correct it. What
+happens in the plot is the second reading's concern.
 """
 
 from __future__ import annotations

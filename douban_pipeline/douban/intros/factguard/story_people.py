@@ -11,7 +11,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.douban.intros.factguard.name_words import COMPOUND_SURNAMES, ORDINARY_NAMES, STRONG_SURNAMES
+from douban_pipeline.douban.intros.factguard.name_words import (
+    COMPOUND_SURNAMES,
+    ORDINARY_NAMES,
+    STRONG_SURNAMES,
+    WORD_TAILS,
+)
 from douban_pipeline.douban.intros.factguard.plain_text import clauses_of
 from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY, PLAIN
 
@@ -38,13 +43,14 @@ _RELATIVES_TEXT = """
 长子 次子 长女 独子 搭档 同事 邻居 同桌 同伴 队友 战友 对手 上线 徒弟 弟子 学徒 师父 秘书 管家 家人 亲人 恋人 同学
 """
 RELATIVES = frozenset(_RELATIVES_TEXT.split())
-KIN = frozenset(
-    "父亲 母亲 儿子 女儿 丈夫 妻子 哥哥 弟弟 姐姐 妹妹 爷爷 奶奶 外公 外婆 祖父 祖母 叔叔 舅舅 姑姑 孙子 孙女".split()
-)
+_KIN_TEXT = """
+父亲 母亲 儿子 女儿 丈夫 妻子 哥哥 弟弟 姐姐 妹妹 爷爷 奶奶 外公 外婆 祖父 祖母 叔叔 舅舅 姑姑 孙子 孙女
+"""
+KIN = frozenset(_KIN_TEXT.split())
 """Relatives whom no text may add."""
 _PEOPLE_END = frozenset("员长师匠官爷婶兵警")
 _TITLES = "阿老小"
-_THINGS = frozenset("街镇岛屋店楼家城山村河湖船车院宅房校板人钟猫狗孩茶棉路树桥说米时名区厂飞机")
+_THINGS = frozenset("街镇岛屋店楼家城山村河湖船车院宅房校板人钟猫狗孩茶棉路树桥说米时名区厂飞机相")
 """Characters behind 老 and 小 that make no name."""
 _IN_NO_NAME = frozenset("给请把被在了着过的是不没与向为让教送说找带要去来进出")
 _JOIN = ("是", "就是", "叫", "名叫")
@@ -116,6 +122,8 @@ def _names(clauses: Sequence[str], roles: set[str]) -> Iterator[str]:
         for at in range(len(clause) - 1):
             called = clause[:at].endswith(ends) or clause[:at].endswith(tuple(_PEOPLE_END))
             titled, head = clause[at] in _TITLES, clause[at : at + 2]
+            if clause[max(0, at - 1) : at + 1] in WORD_TAILS:
+                continue
             if (at and clause[at - 1] in _TITLES) or head in ORDINARY_NAMES or (titled and head[-1] in _THINGS):
                 continue
             if not (called or titled or clause[at] in STRONG_SURNAMES):
