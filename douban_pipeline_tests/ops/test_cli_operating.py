@@ -310,8 +310,7 @@ def test_a_check_says_what_share_of_invented_intros_gets_through(sqlite_url, tmp
         assert (read["state"], read["remedy"]) == ("ok", "")
         assert f"of {second_reading.INVENTIONS} with one each" in read["told"]
         assert (
-            f"{second_reading.THROUGH_READING['nearest']} if it never objects and quotes what is most alike"
-            in read["told"]
+            f"{second_reading.MEASURED['careless'].written} if it only sees what is false on purpose" in read["told"]
         )
 
 

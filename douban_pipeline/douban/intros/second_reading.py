@@ -351,3 +351,35 @@ def _shortened(text: str, story: Story, reading: Reading) -> str:
     if any(place - 1 in without and not _begins_by_itself(firsts[place], place, story) for place in kept):
         return ""
     return "".join(whole[place] for place in kept).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What became of the measured texts with a simulated reader.
+
+    Attributes:
+        reader: What it does, in Chinese.
+        written: Inventions that are written, of `INVENTIONS`.
+        lost: Faithful texts of which anything is refused or cut, of `FAITHFUL`.
+        bare: Inventions in which the comparison finds nothing, without the false statements.
+    """
+
+    reader: str
+    written: int
+    lost: int
+    bare: int
+
+
+INVENTIONS = FAITHFUL = 350
+"""Number of texts of each kind."""
+MEASURED = {
+    "honest": Measured("如实判断", 0, 6, 0),
+    "yes": Measured("一律说没问题", 0, 350, 43),
+    "one": Measured("每条都引同一处", 0, 350, 103),
+    "sloppy": Measured("随意引", 0, 350, 134),
+    "nearest": Measured("引最相近的，从不反对", 0, 350, 275),
+    "everything": Measured("每条都引全文", 0, 350, 279),
+    "literal": Measured("如实抄录，只认出完全没有的", 165, 6, 165),
+    "careless": Measured("认得出故意写错的，其余一律引最相近的", 276, 10, 275),
+}
+"""By simulated reader, as `douban_pipeline_tests.douban.intros.measured` prints it."""

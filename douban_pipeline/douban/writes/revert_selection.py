@@ -85,7 +85,7 @@ def select_changes(
     """
     if selection.is_empty:
         raise ValueError(
-            "name a change, a batch, a run, a video, a decision, a reviewer, a rule version, an intro's origin or a window"
+            "name a change, a batch, a run, a video, a decision, a person, a rule version, an intro's origin, a window"
         )
     log = tables.log
     is_applied = log.c.state == ChangeState.APPLIED

@@ -1,8 +1,9 @@
 """Simulated readers of the second reading, and the cases that they are measured with.
 
-`statements.jsonl` holds sixty stories, each with five faithful texts and five inventions, statement by statement: the
-passages that say it, who acts on whom in the source's words, whether it is denied there, and whether it is a fact. The
-texts were written before the rules. Every other story was kept aside until the rules were done.
+`statements.jsonl` holds seventy stories, each with five faithful texts and five inventions, statement by statement:
+the passages that say it, who acts on whom in the source's words, whether it is denied there, and whether it is a fact.
+Sixty were written before the rules; of these every other one was kept aside until the rules were done. What was found with
+those was corrected, and the last ten were written then.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class Case:
 
     @property
     def kept(self) -> bool:
-        """Whether it was kept aside."""
-        return self.story % 2 == 0
+        """Whether it was kept aside, or written when the rules were done."""
+        return self.story % 2 == 0 or self.story > 60
 
     @property
     def text(self) -> str:

@@ -5,7 +5,7 @@
 (``unknown_people``), copies (``copies``). Surnames and words like names are in ``name_words``, words that tell no plot
 in ``plot_words``, normalised forms of texts in ``plain_text``. ``passages`` compares a statement with the passages that
 the second reading quotes for it: with who is named (``story_people``), who does what to whom (``plot_roles``), and what
-is denied. ``controls`` makes the false statements by which a reader is tested.
+is denied (``polarity``). ``controls`` makes the false statements by which a reader is tested.
 """
 
 from douban_pipeline.douban.intros.factguard.controls import controls_of
@@ -13,8 +13,6 @@ from douban_pipeline.douban.intros.factguard.copies import similarity
 from douban_pipeline.douban.intros.factguard.inspection import LengthLimits, Violation, inspect, marks
 from douban_pipeline.douban.intros.factguard.known_people import candidates_for_people
 from douban_pipeline.douban.intros.factguard.passages import (
-    FACT,
-    MODALITIES,
     Claim,
     Story,
     is_plain,
@@ -23,6 +21,7 @@ from douban_pipeline.douban.intros.factguard.passages import (
     tells_story,
 )
 from douban_pipeline.douban.intros.factguard.plain_text import count_han, letters_of, plain, sentences_of, shown
+from douban_pipeline.douban.intros.factguard.polarity import FACT, MODALITIES
 
 __all__ = [
     "FACT",

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from douban_pipeline.douban.intros.factguard.passages import Story, denies_anything
+from douban_pipeline.douban.intros.factguard.passages import Story
+from douban_pipeline.douban.intros.factguard.polarity import denies_anything
 from douban_pipeline.douban.intros.factguard.story_people import ROLES
 
 _EVENTS = (

@@ -21,17 +21,24 @@ from douban_pipeline.douban.intros.factguard.number_mentions import (
 from douban_pipeline.douban.intros.factguard.plain_text import CLAUSE, letters_of, plain, sentences_of, shown
 from douban_pipeline.douban.intros.factguard.plot_roles import Act, acts_of
 from douban_pipeline.douban.intros.factguard.plot_words import COMMENTARY, PLAIN, PLAIN_CHARACTERS
+from douban_pipeline.douban.intros.factguard.polarity import (
+    FACT,
+    LIKE_DENIAL,
+    MARKS,
+    MODALITIES,
+    denies,
+    denies_anything,
+    opposite,
+    opposite_sides,
+)
 from douban_pipeline.douban.intros.factguard.story_people import KIN, RELATIVES, ROLES, Cast, cast_of
 from douban_pipeline.douban.intros.facts import FactSheet
 
 _PART = re.compile(r"(?:《[^《》]*》|[^，,：:])+")
 GAP = "|"
 """Placeholder for names, which tell nothing by themselves."""
-SAME_ACTION, LEAST_TOLD = 0.5, 2
-"""Share and number of a clause's telling characters in a clause of the source from which both may tell the same
-action."""
-SURELY_SAME = ((0.6, 3), (0.5, 5))
-"""The same from which they do."""
+LEAST_TOLD = 2
+"""Number of telling characters that a statement and an action of the source have in common if they may be the same."""
 LEAST_QUOTED = 4
 """Least number of characters of a clause in a quote that quotes the clause; a shorter clause must be whole."""
 MOST_QUOTED = 90
@@ -145,14 +152,6 @@ class Story:
                 at += len(clause)
         return sorted(found)
 
-    def beside(self, one: str, other: str) -> bool:
-        """Return whether one sentence of the source names both."""
-        return any(one in told and other in told for told in map(GAP.join, self.sentences))
-
-    def distinct(self, one: str, other: str) -> bool:
-        """Return whether two names are known to be two people: both are proper names, or one sentence has both."""
-        return (one not in ROLES and other not in ROLES) or self.beside(one, other)
-
     def same(self, one: str, other: str) -> bool:
         """Return whether two names are one person's, also where one designates the other: 机器人七号."""
         return self.cast.same(one, other) or any(
@@ -160,10 +159,6 @@ class Story:
             for first, second in ((one, other), (other, one))
             if first in ROLES
         )
-
-    def meet(self, ones: Iterable[str], others: Sequence[str]) -> bool:
-        """Return whether somebody is in both lists."""
-        return any(self.same(one, other) for one in ones for other in others if one and other)
 
 
 _HAPPENS = re.compile("[死杀尸亡沉炸毁烧劫盗捕逃婚孕火病]|突然|忽然|[天年月]后|当晚|当夜|夜里|次日|翌日")
@@ -230,19 +225,13 @@ def _problems(statement: str, sentence: str, acts: Sequence[Act], story: Story, 
             yield f"所引原文没有数字“{shown(piece)}”"
     mine = [act for act in acts if _overlap(letters_of(act.words), letters_of(said))]
     yield from _role_problems(said, GAP.join(told), mine, claim, story)
-    quoted = [act for each in claim.passages for act in story.acts[each]]
-    for act in mine:
-        if _PASSIVE.search(said) or re.search("^.{2,8}[时后前]", said):
-            continue
-        if not act.agents or act.taken_over or any(_begins(said, name) for name in act.agents if name in said):
-            yield from _contradictions(act, quoted, story)
     word = opposite(said, told, converse=len(people) > 1)
     if word:
         yield f"与所引原文相反：“{shown(word)}”"
     bare = [_nameless(each, story, people) for each in (said, *told)]
     if _denial_differs(bare[0], bare[1:], claim):
         yield f"与所引原文相反：“{shown(statement, 20)}”"
-    if claim.modality != FACT and not _MARKS[claim.modality].search(plain(sentence)):
+    if claim.modality != FACT and not MARKS[claim.modality].search(plain(sentence)):
         yield f"原文{MODALITIES[claim.modality]}，这里当成了事实"
 
 
@@ -321,72 +310,10 @@ def _begins(said: str, name: str) -> bool:
     return before in PLAIN or before in ROLES or not before
 
 
-def _contradictions(act: Act, quoted: Sequence[Act], story: Story) -> Iterator[str]:
-    """Yield who does an action in the source if it is somebody else; nothing if a quoted act confirms the people."""
-    problems: list[str] = []
-    said = _telling(_nameless(act.words, story))
-    for source in quoted:
-        shared = said & _telling(_nameless(source.words, story))
-        share = len(shared) / len(said) if said else 0.0
-        if len(shared) < LEAST_TOLD or share < SAME_ACTION:
-            continue
-        others = _others(act, source, story, sure=any(share >= least and len(shared) >= n for least, n in SURELY_SAME))
-        if others is None:
-            return
-        if others:
-            problems.append(f"人物对不上：这里是“{shown(others[0])}”，原文是“{shown(others[1])}”")
-    yield from problems[:1]
-
-
 def _nameless(words: str, story: Story, people: Iterable[str] = ()) -> str:
     for name in (*people, *story.cast.names):
         words = words.replace(name, GAP)
     return words
-
-
-def _others(act: Act, source: Act, story: Story, *, sure: bool) -> tuple[str, ...] | None:
-    """Return who is in a role here and who in the source; empty if that is not known, None if the same person acts."""
-    mine, theirs = act.agents, source.agents
-    if act.pivot != source.pivot:
-        mine = (*mine, *(act.patients if act.pivot else ()))
-        theirs = (*theirs, *(source.patients if source.pivot else ()))
-    if story.meet(mine, theirs):
-        pairs = _pairs(act.patients, source.patients)
-        apart = pairs and not story.meet(act.patients, source.patients) and all(story.distinct(*each) for each in pairs)
-        return pairs[-1] if sure and apart else None
-    if not mine or not theirs or act.unknown or act.taken_over:
-        return ()
-    if any(mine) and story.meet(act.agents, source.patients):
-        return _first(act.agents), _first(source.agents)
-    told_by_whom = not act.pivot and not act.received and not source.taken_over
-    if told_by_whom and story.meet(theirs, act.patients):
-        return _first(act.agents), _first(source.agents)
-    if denies_anything(act.words) != denies_anything(source.words):
-        return ()
-    pairs = _pairs(mine, theirs)
-    if sure and any(story.distinct(*each) for each in pairs):
-        return pairs[-1]
-    if pairs and not source.taken_over and all(story.beside(*each) for each in pairs):
-        return pairs[-1]
-    return ()
-
-
-def _pairs(ones: Iterable[str], others: Sequence[str]) -> list[tuple[str, str]]:
-    return [(one, other) for one in ones for other in others if one and other]
-
-
-def _first(names: Sequence[str]) -> str:
-    return next(filter(None, reversed(names)), "另一个人")
-
-
-FACT = "fact"
-MODALITIES = {"intended": "只是打算或愿意", "possible": "只是猜测", "reported": "只是有人这样说"}
-"""How a source may tell what is not a fact, and what a reviewer reads of it."""
-_MARKS = {
-    "intended": re.compile("[想要愿肯欲盼梦拟约]|打算|计划|准备|试图|企图|决定|希望|提出|主张|为了?"),
-    "possible": re.compile("[疑似]|可能|也许|大概|以为|怀疑|猜|觉得|认为|相信|认定|看似|好像"),
-    "reported": re.compile("[说称据]|听|告诉|自认|坚持|声言|传言|咬定|认定|相信|认为|承认"),
-}
 
 
 def _denial_differs(said: str, told: Sequence[str], claim: Claim) -> bool:
@@ -397,100 +324,4 @@ def _denial_differs(said: str, told: Sequence[str], claim: Claim) -> bool:
     if any(denies(said, each) or denies(each, said) for each in told):
         return True
     same = len(_telling(said) & _telling(claim.action)) >= LEAST_TOLD
-    return same and not (_LIKE_DENIAL & set(said if claim.negated else passage))
-
-
-_LIKE_DENIAL = frozenset("不没未无别否非缺禁拒失空难休免瞎盲瞒除")
-"""Characters of words that deny without 不 or 没, which the rules below do not all know."""
-_NOT = re.compile(
-    "(?:不|没有?人?|未|无法|无人)(?:曾|再|肯|想|愿|能|敢|会|让|许|准|去|人|(?:把|将|对|向|给|和|与|跟|为|替)[^不没未]{1,4})?"
-    "(?=[^了着过的])"
-)
-_NO_NOT = re.compile(
-    "淹没|沉没|埋没|吞没|出没|没收|没落|不得不|不仅|不但|不久|不断|不过|无论|没想到|不料|不少|不同|不禁|未来|未婚|不顾|不惜|不停"
-    "|不安|不幸|不知"
-)
-_DENIED = re.compile("(?:不|没有?|未|无|从没|别|并非|没能)(?:曾|再|肯|想|愿|能|敢|会|让|许|准|予|有|去|把|将|对)?$")
-_ENDED = frozenset("断绝停止离失缺拒忘难免戒禁反空否假败")
-"""Characters with which a clause may deny without a word like 不."""
-_NO_ACTION = frozenset("有是在到来去人一错")
-"""Characters that are no action by themselves."""
-_OPPOSITES_TEXT = """
-赢 胜 战胜 击败 夺冠 获胜 / 输 落败 失利 败给
-活着 生还 幸存 救活 活了下来 / 死去 死了 死于 身亡 丧生 遇难 牺牲 去世 病逝 尸体 骸骨
-好转 痊愈 康复 病愈 好了 好起来 / 恶化 病重 不见好
-答应 同意 批准 允许 应允 / 拒绝 不肯 不愿
-相信 听信 / 怀疑 疑心 不信
-抓住 被捕 落网 抓获 制服 / 逃走 逃脱 逃跑 跑掉 跑了
-留下 留在 / 离开 离去 走了 休学
-收下 / 退还 不肯收
-考上 考取 录取 / 落榜
-得奖 获奖 / 取消资格
-开始 继续 / 停止 终止 中止
-有罪 被判 / 无罪
-兴高采烈 高兴 欣喜 大笑 笑着 笑了 / 哭着 哭诉 流泪 流着泪 含泪
-爱上 喜欢 / 不喜欢 讨厌 恨
-伪造 冒充 假的 伪 / 真的 为真 是真
-运出 送出 / 运进 运来
-买下 买来 / 卖掉 变卖
-真心 / 假意
-之前 前夜 前夕 / 之后
-"""
-OPPOSITES = tuple(
-    (tuple(left.split()), tuple(right.split()))
-    for line in _OPPOSITES_TEXT.strip().splitlines()
-    for left, right in [line.split("/")]
-)
-"""Pairs of outcomes that exclude each other."""
-
-
-def denies_anything(clause: str) -> bool:
-    """Return whether something is denied in a clause."""
-    return "除了" not in clause and bool(_NOT.search(_NO_NOT.sub("|", clause)))
-
-
-def denies(one: str, other: str) -> bool:
-    """Return whether a clause denies an action that another, which denies nothing, tells."""
-    one, other = _NO_NOT.sub("|", one), _NO_NOT.sub("|", other)
-    if _ENDED & set(other) or _NOT.search(other):
-        return False
-    for match in _NOT.finditer(one):
-        action = one[match.end() : match.end() + 2]
-        forms = [action] if action[0] in _NO_ACTION or action[-1] == "错" else [action, action[0]]
-        if any(form in other and not _DENIED.search(other[: other.find(form)]) for form in forms):
-            return True
-    return False
-
-
-def opposite(clause: str, quoted: Sequence[str], *, converse: bool) -> str:
-    """Return the word of a clause whose opposite the quoted clauses have in its place, "" if there is none.
-
-    With ``converse``, who wins or loses is not looked at: both are true if the people are exchanged, too.
-    """
-    told = "|".join(quoted)
-    for pair in OPPOSITES[1:] if converse else OPPOSITES:
-        here, there = _sides(clause, pair), _sides(told, pair)
-        if len(here) == 1 and there and not here & there:
-            return next(word for side in pair for word in side if word in clause)
-    return ""
-
-
-def opposite_sides(one: str, other: str) -> bool:
-    """Return whether a word of one text has its opposite in the other, so that a denial makes both say the same."""
-    return any(_words_in(one, pair) and _words_in(other, pair) for pair in OPPOSITES)
-
-
-def _words_in(text: str, pair: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:
-    return any(word in text for words in pair for word in words)
-
-
-def _sides(text: str, pair: tuple[tuple[str, ...], tuple[str, ...]]) -> set[int]:
-    """Return which sides of a pair a text is on; a word that is denied stands on the other side."""
-    sides: set[int] = set()
-    for side, words in enumerate(pair):
-        for word in words:
-            at = text.find(word)
-            while at >= 0:
-                sides.add(side ^ bool(_DENIED.search(text[:at])))
-                at = text.find(word, at + 1)
-    return sides
+    return same and not (LIKE_DENIAL & set(said if claim.negated else passage))
