@@ -285,6 +285,7 @@ def intro_tables(maker: TableMaker) -> IntroTables:
         index("intro_video", "vod_id", "intro_id"),
         index("intro_created", "created_at", "state"),
         index("intro_change", "change_id"),
+        index("intro_origin", "state", "model", "prompt_version", "reader"),
     )
     intro_mark = table(
         "intro_mark",

@@ -2,8 +2,8 @@
 
 `statements.jsonl` holds seventy stories, each with five faithful texts and five inventions, statement by statement:
 the passages that say it, who acts on whom in the source's words, whether it is denied there, and whether it is a fact.
-Sixty were written before the rules; of these every other one was kept aside until the rules were done. What was found with
-those was corrected, and the last ten were written then.
+Sixty were written before the rules; of these every other one was kept aside until the rules were done. What was found
+with those was corrected, and the last ten were written then.
 """
 
 from __future__ import annotations

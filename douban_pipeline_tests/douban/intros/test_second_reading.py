@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.core.llm import Completion
+from douban_pipeline.demo.stand_ins.introductions import truthful
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.intros.author import ledger_of
 from douban_pipeline.douban.intros.facts import FactSheet
@@ -163,7 +164,7 @@ def test_the_statements_must_cover_the_part():
 
 RESCUE = {"passages": ["守塔人老周收养了海难中的孤儿小满"], "actor": "老周", "action": "收养", "target": "小满"}
 PAID = {"passages": ["调律师程野没有收钱"], "actor": "程野", "action": "收钱", "negated": True}
-GIVE = {
+MEANT = {
     "passages": ["他打算把信交给老周"],
     "actor": "程野",
     "action": "把信交给",
@@ -224,7 +225,7 @@ def test_nothing_is_cut_if_the_rest_does_not_stand():
     found = read(pronoun, SHEET, said({**proofs, ADOPTED: {"basis": "none"}}, pronoun))
     assert found.violations
     assert found.shortened == "", "he would be nobody"
-    nothing_left = read(TEXT, SHEET, said({**PROOFS, **dict.fromkeys((ADOPTED, BACK, LETTER), {"basis": "none"})}))
+    nothing_left = read(TEXT, SHEET, said({MADE_BY: PROOFS[MADE_BY]}))
     assert nothing_left.shortened == ""
 
 
@@ -275,8 +276,6 @@ def test_a_text_that_is_not_backed_is_written_once_more_and_then_given_up(room_e
 
 
 def test_what_is_cut_is_recorded_and_the_rest_is_written(room):
-    from douban_pipeline.demo.stand_ins.introductions import truthful
-
     house = room(linked(RIVER, 4), intro_min_han=20)
     seen = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import context
 
-from douban_pipeline.core.migration_steps import add_columns
+from douban_pipeline.core.migration_steps import add_columns, add_index
 
 revision = "0017"
 down_revision = "0016"
@@ -13,5 +13,6 @@ down_revision = "0016"
 
 def upgrade() -> None:
     """Add what is missing."""
-    intro = f"{context.config.attributes['prefix']}douban_intro"
-    add_columns(intro, sa.Column("reader", sa.String(160)))
+    own = f"{context.config.attributes['prefix']}douban_"
+    add_columns(f"{own}intro", sa.Column("reader", sa.String(160)))
+    add_index(f"{own}intro", f"ix_{own}intro_origin", "state", "model", "prompt_version", "reader")
