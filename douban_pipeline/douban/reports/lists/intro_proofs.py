@@ -81,7 +81,7 @@ def text_pieces(statements: Sequence[Proved]) -> tuple[Piece, ...]:
     for number, each in enumerate(statements, start=1):
         tone = " ".join(filter(None, ("bad" if each.problem else "", "gone" if each.cut else "")))
         basis = _BASES.get(each.basis, "")
-        pieces.append(Piece(each.text, f"{number}{basis}", tone))
+        pieces.append(Piece(each.text, f"{number} {basis}".strip(), tone))
         last = number == len(statements) or statements[number].sentence != each.sentence
         pieces.append(Piece("。" if last else "，"))
     return tuple(pieces)
@@ -179,7 +179,7 @@ def origins_table(services: Services, connection: Connection) -> Table:
             ACTIONS,
         ),
         [_origin(*row) for row in connection.execute(query)],
-        "某个模型、提示词或复核者不可信时，由此一次撤销它的全部简介：先预览，确认后再正式撤销。之后改过的和锁定的会跳过。",
+        "某个模型、提示词或复核者不可信时，由此一次撤销它的全部简介：先预览，确认后再正式撤销。之后被人改过的、被网站锁定的会跳过。",
         links=dict(_take_back(services.location)),
     )
 

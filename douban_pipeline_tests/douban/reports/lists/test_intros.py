@@ -193,7 +193,7 @@ def test_a_text_stands_beside_its_source_with_what_proves_it(videos):
     intro(videos, 2, "written", reading=said, reader="reading-4 m", model="m", **common)
     tables = written(videos.services, "intros").figures.tables
     new, before = rows_in(tables, "proofs")
-    assert cell_text(new["text"], UTC) == "［1］老周收养小满。［2无］他很快乐。"
+    assert cell_text(new["text"], UTC) == "［1］老周收养小满。［2 无］他很快乐。"
     assert [piece.tone for piece in new["text"] if piece.mark] == ["", "bad gone"]
     assert cell_text(new["source"], UTC) == "守塔人［1］老周收养了小满。"
     assert (new["outcome"], new["why"]) == (("已写入", "删去部分"), "2：没有讲到")
