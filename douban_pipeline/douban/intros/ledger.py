@@ -20,7 +20,8 @@ from douban_pipeline.core.llm import Completion, ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
-from douban_pipeline.douban.intros.second_reading import READING_VERSION, Reading
+from douban_pipeline.douban.intros.proofs import Reading
+from douban_pipeline.douban.intros.second_reading import READING_VERSION
 from douban_pipeline.douban.store.states import IntroState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue

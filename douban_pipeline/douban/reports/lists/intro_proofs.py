@@ -6,17 +6,15 @@ stored in the form of an earlier reading, sentence by sentence, are shown as the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, ListColumn, ListLink, Piece, Row, Table
 from douban_pipeline.douban import links
-from douban_pipeline.douban.intros.factguard import sentences_of
+from douban_pipeline.douban.intros.proofs import Statement, stored_statements
 from douban_pipeline.douban.reports.lists.intro_figures import DAYS
 from douban_pipeline.douban.reports.lists.lookup import names_of
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NAME, NUMBER, TIME, VOD_ID, common_links
@@ -38,44 +36,7 @@ _PLACEHOLDER = "ORIGIN"
 _NO_READER = "（未记录）"
 
 
-@dataclass(frozen=True, slots=True)
-class Proved:
-    """A statement of a text as its second reading left it; ``sentence`` counts from 0."""
-
-    text: str
-    sentence: int
-    basis: str
-    passages: tuple[str, ...]
-    problem: str
-    cut: bool
-
-
-def proved(stored: Sequence[Mapping[str, Any]], text: str) -> list[Proved]:
-    """Return the statements of a stored reading, in either form.
-
-    Args:
-        stored: The reading: statements, or of earlier versions sentences by number with quotes.
-        text: The text that was read.
-    """
-    sentences, found = sentences_of(text), list[Proved]()
-    for item in stored:
-        old = "text" not in item
-        number = item.get("number") if old else int(item.get("sentence", 0)) + 1
-        place = number - 1 if isinstance(number, int) else -1
-        if old and not 0 <= place < len(sentences):
-            continue
-        passages = item.get("quotes" if old else "passages") or ()
-        said = sentences[place] if old else str(item["text"])
-        problem = str(item.get("problem") or "")
-        if old and item.get("basis") == "none":
-            problem = problem or "原简介没有讲到"
-        found.append(
-            Proved(said, place, str(item.get("basis")), tuple(map(str, passages)), problem, bool(item.get("cut")))
-        )
-    return found
-
-
-def text_pieces(statements: Sequence[Proved]) -> tuple[Piece, ...]:
+def text_pieces(statements: Sequence[Statement]) -> tuple[Piece, ...]:
     """Return a text with its statements numbered: wrong what has no basis, struck out what was cut."""
     pieces: list[Piece] = []
     for number, each in enumerate(statements, start=1):
@@ -87,7 +48,7 @@ def text_pieces(statements: Sequence[Proved]) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def source_pieces(source: str, statements: Sequence[Proved]) -> tuple[Piece, ...]:
+def source_pieces(source: str, statements: Sequence[Statement]) -> tuple[Piece, ...]:
     """Return a source with the passages marked by the numbers of the statements that they prove."""
     marks: dict[int, set[int]] = {}
     for number, each in enumerate(statements, start=1):
@@ -138,7 +99,7 @@ def proofs_table(services: Services, connection: Connection) -> Table:
 
 
 def _proof(row: RowMapping) -> Row:
-    statements = proved(row["reading"], row["intro_text"] or "")
+    statements = list(stored_statements(row["reading"], row["intro_text"] or ""))
     source = str((row["fact_sheet"] or {}).get("synopsis", ""))
     reasons = [f"{number}：{each.problem}" for number, each in enumerate(statements, start=1) if each.problem]
     whole = row["reason"] if row["state"] == IntroState.REFUSED and not reasons else ""

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from douban_pipeline.core.ui.lists.list_page import cell_text
-from douban_pipeline.douban.intros import second_reading
+from douban_pipeline.douban.intros import proofs
 from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
 from douban_pipeline.douban.reports.lists.intro_figures import DaySpending, UnqueuedIntros, intros
@@ -176,7 +176,7 @@ def test_what_it_cost_by_the_day_of_the_site(videos):
 
 
 def test_every_kind_of_violation_has_a_name():
-    source = "".join(Path(each.__file__).read_text(encoding="utf-8") for each in (inspection, second_reading))
+    source = "".join(Path(each.__file__).read_text(encoding="utf-8") for each in (inspection, proofs))
     # Stored by an earlier guard.
     assert {*re.findall(r'Violation\("(\w+)"', source), "plot"} == set(VIOLATIONS)
 
