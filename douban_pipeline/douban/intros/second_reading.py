@@ -303,7 +303,7 @@ MEASURED = {
     "honest": Measured("如实判断", 0, 6, 0),
     "yes": Measured("一律说没问题", 0, 350, 43),
     "one": Measured("每条都引同一处", 0, 350, 103),
-    "sloppy": Measured("随意引", 0, 350, 134),
+    "sloppy": Measured("随意引", 0, 350, 137),
     "nearest": Measured("引最相近的，从不反对", 0, 350, 275),
     "everything": Measured("每条都引全文", 0, 350, 279),
     "literal": Measured("如实抄录，只认出完全没有的", 165, 6, 165),
