@@ -177,13 +177,16 @@ def intro_results(settings: Settings) -> Iterator[CheckResult]:
     """Say what share of inventions the checks of intros let through, where intros are written."""
     if not settings.ai_intros:
         return
-    unseen = second_reading.INVENTIONS
-    nearest, random = second_reading.THROUGH_READING["nearest"], second_reading.THROUGH_READING["random"]
+    measured = second_reading.MEASURED
     through = terminal_text(
-        "intros may still hold inventions: of {unseen} with one each, {random} are written if the "
-        "reading model never objects and quotes at random, {nearest} if it never objects and quotes "
-        "what is most alike; look at samples"
-    ).format(unseen=unseen, random=random, nearest=nearest)
+        "intros may still hold inventions: of {unseen} with one each, {honest} are written if the reading model judges "
+        "as asked, {nearest} if it never objects, {careless} if it only sees what is false on purpose; look at samples"
+    ).format(
+        unseen=second_reading.INVENTIONS,
+        honest=measured["honest"].written,
+        nearest=measured["nearest"].written,
+        careless=measured["careless"].written,
+    )
     yield CheckResult("intros", "ok", through)
 
 

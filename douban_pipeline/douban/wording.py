@@ -158,6 +158,8 @@ VIOLATIONS: Mapping[str, str] = {
     "advert": "推广用语",
     "meta": "谈论简介本身",
     "plot": "原简介中没有的情节",
+    "reading": "复核认为没有依据",
+    "cut": "没有依据而删去的句子",
     "copy": "照抄原简介",
     "near_copy": "与他片雷同",
 }

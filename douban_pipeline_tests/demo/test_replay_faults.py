@@ -20,7 +20,7 @@ ASK = {
     "llm": lambda client, server: chat(client, server, json.dumps(SHEET)),
     "reading": lambda client, server: chat(client, server, json.dumps(READ_THIS)),
 }
-READ_THIS = {"synopsis": "程蝶衣自幼学戏。", "facts": {}, "sentences": [{"number": 1, "text": "程蝶衣从小学戏"}]}
+READ_THIS = {"synopsis": "程蝶衣自幼学戏。", "facts": {}, "parts": [{"number": 1, "text": "程蝶衣自幼学戏"}]}
 
 
 def is_answer_about_farewell(endpoint, reply):

@@ -326,10 +326,7 @@ def test_a_check_says_what_share_of_invented_intros_gets_through(sqlite_url, tmp
         read = found(**on)["intros"]
         assert (read["state"], read["remedy"]) == ("ok", "")
         assert f"of {second_reading.INVENTIONS} with one each" in read["told"]
-        assert (
-            f"{second_reading.THROUGH_READING['nearest']} if it never objects and quotes what is most alike"
-            in read["told"]
-        )
+        assert f"{second_reading.MEASURED['careless'].written} if it only sees what is false on purpose" in read["told"]
 
 
 def test_a_check_goes_on_where_it_can_and_tells_no_secret(tmp_path, call):

@@ -216,56 +216,65 @@ def _shaped(request: Mapping[str, Any], text: str) -> str:
     return json.dumps({**reply, filled[0]: text}, ensure_ascii=False)
 
 
-_SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
-
+_CLAUSE = re.compile(r"[^\W_]{4,}")
 _LETTERS = re.compile(r"[^\W_]")
-_MOST_QUOTES, _LEAST_NEW = 4, 2
-"""Most passages quoted for a sentence, and least number of its characters and pairs that each must add."""
-_LEAST_SHARED = 0.2
-"""Least share of a sentence's characters and pairs that the synopsis has if the sentence is about the plot."""
+_MADE_BY = re.compile("《|执导|导演|主演|演员|出演|演出|主要角色")
+_LIKE = 0.5
+"""Share of a part's characters and pairs in the synopsis from which it is about the plot."""
+_NOTHING: Mapping[str, Any] = {
+    "basis": "none",
+    "passages": [],
+    "actor": "",
+    "action": "",
+    "target": "",
+    "negated": False,
+    "amount": "",
+    "modality": "fact",
+    "problem": "",
+}
 
 Read = Callable[[str, str], Mapping[str, Any]]
-"""Maps a sentence and the synopsis to ``basis``, ``quotes`` and ``problem``."""
+"""Maps a part of a text and the synopsis to the answer, of which what is left out is empty."""
 
 
 def is_reading(message: str) -> bool:
-    """Return whether a message requests the basis of sentences."""
+    """Return whether a message requests the proof of a text."""
     asked = _asked(message)
-    return "sentences" in asked and "synopsis" in asked
+    return "parts" in asked and "synopsis" in asked
 
 
 def reading(message: str, read: Read | None = None) -> str:
-    """Return the model's answer to a message that requests the basis of sentences.
+    """Return the model's answer to a message that requests the proof of a text: one statement a part.
 
     Args:
         message: The message.
-        read: Returns the basis of a sentence; `nearest` by default.
+        read: Returns the answer on a part; `truthful` by default.
     """
     asked = _asked(message)
     synopsis = str(asked["synopsis"])
-    said = [{"number": item["number"], **(read or nearest)(str(item["text"]), synopsis)} for item in asked["sentences"]]
-    return json.dumps({"sentences": said}, ensure_ascii=False)
+    said = [
+        {**_NOTHING, **(read or truthful)(str(item["text"]), synopsis), "number": item["number"], "text": item["text"]}
+        for item in asked["parts"]
+    ]
+    return json.dumps({"statements": said}, ensure_ascii=False)
 
 
 def of_another_text() -> str:
-    """Return an answer about sentences that were not in the request."""
-    return json.dumps({"sentences": [{"number": 1_000, "basis": "general", "quotes": [], "problem": ""}]})
+    """Return an answer about a text that was not in the request."""
+    return json.dumps({"statements": [{**_NOTHING, "number": 1_000, "text": "别的文字", "basis": "general"}]})
 
 
-def nearest(sentence: str, synopsis: str) -> dict[str, Any]:
-    """Return the basis of a sentence: the passages of the synopsis that share most of its characters, if many do."""
-    wanted = _pairs(sentence) | set(_LETTERS.findall(sentence))
-    passages = {passage: _pairs(passage) | set(passage) for passage in map(str.strip, _SENTENCE.findall(synopsis))}
-    everything, quotes, left = len(wanted), list[str](), wanted
-    while len(quotes) < _MOST_QUOTES and passages:
-        best = max(passages, key=lambda passage: len(left & passages[passage]))
-        if len(left & passages[best]) < _LEAST_NEW:
-            break
-        quotes.append(best)
-        left = left - passages[best]
-    if everything - len(left) < _LEAST_SHARED * everything:
-        return {"basis": "facts" if "《" in sentence else "general", "quotes": [], "problem": ""}
-    return {"basis": "synopsis", "quotes": quotes, "problem": ""}
+def truthful(part: str, synopsis: str) -> dict[str, Any]:
+    """Return the basis of a part of a text by `introduction_texts`, which of the plot only repeats a clause."""
+    held = [clause for clause in _CLAUSE.findall(synopsis) if clause in part]
+    if held:
+        return {"basis": "synopsis", "passages": held[:1], "action": held[0]}
+    if _MADE_BY.search(part):
+        return {"basis": "facts"}
+    wanted, told = _pairs(part) | set(_LETTERS.findall(part)), _pairs(synopsis) | set(synopsis)
+    if len(wanted & told) > _LIKE * len(wanted) or part[:2] in synopsis or part.startswith("主人公"):
+        return {"problem": "原简介没有这样讲"}
+    return {"basis": "general"}
 
 
 def _pairs(text: str) -> set[str]:

@@ -82,7 +82,8 @@ def waiting_decisions(tables: OwnTables, connection: Connection, selection: Chan
     Only where decisions are meant: by their batch, their keys or their reviewer, and by nothing that only a write has.
     """
     of_decisions = selection.batch_id or selection.decision_ids or selection.reviewer
-    of_writes = selection.change_ids or selection.run_id or selection.rule_version
+    of_intros = selection.intro_reader or selection.intro_prompt or selection.intro_model
+    of_writes = selection.change_ids or selection.run_id or selection.rule_version or of_intros
     if of_writes or not of_decisions:
         return []
     decision = tables.decision

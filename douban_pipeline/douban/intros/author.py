@@ -138,9 +138,10 @@ class Author:
                 occasion, sheet, _usage(completion), text=written, snapshot_id=completion.snapshot_id
             )
             text, violations = self.check(occasion.vod_id, sheet, written)
+            cuts: tuple[Violation, ...] = ()
             if not violations:
-                violations = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
-            ours = self.ledger.judge(intro_id, text, violations, task_id=occasion.task_id)
+                text, violations, cuts = self._read_again(occasion, intro_id, sheet, text, f"{key}:{number}", max_age)
+            ours = self.ledger.judge(intro_id, text, violations, cuts=cuts, task_id=occasion.task_id)
             draft = IntroDraft(intro_id, text, violations, sheet, completion.model, completion.snapshot_id)
             if not violations or not ours:
                 # Without the task, the second try is left to the run that has it.
@@ -161,15 +162,18 @@ class Author:
 
     def _read_again(
         self, occasion: Occasion, intro_id: int, sheet: FactSheet, text: str, key: str, max_age: timedelta | None
-    ) -> tuple[Violation, ...]:
-        """Return the second reading's violations of a text that passed the guard; its answer and cost are recorded.
+    ) -> tuple[str, tuple[Violation, ...], tuple[Violation, ...]]:
+        """Return what the second reading leaves of a text that passed the guard, its violations, and what was cut.
 
-        A text that was paid for is read even if the day's budget is spent, which only new texts wait for.
+        What is not backed is cut if the rest stands by itself and passes the guard; else the text is refused. The
+        answer and its cost are recorded. A text that was paid for is read even if the day's budget is spent, which only
+        new texts wait for.
         """
         asked = second_reading.messages(text, sheet)
         key = f"{key}:{second_reading.READING_VERSION}"
+        cuts: tuple[Violation, ...] = ()
         try:
-            reading = self._complete(
+            answer = self._complete(
                 occasion,
                 sheet,
                 asked,
@@ -179,14 +183,20 @@ class Author:
                 max_age,
                 problem_of=second_reading.problem_of,
             )
-            violations = second_reading.objections(text, sheet, reading.content)
-            self.ledger.add_reading(intro_id, reading)
+            reading = second_reading.read(text, sheet, answer.content)
+            violations = reading.violations
+            if violations and reading.shortened:
+                shorter, refused = self.check(occasion.vod_id, sheet, reading.shortened)
+                if not refused:
+                    cuts, reading = reading.after_cutting()
+                    text, violations = shorter, ()
+            self.ledger.add_reading(intro_id, answer, reading)
         except BaseException:
             self._forget(occasion.vod_id)
             raise
         if violations:
             self._forget(occasion.vod_id)
-        return violations
+        return text, violations, cuts
 
     def _forget(self, vod_id: int) -> None:
         """Remove a text that passed the guard but will not be written, so that others are not compared with it."""

@@ -20,6 +20,8 @@ from douban_pipeline.core.llm import Completion, ModelUsage
 from douban_pipeline.douban.intros.factguard import Violation
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.prompt import PROMPT_VERSION
+from douban_pipeline.douban.intros.proofs import Reading
+from douban_pipeline.douban.intros.second_reading import READING_VERSION
 from douban_pipeline.douban.store.states import IntroState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.task_queue import TaskQueue
@@ -39,6 +41,11 @@ PREVIEW_AGE = timedelta(days=1)
 
 _MOST_OTHERS = 20
 """Most other intros that a text is fully compared with: those that share the most marks."""
+
+
+def reader_name(model: str) -> str:
+    """Return what a reading is filed under: the version of its messages, and the model that answered."""
+    return f"{READING_VERSION} {model}"[:160]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +134,30 @@ class IntroLedger:
 
         return run_transaction(self.engine, store)
 
-    def add_reading(self, intro_id: int, reading: Completion) -> None:
-        """Record the second reading of a text and its cost; safe to repeat."""
+    def add_reading(self, intro_id: int, answer: Completion, reading: Reading) -> None:
+        """Record the second reading of a text, by whom it was, and its cost; safe to repeat."""
         intro = self.intro
         values = {
-            "reading": reading.content["sentences"],
-            "reading_snapshot_id": reading.snapshot_id,
-            "cost_usd": intro.c.cost_usd + reading.cost_usd,
-            "prompt_tokens": intro.c.prompt_tokens + reading.prompt_tokens,
-            "completion_tokens": intro.c.completion_tokens + reading.completion_tokens,
+            "reading": reading.to_payload(),
+            "reader": reader_name(answer.model),
+            "reading_snapshot_id": answer.snapshot_id,
+            "cost_usd": intro.c.cost_usd + answer.cost_usd,
+            "prompt_tokens": intro.c.prompt_tokens + answer.prompt_tokens,
+            "completion_tokens": intro.c.completion_tokens + answer.completion_tokens,
         }
         # After a run that died after it had paid, the archive returns the same answer again.
-        unread = or_(intro.c.reading_snapshot_id.is_(None), intro.c.reading_snapshot_id != reading.snapshot_id)
+        unread = or_(intro.c.reading_snapshot_id.is_(None), intro.c.reading_snapshot_id != answer.snapshot_id)
         run_statement(self.engine, update(intro).where(intro.c.intro_id == intro_id, unread).values(**values))
 
-    def judge(self, intro_id: int, text: str, violations: Sequence[Violation], *, task_id: int | None = None) -> bool:
+    def judge(
+        self,
+        intro_id: int,
+        text: str,
+        violations: Sequence[Violation],
+        *,
+        cuts: Sequence[Violation] = (),
+        task_id: int | None = None,
+    ) -> bool:
         """Record the violations of the guard and the second reading in a text, in the form that the CMS would store.
 
         Nothing changes if the lease of the task was lost: the run that has it now gets the same answer from the
@@ -151,6 +167,7 @@ class IntroLedger:
             intro_id: The text's row.
             text: The text.
             violations: Its violations.
+            cuts: What was cut from it, and why.
             task_id: The task that it was written for, if any.
 
         Returns:
@@ -159,7 +176,7 @@ class IntroLedger:
         values = {
             "state": IntroState.REFUSED if violations else IntroState.PREVIEW,
             "reason": violation_texts(violations)[:500] or UNWRITTEN,
-            "violations": [{"code": item.code, "text": item.text} for item in violations],
+            "violations": [{"code": item.code, "text": item.text} for item in (*violations, *cuts)],
             "intro_text": text,
         }
         return self._set(intro_id, values, task_id)

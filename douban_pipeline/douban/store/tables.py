@@ -276,14 +276,16 @@ def intro_tables(maker: TableMaker) -> IntroTables:
         count("prompt_tokens"),
         count("completion_tokens"),
         Column("snapshot_id", BigInteger),
-        # What the second reading found each sentence to rest on, and the answer that says so.
+        # What the second reading found each statement to rest on, by which reader, and the answer that says so.
         Column("reading", JsonText),
+        Column("reader", String(160)),
         Column("reading_snapshot_id", BigInteger),
         Column("change_id", BigInteger),
         moment("created_at", nullable=False),
         index("intro_video", "vod_id", "intro_id"),
         index("intro_created", "created_at", "state"),
         index("intro_change", "change_id"),
+        index("intro_origin", "state", "model", "prompt_version", "reader"),
     )
     intro_mark = table(
         "intro_mark",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import Markdown, escaped, local_time, subject_link
 from douban_pipeline.douban import links
+from douban_pipeline.douban.intros.proofs import stored_statements
 from douban_pipeline.douban.store.decisions import LINKING
 from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
@@ -218,13 +219,15 @@ def _intro(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]
     return head, [
         escaped(f"模型 {row['model'] or EMPTY}，{cost}，提示词 {row['prompt_version']}{change}，运行 {row['run_id']}"),
         escaped(f"核对指出 {len(violations)} 处问题") if violations else "",
-        escaped(_read_again(row["reading"])) if row["reading"] else "",
+        escaped(_read_again(row)) if row["reading"] else "",
     ]
 
 
-def _read_again(reading: Sequence[Mapping[str, Any]]) -> str:
-    quotes = [quote for sentence in reading for quote in sentence["quotes"]]
-    return f"复核 {len(reading)} 句，所引原文：{'；'.join(f'“{quote}”' for quote in quotes) or EMPTY}"
+def _read_again(row: Mapping[str, Any]) -> str:
+    statements = list(stored_statements(row["reading"], row["intro_text"] or ""))
+    passages = dict.fromkeys(passage for each in statements for passage in each.passages)
+    by = f"（{row['reader']}）" if row["reader"] else ""
+    return f"复核{by} {len(statements)} 条，所引原文：{'；'.join(f'“{passage}”' for passage in passages) or EMPTY}"
 
 
 def _failure(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:

@@ -62,6 +62,11 @@ class RevertConfig(LaunchpadConfig):
     decision_ids: list[int] = Field(default_factory=list, description=page_text("All writes of these decisions."))
     reviewer: str = Field("", description=page_text("All writes and decisions of this person."))
     rule_version: str = Field("", description=page_text("All writes under this rule version."))
+    intro_reader: str = Field(
+        "", description=page_text("All intros that this reader passed: `reading-4`, or with its model.")
+    )
+    intro_prompt: str = Field("", description=page_text("All intros written under this version of the prompt."))
+    intro_model: str = Field("", description=page_text("All intros written by this model."))
     since: str = Field(
         "",
         description=page_text("Written from this time: 2026-11-20 08:00 in SITE_TIMEZONE, or ISO with offset."),
@@ -164,7 +169,7 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
 
 _REVERT_CHANGES = page_text(
     """\
-Revert writes: by change, video, batch, run, decision, person, rule version or time.
+Revert writes: by change, video, batch, run, decision, person, rule version, origin of an intro or time.
 
 All filters that are set must match. Values that were changed or locked since are skipped and listed first. A revert
 is a batch of its own and can be reverted. With `dry_run: true` (the default) nothing is written.
@@ -180,7 +185,8 @@ revert_changes = person_job(
         "`mac_douban_log`; it withdraws decisions that wait. A dry run writes nothing."
     ),
     when=page_text(
-        "When writes were wrong: a single one, a batch, a run, or everything of a person or a rule version."
+        "When writes were wrong: a single one, a batch, a run, or everything of a person, a rule version, or a model "
+        "that writes or reads intros."
     ),
     examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",

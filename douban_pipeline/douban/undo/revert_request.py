@@ -17,7 +17,7 @@ from douban_pipeline.douban.decisions.withdrawal import waiting_decisions
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import PIPELINE
-from douban_pipeline.douban.writes.revert_selection import ChangeSelection, count
+from douban_pipeline.douban.writes.revert_selection import ChangeSelection, count, intro_origin
 
 MOST_NAME = 64
 """Characters that the log keeps of a person's name."""
@@ -43,6 +43,9 @@ class RevertRequest:
     decision_ids: Sequence[int] = ()
     reviewer: str = ""
     rule_version: str = ""
+    intro_reader: str = ""
+    intro_prompt: str = ""
+    intro_model: str = ""
     since: str = ""
     until: str = ""
     max_changes: int = 10_000
@@ -74,12 +77,16 @@ def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
         decision_ids=tuple(request.decision_ids),
         reviewer=request.reviewer.strip(),
         rule_version=request.rule_version.strip(),
+        intro_reader=request.intro_reader.strip(),
+        intro_prompt=request.intro_prompt.strip(),
+        intro_model=request.intro_model.strip(),
         since=since,
         until=until,
     )
     if selection.is_empty and len(moments) == 2:
         problems.append(
-            "请至少填写一项：change_ids、vod_ids、batch_id 或 run_id、decision_ids、reviewer、rule_version、since/until"
+            "请至少填写一项：change_ids、vod_ids、batch_id 或 run_id、decision_ids、reviewer、rule_version、"
+            "intro_reader、intro_prompt、intro_model、since/until"
         )
     with reading(services.engine) as connection:
         problems += _unknown(connection, services.tables, selection)
@@ -106,6 +113,9 @@ def looked_for(selection: ChangeSelection, zone: ZoneInfo) -> str:
         ("运行", selection.run_id),
         ("审核员", selection.reviewer),
         ("规则版本", selection.rule_version),
+        ("简介的复核者", selection.intro_reader),
+        ("简介的提示词版本", selection.intro_prompt),
+        ("简介的模型", selection.intro_model),
     ):
         if value:
             parts.append(f"{words} {value}")
@@ -157,6 +167,11 @@ def _unknown(connection: Connection, tables: OwnTables, selection: ChangeSelecti
             connection.execute(select(column).where(column == value).limit(1)).first() for column in found_in
         ):
             yield f"没有找到{name} {value} 的任何变更"
+    for name in ("intro_reader", "intro_prompt", "intro_model"):
+        value = getattr(selection, name)
+        origin = intro_origin(tables, ChangeSelection(**{name: value}))
+        if value and connection.execute(select(tables.intro.c.intro_id).where(*origin).limit(1)).first() is None:
+            yield f"{name}：没有任何简介出自 {value}"
 
 
 def _present(connection: Connection, column: Column[int], values: Sequence[int]) -> set[int]:

@@ -12,6 +12,7 @@ from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.writes.changes import BY_CMS, SEEN_IN_CMS
+from douban_pipeline.douban.writes.intro_changes import INTRO
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class ChangeSelection:
         decision_ids: All that these decisions wrote.
         reviewer: All that this person wrote, and what followed from the person's decisions.
         rule_version: All that was written under these rules.
+        intro_reader: The intros whose second reading was by this reader: its version with its model, or the version.
+        intro_prompt: The intros that were written under this version of the prompt.
+        intro_model: The intros that this model wrote.
         since: What was written from this moment on. What people did in the CMS itself is not of a time alone: a wrong
             link that somebody cleared there would be back.
         until: What was written before this moment, in the same sense.
@@ -39,6 +43,9 @@ class ChangeSelection:
     decision_ids: tuple[int, ...] = ()
     reviewer: str = ""
     rule_version: str = ""
+    intro_reader: str = ""
+    intro_prompt: str = ""
+    intro_model: str = ""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -77,7 +84,9 @@ def select_changes(
         TooManyError: There are more than ``most``.
     """
     if selection.is_empty:
-        raise ValueError("name a change, a batch, a run, a video, a decision, a reviewer, a rule version or a window")
+        raise ValueError(
+            "name a change, a batch, a run, a video, a decision, a person, a rule version, an intro's origin, a window"
+        )
     log = tables.log
     is_applied = log.c.state == ChangeState.APPLIED
     found: dict[int, SelectedChange] = {}
@@ -159,6 +168,11 @@ def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElem
         plain.append(log.c.run_id == selection.run_id)
     if selection.rule_version:
         plain.append(log.c.rule_version == selection.rule_version)
+    origin = intro_origin(tables, selection)
+    if origin:
+        # Read once: as many rows as there are intros, of which there is one a video.
+        plain.append(log.c.change_id.in_(select(tables.intro.c.change_id).where(*origin)))
+        plain.append(log.c.action == INTRO)
     if selection.since is not None:
         plain.append(log.c.prepared_at >= selection.since)
     if selection.until is not None:
@@ -178,6 +192,19 @@ def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElem
     for leg in legs:
         for listed in _combined(lists):
             yield select(*columns).where(*leg, *plain, *listed)
+
+
+def intro_origin(tables: OwnTables, selection: ChangeSelection) -> list[ColumnElement[bool]]:
+    """Return the conditions on the table of intros by which ``selection`` chooses them; empty if it does not."""
+    intro, found = tables.intro, list[ColumnElement[bool]]()
+    if selection.intro_reader:
+        of_version = intro.c.reader.startswith(f"{selection.intro_reader} ", autoescape=True)
+        found.append(or_(intro.c.reader == selection.intro_reader, of_version))
+    if selection.intro_prompt:
+        found.append(intro.c.prompt_version == selection.intro_prompt)
+    if selection.intro_model:
+        found.append(intro.c.model == selection.intro_model)
+    return found
 
 
 def _combined(lists: Sequence[tuple[Column[int], tuple[int, ...]]]) -> Iterator[list[ColumnElement[bool]]]:

@@ -346,3 +346,30 @@ def test_a_text_that_somebody_wrote_during_the_run_stays_when_the_link_comes_bac
     assert [(item.restored, item.reason) for item in undone] == [((), "之后已被改动"), (("vod_douban_id",), "")]
     assert (library.row(7)["vod_content"], states(library)) == ("站长写的", ["withdrawn"])
     assert library.state(7)["intro_locked"] is False
+
+
+@pytest.mark.parametrize(
+    ("chosen", "taken"),
+    [
+        ({"intro_model": "甲"}, {7}),
+        ({"intro_prompt": "intro-1"}, {7, 8}),
+        ({"intro_reader": "reading-4 乙"}, {8}),
+        ({"intro_reader": "reading-4"}, {7, 8}),
+        ({"intro_reader": "reading"}, set()),
+        ({"intro_model": "甲", "intro_reader": "reading-4 乙"}, set()),
+    ],
+)
+def test_all_intros_of_a_model_a_prompt_or_a_reader_are_taken_back_at_once(library, chosen, taken):
+    intro = library.tables.intro
+    for vod_id, model in ((7, "甲"), (8, "乙")):
+        link(library, vod_id, RIGHT)
+        tell(library, vod_id, RIGHT)
+        origin = {"model": model, "reader": f"reading-4 {model}"}
+        library.execute(sa.update(intro).where(intro.c.vod_id == vod_id).values(**origin))
+    selection = ChangeSelection(**chosen)
+    results = revert(library.change_log("undo"), selection, operator="小王", reason="模型不可信", dry_run=False)
+    assert {result.vod_id for result in results} == taken
+    for vod_id in (7, 8):
+        written = library.row(vod_id)["vod_content"] == "根据条目写的简介"
+        assert written is (vod_id not in taken)
+        assert library.row(vod_id)["vod_douban_id"] == RIGHT, "the link stays"

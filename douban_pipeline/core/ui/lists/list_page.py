@@ -13,6 +13,7 @@ subject  the id of a subject, shown as a link to its page; 0 is none
 picture  the address of a small picture, shown beside what names the row
 rank     a number that another column is sorted by, and nobody reads
 link     a `Link`; without an address it is text
+marked   a tuple of `Piece`, a text of which some pieces are marked; in tables alone
 links    a tuple of links, each a tuple: the key of one of the table's links, and what is put into its address
 ======== =====================================================================================================
 """
@@ -46,6 +47,7 @@ class ColumnKind(enum.StrEnum):
     LINK = "link"
     LINKS = "links"
     PICTURE = "picture"
+    MARKED = "marked"
     RANK = "rank"
 
 
@@ -80,6 +82,25 @@ class Link:
     def __str__(self) -> str:
         """Return the text, for the CSV file."""
         return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a marked text.
+
+    Attributes:
+        text: The text.
+        mark: What is written before it, such as its number; empty for a piece that is not marked.
+        tone: ``bad`` for what is wrong, ``gone`` for what was struck out; empty for neither.
+    """
+
+    text: str
+    mark: str = ""
+    tone: str = ""
+
+    def __str__(self) -> str:
+        """Return the text with its mark, for the CSV file and Dagster's UI."""
+        return f"［{self.mark}］{self.text}" if self.mark else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +255,8 @@ def cell_text(cell: Any, zone: ZoneInfo) -> str:
             return local_time(cell, zone).replace("\u00a0", " ")
         case float():
             return f"{cell:.2f}".rstrip("0").rstrip(".")
+        case (Piece(), *_):
+            return "".join(map(str, cell))
         case tuple() | list():
             return "、".join(map(str, cell))
         case _:

@@ -36,6 +36,7 @@ _CLASSES = {
     ColumnKind.LINK: "text",
     ColumnKind.LINKS: "act",
     ColumnKind.PICTURE: "short",
+    ColumnKind.MARKED: "text wide",
     ColumnKind.RANK: "number",
 }
 
@@ -99,6 +100,8 @@ def shown(column: ListColumn, cell: Any, table: ListPage | Table, frame: PageFra
             return [{"text": link.text, "address": frame.full(link.address)} for link in _links(cell, table)]
         case ColumnKind.LABEL:
             return words_of(cell)
+        case ColumnKind.MARKED:
+            return cell
         case ColumnKind.TIME:
             return local_time(cell, frame.zone)
         case ColumnKind.ID | ColumnKind.PICTURE | ColumnKind.RANK:

@@ -1,7 +1,8 @@
 """All checks of a text against its fact sheet.
 
 All violations are reported, each once, in the order of the checks: length, addresses and contacts, markup, emoji,
-numbers, titles, people, claims, plot, copies. A sentence names the offending piece, so that the model can correct it.
+numbers, titles, people, claims, copies. A sentence names the offending piece, so that the model can correct it. What
+happens in the plot is the second reading's concern.
 """
 
 from __future__ import annotations
@@ -15,12 +16,9 @@ from douban_pipeline.douban.intros.factguard import claims, copies
 from douban_pipeline.douban.intros.factguard.known_people import foreign_people
 from douban_pipeline.douban.intros.factguard.number_mentions import Number, numbers_of, ungrounded_numbers
 from douban_pipeline.douban.intros.factguard.plain_text import count_han, folded, name_form, plain, shown
-from douban_pipeline.douban.intros.factguard.plot_support import unbacked_statements
 from douban_pipeline.douban.intros.factguard.title_mentions import foreign_titles, unpaired
 from douban_pipeline.douban.intros.factguard.unknown_people import unknown_people
 from douban_pipeline.douban.intros.facts import FactSheet
-
-_MOST_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,8 @@ class Violation:
     """A violation of a check.
 
     Attributes:
-        code: The check: length, address, contact, markup, emoji, number, title, person, claim, advert, meta, plot,
-            copy, near_copy; or ``reading`` for the second reading.
+        code: The check: length, address, contact, markup, emoji, number, title, person, claim, advert, meta, copy,
+            near_copy; or ``reading`` for the second reading.
         text: A Chinese sentence that names the offending piece; the piece is untrusted text.
     """
 
@@ -120,18 +118,7 @@ def _violations(
         yield Violation("advert", f"推广用语：“{shown(piece)}”")
     for piece in claims.talk_of_itself(small, ground.everything):
         yield Violation("meta", f"谈论简介本身或资料的话：“{shown(piece)}”")
-    yield from _plot(text, sheet)
     yield from _copies(text, sheet, others)
-
-
-def _plot(text: str, sheet: FactSheet) -> Iterator[Violation]:
-    names, words = (*sheet.people, *sheet.titles), (*sheet.titles, *sheet.genres, *sheet.regions)
-    for each in unbacked_statements(text, sheet.synopsis, names, words):
-        said, missing = shown(each.sentence, 60), "、".join(f"“{shown(word)}”" for word in each.words[:_MOST_WORDS])
-        if each.swapped:
-            yield Violation("plot", f"与原简介中的人物对不上：“{said}”（{missing}）")
-        else:
-            yield Violation("plot", f"情节在原简介中没有依据：“{said}”（{missing}）")
 
 
 def _on_the_face(text: str, ground: _Ground) -> Iterator[Violation]:

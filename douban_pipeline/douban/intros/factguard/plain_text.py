@@ -13,6 +13,8 @@ _NOT_HAN = re.compile(f"[^{HAN}]+")
 # A full stop between Chinese characters can only be the dot of a name.
 _DOTS = re.compile(rf"\s*[·・•‧∙⋅･]\s*|(?<=[{HAN}])\.(?=[{HAN}])")
 _SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
+CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
+"""A clause of a sentence in the form of `plain`."""
 _SIGNS = re.compile(r"[\W_]+")
 _SPACED_HAN = re.compile(rf"(?<=[{HAN}]) (?=[{HAN}])")
 
@@ -41,6 +43,11 @@ def letters_of(text: str) -> str:
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text in order, without their end punctuation; none is empty."""
     return [sentence for match in _SENTENCE.finditer(text) if (sentence := match[0].strip())]
+
+
+def clauses_of(text: str) -> list[str]:
+    """Return the clauses of a text in the form of `plain`, in order."""
+    return [clause for sentence in sentences_of(text) for clause in CLAUSE.findall(sentence)]
 
 
 def count_han(text: str) -> int:

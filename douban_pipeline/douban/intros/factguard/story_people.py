@@ -1,19 +1,24 @@
 """Who is named in a story, and which names are one person. Derived from the wording of source and text alone.
 
-Unlike `plot_actors`, which only has to find whom it can be sure of, this finds names of any form: short words that
-return in both texts at the places where names stand, and designations of people such as 船长 or 继父.
+Names may have any form: short words that return in both texts at the places where names stand, and designations of
+people such as 船长 or 继父.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from douban_pipeline.douban.intros.factguard.name_words import COMPOUND_SURNAMES, ORDINARY_NAMES, STRONG_SURNAMES
-from douban_pipeline.douban.intros.factguard.plot_lexicon import clauses_of, vocabulary
-from douban_pipeline.douban.intros.factguard.plot_words import AGENTS
+from douban_pipeline.douban.intros.factguard.name_words import (
+    COMPOUND_SURNAMES,
+    ORDINARY_NAMES,
+    STRONG_SURNAMES,
+    WORD_TAILS,
+)
+from douban_pipeline.douban.intros.factguard.plain_text import clauses_of
+from douban_pipeline.douban.intros.factguard.plot_words import AGENTS, COMMENTARY, PLAIN
 
 _LONGEST = 4
 _MOST_FOLLOWERS = 3
@@ -38,9 +43,14 @@ _RELATIVES_TEXT = """
 长子 次子 长女 独子 搭档 同事 邻居 同桌 同伴 队友 战友 对手 上线 徒弟 弟子 学徒 师父 秘书 管家 家人 亲人 恋人 同学
 """
 RELATIVES = frozenset(_RELATIVES_TEXT.split())
+_KIN_TEXT = """
+父亲 母亲 儿子 女儿 丈夫 妻子 哥哥 弟弟 姐姐 妹妹 爷爷 奶奶 外公 外婆 祖父 祖母 叔叔 舅舅 姑姑 孙子 孙女
+"""
+KIN = frozenset(_KIN_TEXT.split())
+"""Relatives whom no text may add."""
 _PEOPLE_END = frozenset("员长师匠官爷婶兵警")
 _TITLES = "阿老小"
-_THINGS = frozenset("街镇岛屋店楼家城山村河湖船车院宅房校板人钟猫狗孩茶棉路树桥说米时名区厂")
+_THINGS = frozenset("街镇岛屋店楼家城山村河湖船车院宅房校板人钟猫狗孩茶棉路树桥说米时名区厂飞机相")
 """Characters behind 老 and 小 that make no name."""
 _IN_NO_NAME = frozenset("给请把被在了着过的是不没与向为让教送说找带要去来进出")
 _JOIN = ("是", "就是", "叫", "名叫")
@@ -72,12 +82,22 @@ class Cast:
         return sorted(found)
 
 
-def cast_of(source: str, text: str) -> Cast:
-    """Return the people of a source and a text, both in the form of `plain`."""
+_LONGEST_KNOWN = 8
+
+
+def cast_of(source: str, text: str, known: Collection[str] = ()) -> Cast:
+    """Return the people of a source and a text, both in the form of `plain`.
+
+    Args:
+        source: The source.
+        text: The text.
+        known: Further names that somebody found in the source; what it does not have is left out.
+    """
     clauses = [*clauses_of(source), *clauses_of(text)]
     roles = {role for role in ROLES if role in source or role in text}
     roles |= set(_designations(clauses))
-    found = {name for name in _names(clauses, roles) if not any(name in role for role in roles)}
+    given = {name for name in known if 2 <= len(name) <= _LONGEST_KNOWN and name in source and "的" not in name}
+    found = given | {name for name in _names(clauses, roles) if not any(name in role for role in roles)}
     names = {name for name in found if not any(name != other and name.endswith(other) for other in found)}
     every = tuple(sorted((*names, *roles), key=lambda name: (-len(name), name)))
     return Cast(every, _persons(every, names, clauses_of(source), clauses_of(text)))
@@ -102,6 +122,8 @@ def _names(clauses: Sequence[str], roles: set[str]) -> Iterator[str]:
         for at in range(len(clause) - 1):
             called = clause[:at].endswith(ends) or clause[:at].endswith(tuple(_PEOPLE_END))
             titled, head = clause[at] in _TITLES, clause[at : at + 2]
+            if clause[max(0, at - 1) : at + 1] in WORD_TAILS:
+                continue
             if (at and clause[at - 1] in _TITLES) or head in ORDINARY_NAMES or (titled and head[-1] in _THINGS):
                 continue
             if not (called or titled or clause[at] in STRONG_SURNAMES):
@@ -118,7 +140,7 @@ def _names(clauses: Sequence[str], roles: set[str]) -> Iterator[str]:
 
 def _whole(rest: str, clauses: Sequence[str]) -> str:
     """Return the name at the beginning of a clause's rest, "" if there is none that returns in the texts."""
-    known = vocabulary().known
+    known = COMMENTARY | PLAIN
     if rest[0] in _NEVER_FIRST or rest[:2] in known or rest[:3] in known:
         return ""
     for length in range(2, min(_LONGEST, len(rest)) + 1):

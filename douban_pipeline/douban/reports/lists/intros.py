@@ -16,6 +16,7 @@ from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListCou
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.intro_figures import DAYS, DaySpending, GuardRefusals, Intros, intros
+from douban_pipeline.douban.reports.lists.intro_proofs import origins_table, proofs_table
 from douban_pipeline.douban.reports.lists.lookup import names_of, synopses_of
 from douban_pipeline.douban.reports.lists.named_list import NamedList, batch_link, page_of, view
 from douban_pipeline.douban.reports.lists.videos import (
@@ -185,6 +186,8 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
     shown = found.sourceless[:MOST]
     with reading(services.engine) as connection:
         names = names_of(services, connection, [item.vod_id for item in shown])
+        proofs, origins = proofs_table(services, connection), origins_table(services, connection)
+    yield proofs
     yield Table(
         "sourceless",
         "没有可改写的原简介",
@@ -229,6 +232,7 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
         [_refusal(code, refusals) for code, refusals in found.refusals.items()],
         f"最近 {DAYS} 天，最常见的在前；一篇可有多条。",
     )
+    yield origins
     yield Table(
         "spending",
         "每天的调用与费用",

@@ -58,6 +58,9 @@ def populated(library: Library) -> Library:
     task(library, 10, "AI_INTRO", "intro", "SKIP", finished_at=now, last_error=f"{NO_SOURCE}{HOSTILE}")
     task(library, 9, "SYNC_DOUBAN", "sync", "RUNNING", lease_owner="run@elsewhere:1", lease_until=now)
     library.set_state(6, intro_ai_fail_count=1, intro_ai_last_fail_at=now, intro_ai_last_fail_reason=HOSTILE)
+    proof = {"text": HOSTILE, "sentence": 0, "basis": "none", "passages": [HOSTILE], "problem": HOSTILE, "cut": True}
+    sheet = {"title": "t", "synopsis": f"{HOSTILE}。"}
+    intro(library, 6, "written", reading=[proof], reader=HOSTILE[:60], model=HOSTILE[:60], fact_sheet=sheet)
     intro(library, 6, "refused", violations=[{"code": "person", "text": HOSTILE}], cost_usd=0.01)
     return library
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from douban_pipeline.core.ui.lists.list_page import cell_text
+from douban_pipeline.douban.intros import proofs
 from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
 from douban_pipeline.douban.reports.lists.intro_figures import DaySpending, UnqueuedIntros, intros
@@ -27,6 +30,7 @@ from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
 
 HOUR = timedelta(hours=1)
+UTC = ZoneInfo("UTC")
 ON = {"ai_intros": True, "openrouter_api_key": "key"}
 
 
@@ -172,8 +176,34 @@ def test_what_it_cost_by_the_day_of_the_site(videos):
 
 
 def test_every_kind_of_violation_has_a_name():
-    source = Path(inspection.__file__).read_text(encoding="utf-8")
-    assert set(re.findall(r'Violation\("(\w+)"', source)) == set(VIOLATIONS)
+    source = "".join(Path(each.__file__).read_text(encoding="utf-8") for each in (inspection, proofs))
+    # Stored by an earlier guard.
+    assert {*re.findall(r'Violation\("(\w+)"', source), "plot"} == set(VIOLATIONS)
+
+
+def test_a_text_stands_beside_its_source_with_what_proves_it(videos):
+    said = [
+        {"text": "老周收养小满", "sentence": 0, "basis": "synopsis", "passages": ["老周收养了小满"], "problem": ""},
+        {"text": "他很快乐", "sentence": 1, "basis": "none", "passages": [], "problem": "没有讲到", "cut": True},
+    ]
+    old = [{"number": 1, "basis": "synopsis", "quotes": ["老周收养了小满"], "problem": ""}, {"number": 7}]
+    sheet = {"title": "灯塔", "synopsis": "守塔人老周收养了小满。"}
+    common = {"fact_sheet": sheet, "intro_text": "老周收养小满。"}
+    intro(videos, 1, "written", reading=old, **common)
+    intro(videos, 2, "written", reading=said, reader="reading-4 m", model="m", **common)
+    tables = written(videos.services, "intros").figures.tables
+    new, before = rows_in(tables, "proofs")
+    assert cell_text(new["text"], UTC) == "［1］老周收养小满。［2 无］他很快乐。"
+    assert [piece.tone for piece in new["text"] if piece.mark] == ["", "bad gone"]
+    assert cell_text(new["source"], UTC) == "守塔人［1］老周收养了小满。"
+    assert (new["outcome"], new["why"]) == (("已写入", "删去部分"), "2：没有讲到")
+    assert cell_text(before["text"], UTC) == "［1］老周收养小满。"
+    assert cell_text(before["source"], UTC) == "守塔人［1］老周收养了小满。"
+    origins = rows_in(tables, "origins")
+    assert {row["reader"]: row["count"] for row in origins} == {"reading-4 m": 1, "（未记录）": 1}
+    [table] = [each for each in tables if each.key == "origins"]
+    [link] = [table.links[key].filled(*given) for key, *given in origins[0]["links"] if key == "reader"] or [""]
+    assert "intro_reader" in link or origins[0]["reader"] == "（未记录）"
 
 
 def test_an_empty_library(library):

@@ -9,6 +9,7 @@ from douban_pipeline.core.migration_steps import create_table
 
 revision = "0008"
 down_revision = "0007"
+release = "1.0.0rc1"
 
 
 def upgrade() -> None:
