@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from douban_pipeline import __version__
 from douban_pipeline.core.system import release_line
 
 PROJECT = Path(__file__).resolve().parents[1]
