@@ -57,7 +57,7 @@ def test_what_is_no_moment_or_not_one_for_certain(text, why):
 
 def test_what_was_looked_for_is_reported_in_words():
     since, until = moment_in("2026-11-20 08:00", SHANGHAI), moment_in("2026-11-20 09:00:30", SHANGHAI)
-    selection = ChangeSelection((5, 6), "b", "r", (7,), (8,), "小李", "rules-2", since, until)
+    selection = ChangeSelection((5, 6), "b", "r", (7,), (8,), "小李", "rules-2", since=since, until=until)
     reported = looked_for(selection, SHANGHAI).replace("\u00a0", " ")
     assert reported == (
         "变更 5、6；每部影片的上一步，影片 7；决定 8；批次 b；运行 r；审核员 小李；规则版本 rules-2；"
