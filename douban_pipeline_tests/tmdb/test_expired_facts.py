@@ -281,7 +281,9 @@ def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is
 
 
 def back_to_five(connection: Any) -> None:
-    """Take back what the migration adds."""
+    """Take back what the migration and later ones add."""
+    for index in ("people_known_as", "movies_series", "movie_translations_title", "tv_translations_name"):
+        connection.execute(f"DROP INDEX tmdb.idx_tmdb_{index}")
     for table, name in (("movies", "title"), ("people", "name"), ("tv_shows", "name")):
         connection.execute(f"ALTER TABLE tmdb.{table} DROP COLUMN listed_at")
         for index in ("named", name, f"original_{name}"):
