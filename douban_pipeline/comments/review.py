@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from douban_pipeline.comments.event_handlers.state import Findings
@@ -30,8 +30,7 @@ class WordLists:
 
     def plus(self, masked: Sequence[str], reviewed: Sequence[str]) -> WordLists:
         """Return the lists with more words."""
-        both = (tuple(dict.fromkeys((*old, *new))) for old, new in ((self.masked, masked), (self.reviewed, reviewed)))
-        return WordLists(*both, self.refused_ips)
+        return replace(self, masked=(*self.masked, *masked), reviewed=(*self.reviewed, *reviewed))
 
 
 @dataclass(frozen=True, slots=True)
