@@ -135,9 +135,9 @@ def erase(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
     comment = batch.comments.get(event.comment_id)
     if comment is None or comment.section_id != section.section_id:
         return GONE
-    if event.actor_rank < Rank.OPERATOR:
-        return "没有权限"
     person = bool(event.payload.get("person"))
+    if event.actor_rank < (Rank.OPERATOR if person else Rank.AUTOMATION):
+        return "没有权限"
     if not person and comment.status != CommentStatus.DELETED:
         return "评论没有删除"
     known = bool(comment.publisher_id or comment.meta.get("name"))
@@ -150,7 +150,7 @@ def erase(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
     comment.meta = {name: value for name, value in comment.meta.items() if name in kept}
     comment.meta[ERASED] = batch.now.isoformat()
     if person:
-        comment.publisher_id = 0
+        comment.publisher_id, comment.status_actor = 0, event.actor
     comment.text, comment.length = "", 0
     batch.erased_comments.add(comment.comment_id)
     batch.change(comment)
