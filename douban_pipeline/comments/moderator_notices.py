@@ -41,7 +41,8 @@ class NoticeReport:
 def tell_moderators(services: CommentsServices) -> NoticeReport:
     """Tell each channel of comments that wait, if any began to wait since it was told.
 
-    A channel that does not accept the message is told at the next call; one that may have accepted it is not told twice.
+    A channel that does not accept the message is told at the next call; one that may have accepted it not
+    twice.
     """
     now = services.clock.now()
     channels = read_channels(services.settings.moderator_channels.get_secret_value())
@@ -49,7 +50,8 @@ def tell_moderators(services: CommentsServices) -> NoticeReport:
         report = NoticeReport(connection.execute(_waiting(_NEVER)).scalar_one())
         marks = {name: read_mark(connection, _mark(name)) for name in channels}
     for name, channel in channels.items():
-        told = marks[name].at if marks[name] is not None else None
+        known = marks[name]
+        told = known.at if known is not None else None
         if told is not None and now - told < EVERY:
             continue
         with reading(services.engine) as connection:

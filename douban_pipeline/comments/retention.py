@@ -16,8 +16,7 @@ from douban_pipeline.comments.types import BIGGEST_ID, IMPORTED, Actor, CommentS
 from douban_pipeline.core.database import reading, run_transaction
 
 LOG_DAYS = 3 * 365
-"""Days that the log of moderators' actions is kept: as long as somebody may ask why a decision was made. What it says of
-addresses goes with the addresses."""
+"""Days that the log of moderators' actions is kept: as long as somebody may ask why. Addresses in it go earlier."""
 MOST_TEXTS = 20_000
 """Maximum number of texts that one run has erased; the rest follows in the next night."""
 _AT_ONCE = 1000

@@ -106,7 +106,8 @@ def _name(row: RowMapping) -> str:
 def _entry(row: RowMapping) -> dict[str, Any]:
     entry = {"at": row["created_at"].isoformat(), "actor": row["actor"], "reason": row["reason"]}
     if "moderation_id" not in row:
-        return {**entry, "action": row["action"], "about": row["about"], "detail": row["detail"]}
+        nothing = {"batch": "", "comments": 0, "undone": 0}
+        return {**entry, "action": row["action"], "about": row["about"], "detail": row["detail"], **nothing}
     about = f"comment:{row['comment_id']}"
     counted = {"batch": row["batch"], "comments": 1, "undone": int(row["undone"])}
     return {**entry, "action": row["action"], "about": about, "detail": {}, **counted}
