@@ -118,7 +118,7 @@ def person_names() -> dict[str, str]:
         "earlier_texts": terminal_text("texts before edits"),
         "addresses": terminal_text("addresses"),
         "votes": terminal_text("likes and dislikes"),
-        "reports": terminal_text("reports"),
+        "reports": terminal_text("reports of comments"),
         "views": terminal_text("comments seen"),
         "notices": terminal_text("notices"),
         "events": terminal_text("requests (events)"),

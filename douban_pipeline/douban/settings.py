@@ -36,7 +36,7 @@ RETRY_SECONDS = 60.0
 """How long a failed request may be retried, in seconds; see ``total_time`` of `core.http.Fetcher`."""
 
 
-class Settings(SourceSettings, SiteSettings):
+class Settings(SiteSettings, SourceSettings):
     """All settings; use `load_settings` to create them, which explains errors."""
 
     excluded_type_ids: Annotated[frozenset[int], NoDecode] = Field(
