@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.logins import TokenKeeper
+from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.serve.settings import ServeSettings
 
 NOW = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)

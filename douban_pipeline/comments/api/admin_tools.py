@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import APIKeyCookie, HTTPBearer
 from sqlalchemy import Connection
 
+from douban_pipeline.comments import rule_changes
 from douban_pipeline.comments.api.admin_models import (
     LogPage,
     Moderator,
@@ -27,7 +28,7 @@ from douban_pipeline.comments.api.context import Context, bearer_of, tagged
 from douban_pipeline.comments.api.problems import Problem, ProblemRoute
 from douban_pipeline.comments.api.sessions import COOKIE, moderator_name
 from douban_pipeline.comments.heat.factors import GRAPH
-from douban_pipeline.comments.scoring import policies, rule_changes
+from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.store import actions, moderators
 from douban_pipeline.comments.store.comment_lists import get_comments
 from douban_pipeline.comments.store.sections import get_section

@@ -5,10 +5,11 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.comments import rule_changes
 from douban_pipeline.comments.assets import sweep_metadata
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
 from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
-from douban_pipeline.comments.scoring import policies, rule_changes
+from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.sweep import explain_places, rebuild
