@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import httpx
@@ -13,6 +14,7 @@ from douban_pipeline.comments.api.sessions import COOKIE
 from douban_pipeline.comments.trust import subject_of, subjects_of
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline_tests.comments.serving import ADMIN, AUDIT, Served, served
+from douban_pipeline_tests.harness.fixtures.scripted_source import Source
 
 OURS = {"X-Operator": "page"}
 LINKS = "看 https://a.example https://b.example"
@@ -199,21 +201,25 @@ def test_a_film_has_its_name_and_poster_from_the_cms(tmp_path):
     engine = sa.create_engine(library)
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE mac_vod (vod_id int, vod_name text, vod_pic text)")
-        connection.exec_driver_sql("INSERT INTO mac_vod VALUES (100, '长河&amp;落日', '/healthz'), (101, '无图', '')")
+        connection.exec_driver_sql("INSERT INTO mac_vod VALUES (100, '长河&amp;落日', 'a.png'), (101, '无图', '')")
     engine.dispose()
-    own = f"sqlite:///{tmp_path / 'comments.sqlite'}"
-    with served(tmp_path, library_url=library, database_url=own, titles_from_douban=False) as place:
+    own, site, png = f"sqlite:///{tmp_path / 'comments.sqlite'}", Source(), b"\x89PNG\r\n\x1a\n..."
+    site.says(png)
+    given = {"library_url": library, "database_url": own, "site_url": site.url.rpartition("/")[0]}
+    with closing(site), served(tmp_path, titles_from_douban=False, **given) as place:
         first, second = place.section(title=""), place.section(title="")
         for film in (first, second):
             place.publish(2, film, "好看")
         place.work()
         items = {each["object"]["id"]: each["object"] for each in admin(place, "GET", "/search")["items"]}
         assert {name: (each["title"], each["poster"]) for name, each in items.items()} == {
-            "100": ("长河&落日", False),
+            "100": ("长河&落日", True),
             "101": ("无图", False),
         }
         answer = place.call("GET", "/admin/films/100/poster", ADMIN)
-        assert (answer.status_code, answer.json()["detail"]) == (404, "没有海报")
+        assert (answer.headers["content-type"], answer.content) == ("image/png", png)
+        assert site.asked[0][0] == "/a.png"
+        assert place.call("GET", "/admin/films/101/poster", ADMIN).status_code == 404
         assert place.call("GET", "/admin/films/100/poster").status_code == 401
 
 
