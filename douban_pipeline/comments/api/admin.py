@@ -317,6 +317,7 @@ def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int
         "edits": facts.edits.get(view.comment_id, 0),
         "pinned": bool(view.attributes & Attribute.PINNED),
         "featured": bool(view.attributes & Attribute.FEATURED),
+        "promoted": bool(view.attributes & Attribute.PROMOTED),
         "erased": bool(view.meta.get(ERASED)),
     }
 

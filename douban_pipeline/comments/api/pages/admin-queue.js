@@ -4,6 +4,7 @@ import { $, T, button, call, decisions, element, guarded, open, say, text, when 
 
 const FIELDS = ["text", "type", "object", "section", "user", "address", "since", "until", "reports"];
 const LEAST = 8;  // rows below which the next page is read
+const LATE = 30;  // seconds after which no comment worker is assumed to run
 const DAY = 86400_000;
 
 export class Queue {
@@ -28,6 +29,8 @@ export class Queue {
     $("all").checked = false;
     await this.more();
     this.go([...this.rows.keys()][0]);
+    const { waiting_seconds: waits } = await call("GET", "/admin/state");
+    if (waits > LATE) say(text("late", { seconds: Math.round(waits) }), true);
   }
 
   asked() {
@@ -198,10 +201,12 @@ class Row {
     this.keys = {
       a: () => queue.decide([this], 0), d: () => queue.decide([this], 2), r: () => queue.decide([this], 1),
       p: () => this.toggle("pin", "pinned", T.pin, T.unpin), f: () => this.toggle("feature", "featured", T.feature, T.unfeature),
-      b: () => queue.ban(this), c: () => this.close(), e: () => this.explain(), o: () => this.rule(),
+      m: () => this.toggle("promote", "promoted", T.promote, T.unpromote), v: () => this.set("review_first", T.review_first_on, T.review_first_off),
+      b: () => queue.ban(this), c: () => this.set("closed", T.close_section, T.open_section), e: () => this.explain(), o: () => this.rule(),
     };
     this.box = element("input", { type: "checkbox", "aria-label": text("floor", { number: item.floor }), onchange: () => queue.count() });
     this.detail = element("div", { class: "detail", hidden: true });
+    this.further = element("div", { class: "acts" });
     this.body = element("div", { class: "body" });
     this.element = element("article", { id: "c" + item.id, "data-id": item.id, tabindex: "-1" }, this.box, this.poster(), this.body);
     this.element.addEventListener("pointerdown", () => queue.go(item.id, false));
@@ -225,6 +230,8 @@ class Row {
     const facts = element("div", { class: "facts" }, this.facts());
     const reported = Object.entries(item.reported).map(([reason, count]) => `${T["because_" + reason] || reason} × ${count}`);
     const why = [...item.reasons, ...reported];
+    this.further.replaceChildren(this.act("m", item.promoted ? T.unpromote : T.promote, item.promoted),
+      this.act("v", object.review_first ? T.review_first_off : T.review_first_on, object.review_first));
     this.body.replaceChildren(film, element("div", { class: "text", text: item.erased ? T.erased : item.content }),
       why.length ? element("div", { class: "why", text: why.join("；") }) : "", facts, this.acts(), this.detail);
   }
@@ -236,6 +243,7 @@ class Row {
       element("span", { class: item.status, text: T["status_" + { NORMAL: 0, REVIEW: 1, DELETED: 2 }[item.status]] }),
       item.pending ? element("span", { class: "tag", text: T.pending }) : null,
       item.pinned ? element("span", { class: "tag", text: T.pinned }) : null, item.featured ? element("span", { class: "tag", text: T.featured }) : null,
+      item.promoted ? element("span", { class: "why", text: T.promoted }) : null,
       item.user ? button(author, () => this.queue.narrow({ user: item.user }), { class: "plain" }) : words(author),
       item.address ? button(item.address, () => this.queue.narrow({ address: item.address }), { class: "plain" }) : null,
       words(when(item.at)), words(item.root ? `${T.reply} #${item.floor}` : `#${item.floor}`),
@@ -246,9 +254,12 @@ class Row {
     ];
   }
 
+  act(key, words, on) {
+    return button([element("kbd", { "aria-hidden": "true", text: key }), words], this.keys[key], { "aria-keyshortcuts": key, ...(on === undefined ? {} : { "aria-pressed": String(on) }) });
+  }
+
   acts() {
-    const { item, keys } = this;
-    const act = (key, words, on) => button([element("kbd", { "aria-hidden": "true", text: key }), words], keys[key], { "aria-keyshortcuts": key, ...(on === undefined ? {} : { "aria-pressed": String(on) }) });
+    const { item } = this, act = (...given) => this.act(...given);
     return element("div", { class: "acts" },
       item.status !== "NORMAL" && !item.erased ? act("a", T.approve) : null, item.status !== "DELETED" ? act("d", T.delete) : null,
       item.status === "NORMAL" ? act("r", T.hold) : null, item.root ? null : act("p", item.pinned ? T.unpin : T.pin, item.pinned),
@@ -266,12 +277,13 @@ class Row {
     say(text("done", { what: wanted ? on : off }));
   }
 
-  async close() {
-    const { object } = this.item, closed = !object.closed, path = `/sections/${object.type}/${object.id}`;
-    const what = `${closed ? T.close_section : T.open_section} ${object.title}`;
-    await call("PATCH", path, { closed });
-    decisions.add(what, [["PATCH", path, { closed: !closed }]]);
-    for (const row of this.queue.rows.values()) if (row.item.section === this.item.section) { row.item.object.closed = closed; row.fill(); }
+  /** Switches something of the section: whether it is closed, or reviews first. */
+  async set(field, on, off) {
+    const { object } = this.item, wanted = !object[field], path = `/sections/${object.type}/${object.id}`;
+    const what = `${wanted ? on : off} ${object.title}`;
+    await call("PATCH", path, { [field]: wanted });
+    decisions.add(what, [["PATCH", path, { [field]: !wanted }]]);
+    for (const row of this.queue.rows.values()) if (row.item.section === this.item.section) { row.item.object[field] = wanted; row.fill(); }
     say(text("done", { what }));
   }
 
@@ -289,7 +301,8 @@ class Row {
     const earlier = found.edits.map(edit => `${when(edit.at)}  ${edit.content}`);
     const why = found.why.length ? found.why : found.heat ? Object.entries(found.heat.parts).map(([name, part]) => `${name} ${part > 0 ? "+" : ""}${Number(part).toFixed(3)}`) : [T.no_heat];
     const title = place && place.title ? place.douban_id ? text("title_from", { title: place.title, subject: place.douban_id, at: when(place.titled_at) }) : text("title_site", { title: place.title }) : "";
-    this.detail.replaceChildren(...list(T.earlier, earlier), ...list(T.decisions, decided), ...list(T.rank, why), title ? element("p", { class: "place", text: title }) : "");
+    this.detail.replaceChildren(...list(T.earlier, earlier), ...list(T.decisions, decided), ...list(T.rank, why), title ? element("p", { class: "place", text: title }) : "",
+      this.further);
     this.detail.hidden = false;
   }
 }
