@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from douban_pipeline.core.errors import ProblemsError
@@ -14,6 +15,8 @@ from douban_pipeline.core.errors import ProblemsError
 USER, ADDRESS = "user", "address"
 """Kinds of those whom a level is set for."""
 MOST_NUMBER = 1000
+_REMEMBERED = 4096
+"""Addresses whose networks a process remembers: they are asked for with every request."""
 _PREFIXES = {4: (32, 24, 16), 6: (64, 48)}
 """Lengths of the prefixes of an address that a level may be set for; of IPv6 a /64 is what one household has."""
 
@@ -68,6 +71,7 @@ class CurrentLevel:
         return f"你已被禁止发言{until}：{self.reason}"
 
 
+@lru_cache(_REMEMBERED)
 def network_of(address: str) -> str:
     """Return the network that an address is searched by: of IPv4 a /24, of IPv6 a /48; empty for no address."""
     found = _parsed(address)
@@ -76,10 +80,11 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network(f"{found}/{24 if found.version == 4 else 48}", strict=False))
 
 
-def subjects_of(address: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def subjects_of(address: str) -> tuple[str, ...]:
     """Return what a level may be set for that holds for an address: itself and its networks."""
     found = _parsed(address)
-    return [] if found is None else [_subject(f"{found}/{length}") for length in _PREFIXES[found.version]]
+    return () if found is None else tuple(_subject(f"{found}/{length}") for length in _PREFIXES[found.version])
 
 
 def subject_of(kind: str, given: str) -> str:
