@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Text, exists, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Text, func, select, type_coerce
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
@@ -117,9 +117,9 @@ def _because(reason: str) -> ColumnElement[bool]:
         return type_coerce(_C.meta, Text).contains(words)
     if reason in _ACTORS:
         m = tables.moderation.c
-        return exists().where(m.comment_id == _C.comment_id, m.actor == _ACTORS[reason], m.undone.is_(False))
+        return _C.comment_id.in_(select(m.comment_id).where(m.actor == _ACTORS[reason], m.undone.is_(False)))
     r = tables.report.c
-    return exists().where(r.comment_id == _C.comment_id, r.reason == reason, r.withdrawn.is_(False))
+    return _C.comment_id.in_(select(r.comment_id).where(r.reason == reason, r.withdrawn.is_(False)))
 
 
 @dataclass(frozen=True, slots=True)
