@@ -89,6 +89,7 @@ TEXTS = {
     "reason_other": translatable("Other"),
     "harmless": translatable("Harmless"),
     "looking": translatable("Under review"),
+    "fresh": translatable("{count} new"),
     "found": translatable("{count} comments"),
     "nothing": translatable("Nothing waits here."),
     "no_more": translatable("No more."),

@@ -5,6 +5,7 @@ import { $, T, button, call, decisions, element, guarded, open, say, text, when 
 const FIELDS = ["text", "type", "object", "section", "user", "address", "since", "until", "reports"];
 const LEAST = 8;  // rows below which the next page is read
 const LATE = 30;  // seconds after which no comment worker is assumed to run
+const LOOK = 60_000;  // milliseconds between two looks for what was added
 const DAY = 86400_000;
 
 export class Queue {
@@ -12,6 +13,9 @@ export class Queue {
     this.rows = new Map();
     this.current = null;
     this.next = null;
+    this.decided = new Set();
+    setInterval(() => this.look(), LOOK);
+    $("fresh").onclick = () => guarded(() => this.search());
     $("filters").onsubmit = event => { event.preventDefault(); guarded(() => this.search()); };
     for (const radio of document.querySelectorAll("[name=status]")) radio.onchange = () => guarded(() => this.search());
     $("clear").onclick = () => { $("filters").reset(); guarded(() => this.search()); };
@@ -21,9 +25,20 @@ export class Queue {
     $("ban-form").onsubmit = event => { if (event.submitter.value) guarded(() => this.setLevel()); };
   }
 
+  /** Looks for comments that were added to what the filters ask for, and says how many; the list stays as it is. */
+  async look() {
+    if (document.hidden || $("queue").hidden || !this.rows.size) return;
+    const newest = BigInt([...this.rows.keys()].reduce((most, id) => BigInt(id) > BigInt(most) ? id : most));
+    const page = await call("GET", "/admin/search?" + this.asked()).catch(() => null);  // asked again a minute later
+    const added = page ? page.items.filter(item => BigInt(item.id) > newest && !this.decided.has(item.id)).length : 0;
+    $("fresh").hidden = !added;
+    $("fresh").textContent = text("fresh", { count: added });
+  }
+
   /** Reads the first page of what the filters ask for. */
   async search() {
     this.next = null;
+    $("fresh").hidden = true;
     this.rows.clear();
     $("list").replaceChildren();
     $("all").checked = false;
@@ -150,6 +165,7 @@ export class Queue {
     const at = listed.indexOf(this.current);
     const next = gone.has(this.current) ? listed.slice(at).find(id => !gone.has(id)) || listed.slice(0, at).findLast(id => !gone.has(id)) : this.current;
     for (const row of rows) {
+      this.decided.add(row.item.id);
       this.rows.delete(row.item.id);
       row.element.remove();
     }
