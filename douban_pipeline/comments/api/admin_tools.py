@@ -124,6 +124,8 @@ def admin_tools_router(context: Context) -> APIRouter:
         now = services.clock.now()
         if body.until is not None and body.until <= now:
             raise Problem(400, "结束时间已经过去")
+        if len(body.reason.strip()) < 2:
+            raise Problem(400, "请写明理由")
 
         def work(connection: Connection) -> dict[str, str]:
             subject = subject_of(USER if body.kind == "user" else ADDRESS, body.subject)
