@@ -22,18 +22,18 @@ from douban_pipeline.core.database import reading
 
 PREVIEW = 3
 """Maximum number of replies shown below a root at first."""
-_LABELS = [
-    (int(bit), bit.name.lower())  # plain numbers: every comment of every page asks for each
-    for bit in (
-        Attribute.OWNER_LIKED,
-        Attribute.OWNER_REPLIED,
-        Attribute.BY_OWNER,
-        Attribute.FEATURED,
-        Attribute.PINNED,
-        Attribute.PROMOTED,
-        Attribute.STAFF,
-    )
-]
+_LABELS = {
+    int(bit): name  # plain numbers: every comment of every page asks for each
+    for bit, name in {
+        Attribute.OWNER_LIKED: "owner_liked",
+        Attribute.OWNER_REPLIED: "owner_replied",
+        Attribute.BY_OWNER: "by_owner",
+        Attribute.FEATURED: "featured",
+        Attribute.PINNED: "pinned",
+        Attribute.PROMOTED: "promoted",
+        Attribute.STAFF: "staff",
+    }.items()
+}
 
 
 class NoSuchPageError(LookupError):
@@ -262,7 +262,7 @@ def _item(view: CommentView) -> dict[str, Any]:
         "likes": view.like_count,
         "dislikes": view.dislike_count,
         "replies": view.child_visible,
-        "labels": [name for bit, name in _LABELS if view.attributes & bit] if view.attributes else [],
+        "labels": [name for bit, name in _LABELS.items() if view.attributes & bit] if view.attributes else [],
         "edited": view.meta.get("edited"),
         "ad": view.meta.get("ads"),
     }

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Executable,
@@ -88,14 +89,14 @@ class CommentView:
 
 
 _ROOT, _ABOVE = tables.comment.alias("root"), tables.comment.alias("above")
-_ELSEWHERE = {
+_ELSEWHERE: dict[str, ColumnElement[Any]] = {
     "content": tables.content.c.content,
     "root_status": case((_C.root_id == 0, _C.status), else_=_ROOT.c.status),
     "above_id": _ABOVE.c.publisher_id,
     "above_meta": _ABOVE.c.meta,
 }
 _VIEWS = (
-    select(*(_ELSEWHERE.get(name, _C.get(name)) for name in CommentView.__dataclass_fields__))
+    select(*(_ELSEWHERE[name] if name in _ELSEWHERE else _C[name] for name in CommentView.__dataclass_fields__))
     .join(tables.content, tables.content.c.comment_id == _C.comment_id)
     .outerjoin(_ROOT, _ROOT.c.comment_id == _C.root_id)
     .outerjoin(
@@ -142,7 +143,11 @@ def list_dialog(connection: Connection, dialog_id: int, after: CommentPlace | No
     return [CommentPlace(*row) for row in connection.execute(query.order_by(_C.comment_id).limit(most)).tuples()]
 
 
-_SECTION, _UNDER, _KEY, _NUMBER, _MOST = (bindparam(name) for name in ("section", "under", "key", "number", "most"))
+_SECTION: BindParameter[int] = bindparam("section")
+_UNDER: BindParameter[int] = bindparam("under")
+_KEY: BindParameter[int] = bindparam("key")
+_NUMBER: BindParameter[int] = bindparam("number")
+_MOST: BindParameter[int] = bindparam("most")
 
 
 @cache
