@@ -134,7 +134,7 @@ class Writing:
         if not content:
             raise Problem(400, "内容为空")
         if len(content) > MAX_LENGTH:
-            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
+            raise Problem(400, f"评论最多 {MAX_LENGTH} 字")
         return content
 
     async def about(

@@ -13,18 +13,18 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from douban_pipeline import __version__
 from douban_pipeline.comments import pages, user_notices
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.context import Context, tagged
-from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
-from douban_pipeline.comments.api.view import targets_of, view_router
+from douban_pipeline.comments.api.description import describe, name_of
+from douban_pipeline.comments.api.problems import IdText, ObjectId, OwnerId, Problem, ProblemRoute
+from douban_pipeline.comments.api.view import Targets, targets_of, view_router
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import sections
@@ -43,13 +43,12 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
     context = Context(services, guard)
     router = APIRouter()
     for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
-        router.include_router(part, prefix="/comments")
+        router.include_router(part, prefix="/comments", generate_unique_id_function=name_of)
     described = list(router.routes)
 
     @router.get("/comments/openapi.json", include_in_schema=False)
     def description() -> JSONResponse:
-        found = get_openapi(title="Comments", version=__version__, routes=described)
-        return JSONResponse(found)
+        return JSONResponse(describe(described))
 
     @router.get("/comments/comments.js", include_in_schema=False)
     def script(request: Request) -> Response:
@@ -130,7 +129,7 @@ def notices_router(context: Context) -> APIRouter:
     async def in_thread(work: Any) -> Any:
         return await context.dependencies.call("notices", lambda: context.in_thread(work))
 
-    @router.get("")
+    @router.get("", response_model=answers.Notices)
     async def notices(
         request: Request,
         before: IdText | None = None,
@@ -147,7 +146,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, await in_thread(work))
 
-    @router.get("/count")
+    @router.get("/count", response_model=answers.Unread)
     async def count(request: Request) -> Response:
         """Return the number of unread notices; 100 means 100 or more."""
         whose = await user(request)
@@ -158,7 +157,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, {"unread": await in_thread(work)})
 
-    @router.post("/read")
+    @router.post("/read", response_model=answers.Marked)
     async def read(request: Request, body: Read) -> Response:
         """Mark notices as read."""
         whose = await user(request)
@@ -179,7 +178,7 @@ class SectionInput(BaseModel):
     """Owner and title of a section."""
 
     model_config = ConfigDict(extra="forbid")
-    owner_id: Number = 0
+    owner_id: OwnerId = 0
     title: str = Field("", max_length=300)
 
 
@@ -187,15 +186,15 @@ def server_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/server``."""
     router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
 
-    @router.get("/counts")
-    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/counts", response_model=answers.Counts)
+    async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects."""
         await context.server_key(request)
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.get("/comments")
+    @router.get("/comments", response_model=answers.ServedComments)
     async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
         """Return comments by id, only those that are shown; 50 at most."""
         await context.server_key(request)
@@ -203,7 +202,7 @@ def server_router(context: Context) -> APIRouter:
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
         return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
 
-    @router.put("/sections/{kind}/{object_id}")
+    @router.put("/sections/{kind}/{object_id}", response_model=answers.MadeSection)
     async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
         """Create a section with its owner if there is none; an existing one is not changed."""
         await context.server_key(request)

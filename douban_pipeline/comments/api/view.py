@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from douban_pipeline.comments import pages
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.context import (
     PAGE_SIZE,
     Context,
@@ -20,10 +21,18 @@ from douban_pipeline.comments.api.context import (
     encode,
     tagged,
 )
-from douban_pipeline.comments.api.event_writer import May, Writing
+from douban_pipeline.comments.api.event_writer import MAX_LENGTH, May, Writing
 from douban_pipeline.comments.api.overlay import items_of
-from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
-from douban_pipeline.comments.api.streams import CountStreams
+from douban_pipeline.comments.api.problems import (
+    ID_PATTERN,
+    CommentId,
+    IdText,
+    ObjectId,
+    Problem,
+    ProblemRoute,
+    not_a_switch,
+)
+from douban_pipeline.comments.api.streams import CountStreams, EventStream
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
@@ -41,7 +50,24 @@ from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.guesses import household
 
 _Size = Annotated[int, Query(ge=1, le=50)]
-_Cursor = Annotated[str | None, Query(max_length=40)]
+_Cursor = Annotated[
+    str | None, Query(max_length=40, json_schema_extra={"pattern": rf"^(-?{ID_PATTERN}\.{ID_PATTERN})?$"})
+]
+_TARGET = f"{ID_PATTERN}:{ID_PATTERN}"
+Targets = Annotated[str, Query(max_length=2000, json_schema_extra={"pattern": f"^{_TARGET}(,{_TARGET})*$"})]
+"""Objects, see `targets_of`."""
+_Text = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=16_000,
+        # What is said of longer ones, and of those that show nothing, is better said than by a pattern.
+        json_schema_extra={
+            "maxLength": MAX_LENGTH,
+            "pattern": r"[^\p{Z}\p{C}\p{M}\u115f\u1160\u2800\u3164\uffa0]",
+        },
+    ),
+]
 
 
 class _ViewBody(BaseModel):
@@ -52,20 +78,26 @@ class Advert(_ViewBody):
     """Title and link of an advertisement."""
 
     title: str = Field(min_length=1, max_length=60)
-    link: str = Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500)
+    link: str = Field(pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0\ufeff<>\"]+$", max_length=500)
 
 
 class NewComment(_ViewBody):
     """A comment to be published."""
 
-    content: str = Field(min_length=1, max_length=16_000)
+    content: _Text
     parent: IdText | None = None
     name: str = Field("", max_length=60, description="Of a guest.")
     ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
 
 
 class Draft(_ViewBody):
-    """A text that is not published yet, or that replaces a comment's."""
+    """A text that replaces a comment's."""
+
+    content: _Text
+
+
+class Typed(_ViewBody):
+    """A text as far as it is typed."""
 
     content: str = Field(min_length=1, max_length=16_000)
 
@@ -73,7 +105,7 @@ class Draft(_ViewBody):
 class Opinion(_ViewBody):
     """A vote: 1 like, -1 dislike, 0 neither."""
 
-    value: int = Field(ge=-1, le=1)
+    value: Annotated[int, Field(ge=-1, le=1), BeforeValidator(not_a_switch)]
 
 
 class Complaint(_ViewBody):
@@ -86,14 +118,14 @@ class Complaint(_ViewBody):
 class Switch(_ViewBody):
     """A switch: on or off."""
 
-    on: bool
+    on: StrictBool
 
 
 class SectionChange(_ViewBody):
     """Changes to a section: whether it is closed, and whether comments are reviewed before they are shown."""
 
-    closed: bool | None = None
-    review_first: bool | None = None
+    closed: StrictBool | None = None
+    review_first: StrictBool | None = None
 
 
 class ShownComments(_ViewBody):
@@ -114,7 +146,7 @@ def view_router(context: Context) -> APIRouter:
         await writing.about(request, actor, comment_id, kind, may=may, **payload)
         return accepted({"accepted": True})
 
-    @router.get("/sections/{kind}/{object_id}/page")
+    @router.get("/sections/{kind}/{object_id}/page", response_model=answers.SectionPage)
     async def page(
         request: Request,
         kind: SectionType,
@@ -131,7 +163,7 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
-    @router.get("/comments/{comment_id}/replies")
+    @router.get("/comments/{comment_id}/replies", response_model=answers.RepliesPage)
     async def replies(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
         """Return a page of the replies to a root, oldest first."""
         after = _place(cursor)
@@ -142,7 +174,7 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
-    @router.get("/comments/{comment_id}/dialog")
+    @router.get("/comments/{comment_id}/dialog", response_model=answers.DialogPage)
     async def dialog(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
         """Return a page of the dialog that a reply belongs to."""
         after = _place(cursor)
@@ -153,33 +185,33 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
-    @router.get("/sections/{kind}/{object_id}/stream")
+    @router.get("/sections/{kind}/{object_id}/stream", response_class=EventStream)
     async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
         """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
         return streams.open(request, Target(kind, object_id))
 
-    @router.get("/counts")
-    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/counts", response_model=answers.Counts)
+    async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects, such as ``1:17,1:18``; 100 at most."""
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.post("/sections/{kind}/{object_id}/comments", status_code=202)
+    @router.post("/sections/{kind}/{object_id}/comments", status_code=202, response_model=answers.Published)
     async def publish(request: Request, kind: SectionType, object_id: ObjectId, body: NewComment) -> Response:
         """Publish a comment; return what is needed to display it at once. It is applied within a second."""
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
-    @router.post("/preview")
-    async def preview(request: Request, body: Draft) -> Response:
+    @router.post("/preview", response_model=answers.Preview)
+    async def preview(request: Request, body: Typed) -> Response:
         """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
         if await context.counted(f"preview:{household(address_of(request))}", 60) > 60:
             raise Problem(429, "预览过于频繁，请稍后再试", {"Retry-After": "60"})
         return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
 
-    @router.get("/me")
+    @router.get("/me", response_model=answers.Me)
     async def me(request: Request) -> Response:
         """Return who asks: a user, a guest (without id) if guests may write, or null."""
         visitor = await context.visitor(request)
@@ -187,7 +219,7 @@ def view_router(context: Context) -> APIRouter:
             {"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"}
         )
 
-    @router.put("/comments/{comment_id}/vote", status_code=202)
+    @router.put("/comments/{comment_id}/vote", status_code=202, response_model=answers.Accepted)
     async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
         """Like or dislike a comment, or withdraw the vote."""
         actor = await context.writer(request)
@@ -196,19 +228,19 @@ def view_router(context: Context) -> APIRouter:
     async def reporter(request: Request) -> Actor:
         return _all_guests(await context.writer(request), request)
 
-    @router.post("/comments/{comment_id}/report", status_code=202)
+    @router.post("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
     async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
         """Report a comment. All guests at an address report it once."""
         actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
-    @router.delete("/comments/{comment_id}/report", status_code=202)
+    @router.delete("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
     async def withdraw(request: Request, comment_id: CommentId) -> Response:
         """Withdraw a report."""
         actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
-    @router.delete("/comments/{comment_id}", status_code=202)
+    @router.delete("/comments/{comment_id}", status_code=202, response_model=answers.Accepted)
     async def delete(request: Request, comment_id: CommentId) -> Response:
         """Delete one's own comment, or a comment in one's own section."""
         actor = await context.writer(request)
@@ -216,37 +248,37 @@ def view_router(context: Context) -> APIRouter:
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
         )
 
-    @router.patch("/comments/{comment_id}", status_code=202)
+    @router.patch("/comments/{comment_id}", status_code=202, response_model=answers.Edited)
     async def edit(request: Request, comment_id: CommentId, body: Draft) -> Response:
         """Replace the text of one's own comment within `edit_seconds`; what it said before is kept for reviewers."""
         actor = await context.writer(request)
         return accepted(await writing.edit(request, actor, comment_id, body.content))
 
-    @router.post("/comments/{comment_id}/undo", status_code=202)
+    @router.post("/comments/{comment_id}/undo", status_code=202, response_model=answers.Accepted)
     async def undo(request: Request, comment_id: CommentId) -> Response:
         """Undo one's own deletion."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
-    @router.put("/comments/{comment_id}/pin", status_code=202)
+    @router.put("/comments/{comment_id}/pin", status_code=202, response_model=answers.Accepted)
     async def pin(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Pin a comment to the top of its section, or unpin it."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/feature", status_code=202)
+    @router.put("/comments/{comment_id}/feature", status_code=202, response_model=answers.Accepted)
     async def feature(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as featured, or remove the mark."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/promote", status_code=202)
+    @router.put("/comments/{comment_id}/promote", status_code=202, response_model=answers.Accepted)
     async def promote(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as an advertisement, or remove the mark; for operators only."""
         actor = await context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
-    @router.patch("/sections/{kind}/{object_id}", status_code=202)
+    @router.patch("/sections/{kind}/{object_id}", status_code=202, response_model=answers.Accepted)
     async def change_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionChange) -> Response:
         """Close or open a section, or set whether comments are reviewed first."""
         actor = await context.writer(request)
@@ -258,7 +290,7 @@ def view_router(context: Context) -> APIRouter:
         await writing.change_section(request, actor, Target(kind, object_id), _may_manage, payload)
         return accepted({"accepted": True})
 
-    @router.post("/impressions", status_code=202)
+    @router.post("/impressions", status_code=202, response_model=answers.Counted)
     async def impressions(request: Request, body: ShownComments) -> Response:
         """Record which comments of a page were displayed, once a visitor; used for the order by heat only.
 
