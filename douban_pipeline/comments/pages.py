@@ -134,6 +134,25 @@ def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: i
     return {"items": items, "next": cursor_of(places[-1]) if len(places) == size else None}
 
 
+_ON_PHONES = ("id", "parent", "at", "pieces", "likes", "replies", "labels", "edited", "ad", "reply_to")
+
+
+def for_phones(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a page as phones get it: of each comment what a small list shows, and below a root its best reply alone.
+
+    Nothing is said of what is 0, empty or unknown.
+    """
+
+    def item(whole: dict[str, Any]) -> dict[str, Any]:
+        author = {"id": whole["author"]["id"], "name": whole["author"]["name"]}
+        kept = {name: whole[name] for name in _ON_PHONES if whole.get(name)}
+        below = {"preview": [item(reply) for reply in whole["preview"][:1]]} if whole.get("preview") else {}
+        return {**kept, "author": author, **below}
+
+    lists: dict[str, Any] = {name: [item(each) for each in body[name]] for name in ("pinned", "items") if name in body}
+    return {**body, **lists, **({"root": item(body["root"])} if "root" in body else {})}
+
+
 def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
     """Return the number of comments shown for each target; 0 where there is no section."""
     found = []

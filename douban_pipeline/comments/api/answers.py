@@ -44,7 +44,7 @@ class Piece(Answer):
 
 
 class Who(Answer):
-    """Who asks; without id a guest."""
+    """A user; without id a guest."""
 
     id: Id | None
     name: str
@@ -158,6 +158,37 @@ class DialogPage(_Personal):
     next: str | None
 
 
+class PhoneComment(Answer):
+    """A comment for phones: what is 0, empty or unknown is left out."""
+
+    id: Id
+    parent: Id | None = None
+    author: Who
+    at: datetime
+    pieces: list[Piece] = []
+    likes: int = 0
+    replies: int = 0
+    labels: list[str] = []
+    edited: datetime | None = None
+    ad: Advertisement | None = None
+    reply_to: str | None = None
+    preview: list[PhoneComment] = []
+
+
+class PhonePage(SectionPage):
+    """A page of a section with `device=phone`."""
+
+    pinned: list[PhoneComment]  # type: ignore[assignment]
+    items: list[PhoneComment]  # type: ignore[assignment]
+
+
+class PhoneReplies(RepliesPage):
+    """A page of replies with `device=phone`."""
+
+    root: PhoneComment  # type: ignore[assignment]
+    items: list[PhoneComment]  # type: ignore[assignment]
+
+
 class Count(Answer):
     """The number of comments shown of an object."""
 
@@ -217,13 +248,6 @@ class Counted(Answer):
     counted: int
 
 
-class NoticeUser(Answer):
-    """The user who caused a notice."""
-
-    id: Id
-    name: str
-
-
 class NoticeSection(Answer):
     """The section that a notice is from."""
 
@@ -249,7 +273,7 @@ class Notice(Answer):
     kind: str
     seen: bool
     at: datetime
-    by: NoticeUser | None
+    by: Who | None
     section: NoticeSection | None
     comment: NoticeComment | None
 

@@ -51,7 +51,7 @@ _LOCAL_MOST = 2000
 
 @dataclass(slots=True)
 class SharedPage:
-    """The impersonal part of a page, its notice, and its encoded form for anonymous visitors.
+    """The impersonal part of a page, its notice, and its encoded forms for anonymous visitors, by device.
 
     ``view`` is the token of what it shows, with the window in which it was issued; ``encoded`` contains it.
     ``until`` is the time until which a copy may be served while the section is hot, in seconds of the monotonic clock.
@@ -60,7 +60,7 @@ class SharedPage:
     body: dict[str, Any]
     notice: str
     degraded: list[str] = field(default_factory=list)
-    encoded: tuple[bytes, str] | None = None
+    encoded: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     view: tuple[int, str] | None = None
     until: float = 0.0
 

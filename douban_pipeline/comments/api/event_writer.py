@@ -17,6 +17,7 @@ from douban_pipeline.comments import identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.api.requests import MAX_LENGTH
 from douban_pipeline.comments.ids import moment_of
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.scoring.impressions import add_views
@@ -28,9 +29,6 @@ from douban_pipeline.comments.types import EDIT_TIME, Actor, EventKind, Rank, Se
 from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
-
-MAX_LENGTH = 2000
-"""Maximum characters of a comment."""
 
 _KEY = "idempotency-key"
 _OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"

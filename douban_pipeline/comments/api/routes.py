@@ -15,7 +15,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from douban_pipeline.comments import pages, user_notices
@@ -23,8 +22,9 @@ from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.context import Context, tagged
 from douban_pipeline.comments.api.description import describe, name_of
-from douban_pipeline.comments.api.problems import IdText, ObjectId, OwnerId, Problem, ProblemRoute
-from douban_pipeline.comments.api.view import Targets, targets_of, view_router
+from douban_pipeline.comments.api.problems import IdText, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.requests import Read, SectionInput, Targets
+from douban_pipeline.comments.api.view import targets_of, view_router
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import sections
@@ -107,14 +107,6 @@ def _page_headers(scripts: str, pictures: str = "", around: str = "'self'") -> d
     return {"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"}
 
 
-class Read(BaseModel):
-    """Notices to mark as read: some by id, or all up to an id."""
-
-    model_config = ConfigDict(extra="forbid")
-    ids: list[IdText] = Field(default_factory=list, max_length=200)
-    upto: IdText = "0"
-
-
 def notices_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/notices``."""
     router = APIRouter(prefix="/v1/notices", route_class=ProblemRoute, tags=["notices"])
@@ -172,14 +164,6 @@ def notices_router(context: Context) -> APIRouter:
 
 
 _FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
-
-
-class SectionInput(BaseModel):
-    """Owner and title of a section."""
-
-    model_config = ConfigDict(extra="forbid")
-    owner_id: OwnerId = 0
-    title: str = Field("", max_length=300)
 
 
 def server_router(context: Context) -> APIRouter:

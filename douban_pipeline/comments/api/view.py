@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api import answers
@@ -21,16 +20,22 @@ from douban_pipeline.comments.api.context import (
     encode,
     tagged,
 )
-from douban_pipeline.comments.api.event_writer import MAX_LENGTH, May, Writing
+from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
-from douban_pipeline.comments.api.problems import (
-    ID_PATTERN,
-    CommentId,
-    IdText,
-    ObjectId,
-    Problem,
-    ProblemRoute,
-    not_a_switch,
+from douban_pipeline.comments.api.problems import CommentId, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.requests import (
+    Complaint,
+    Cursor,
+    Device,
+    Draft,
+    NewComment,
+    Opinion,
+    SectionChange,
+    ShownComments,
+    Size,
+    Switch,
+    Targets,
+    Typed,
 )
 from douban_pipeline.comments.api.streams import CountStreams, EventStream
 from douban_pipeline.comments.identity import TokenError, guests_at
@@ -49,91 +54,6 @@ from douban_pipeline.comments.types import (
 from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.guesses import household
 
-_Size = Annotated[int, Query(ge=1, le=50)]
-_Cursor = Annotated[
-    str | None, Query(max_length=40, json_schema_extra={"pattern": rf"^(-?{ID_PATTERN}\.{ID_PATTERN})?$"})
-]
-_TARGET = f"{ID_PATTERN}:{ID_PATTERN}"
-Targets = Annotated[str, Query(max_length=2000, json_schema_extra={"pattern": f"^{_TARGET}(,{_TARGET})*$"})]
-"""Objects, see `targets_of`."""
-_Text = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=16_000,
-        # What is said of longer ones, and of those that show nothing, is better said than by a pattern.
-        json_schema_extra={
-            "maxLength": MAX_LENGTH,
-            "pattern": r"[^\p{Z}\p{C}\p{M}\u115f\u1160\u2800\u3164\uffa0]",
-        },
-    ),
-]
-
-
-class _ViewBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Advert(_ViewBody):
-    """Title and link of an advertisement."""
-
-    title: str = Field(min_length=1, max_length=60)
-    link: str = Field(pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0\ufeff<>\"]+$", max_length=500)
-
-
-class NewComment(_ViewBody):
-    """A comment to be published."""
-
-    content: _Text
-    parent: IdText | None = None
-    name: str = Field("", max_length=60, description="Of a guest.")
-    ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
-
-
-class Draft(_ViewBody):
-    """A text that replaces a comment's."""
-
-    content: _Text
-
-
-class Typed(_ViewBody):
-    """A text as far as it is typed."""
-
-    content: str = Field(min_length=1, max_length=16_000)
-
-
-class Opinion(_ViewBody):
-    """A vote: 1 like, -1 dislike, 0 neither."""
-
-    value: Annotated[int, Field(ge=-1, le=1), BeforeValidator(not_a_switch)]
-
-
-class Complaint(_ViewBody):
-    """The reason for reporting a comment."""
-
-    reason: str = Field("other", max_length=32)
-    detail: str = Field("", max_length=300)
-
-
-class Switch(_ViewBody):
-    """A switch: on or off."""
-
-    on: StrictBool
-
-
-class SectionChange(_ViewBody):
-    """Changes to a section: whether it is closed, and whether comments are reviewed before they are shown."""
-
-    closed: StrictBool | None = None
-    review_first: StrictBool | None = None
-
-
-class ShownComments(_ViewBody):
-    """Comments that were displayed on a visitor's screen."""
-
-    ids: list[IdText] = Field(max_length=200)
-    view: str = Field(max_length=8000, description="``view`` of the page that showed them.")
-
 
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
@@ -146,14 +66,15 @@ def view_router(context: Context) -> APIRouter:
         await writing.about(request, actor, comment_id, kind, may=may, **payload)
         return accepted({"accepted": True})
 
-    @router.get("/sections/{kind}/{object_id}/page", response_model=answers.SectionPage)
+    @router.get("/sections/{kind}/{object_id}/page", response_model=answers.SectionPage | answers.PhonePage)
     async def page(
         request: Request,
         kind: SectionType,
         object_id: ObjectId,
         sort: Order = Order.HEAT,
-        cursor: _Cursor = None,
-        size: _Size = PAGE_SIZE,
+        cursor: Cursor = None,
+        size: Size = PAGE_SIZE,
+        device: Device = Device.DESKTOP,
     ) -> Response:
         """Return a page of a section: the section, pinned comments, roots with replies, and the next cursor."""
         target, after = Target(kind, object_id), _place(cursor)
@@ -161,10 +82,16 @@ def view_router(context: Context) -> APIRouter:
         shared = await context.shared_page(
             key, target, lambda site: pages.read_roots(site, target, sort, after, size), first=after is None
         )
-        return await _answer(context, request, shared)
+        return await _answer(context, request, shared, device)
 
-    @router.get("/comments/{comment_id}/replies", response_model=answers.RepliesPage)
-    async def replies(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    @router.get("/comments/{comment_id}/replies", response_model=answers.RepliesPage | answers.PhoneReplies)
+    async def replies(
+        request: Request,
+        comment_id: CommentId,
+        cursor: Cursor = None,
+        size: Size = 20,
+        device: Device = Device.DESKTOP,
+    ) -> Response:
         """Return a page of the replies to a root, oldest first."""
         after = _place(cursor)
         shared = await context.shared_page(
@@ -172,10 +99,10 @@ def view_router(context: Context) -> APIRouter:
             comment_id,
             lambda site: pages.read_replies(site, comment_id, after, size),
         )
-        return await _answer(context, request, shared)
+        return await _answer(context, request, shared, device)
 
     @router.get("/comments/{comment_id}/dialog", response_model=answers.DialogPage)
-    async def dialog(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    async def dialog(request: Request, comment_id: CommentId, cursor: Cursor = None, size: Size = 20) -> Response:
         """Return a page of the dialog that a reply belongs to."""
         after = _place(cursor)
         shared = await context.shared_page(
@@ -311,22 +238,29 @@ def view_router(context: Context) -> APIRouter:
     return router
 
 
-async def _answer(context: Context, request: Request, page: SharedPage) -> Response:
+async def _answer(context: Context, request: Request, page: SharedPage, device: Device = Device.DESKTOP) -> Response:
     """Return the response: a shared page combined with the visitor's personal data."""
-    lists, shared = context.services.lists, page.body
+    lists = context.services.lists
     degraded = [*page.degraded, *(["redis"] if lists is not None and lists.away else [])]
     visitor = await context.visitor(request)
     view = _view(context, page)
     if visitor is None and not degraded:
-        if page.encoded is None:
-            page.encoded = encode({**shared, **view, "notice": page.notice or None, "degraded": []})
-        return answer_with(request, *page.encoded)
-    body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
+        if device not in page.encoded:
+            page.encoded[device] = encode(
+                {**_shared(page, device), **view, "notice": page.notice or None, "degraded": []}
+            )
+        return answer_with(request, *page.encoded[device])
+    shared = _shared(page, device)
+    body = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
         body |= await context.overlay.personal(visitor, shared, degraded)
         body["me"] = _who(visitor)
     body["degraded"] = degraded
     return tagged(request, body)
+
+
+def _shared(page: SharedPage, device: Device) -> dict[str, Any]:
+    return pages.for_phones(page.body) if device == Device.PHONE else page.body
 
 
 def _who(visitor: Actor) -> dict[str, Any]:
@@ -347,7 +281,7 @@ def _view(context: Context, page: SharedPage) -> dict[str, str]:
     if page.view is None or page.view[0] != window:
         ids = [int(item["id"]) for item in (*page.body["pinned"], *page.body["items"])]
         page.view = (window, context.views.issue(int(page.body["section"]["id"]), ids, now))
-        page.encoded = None
+        page.encoded.clear()
     return {"view": page.view[1]}
 
 
