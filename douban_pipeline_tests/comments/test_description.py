@@ -128,6 +128,7 @@ def test_phones_get_half_as_much_and_what_a_small_list_shows(place):
         ("GET", "/comments/5/replies?cursor=x", {}, 400),
         ("PUT", "/comments/5/vote", {"json": {"value": 2}}, 400),
         ("GET", "/comments/5/dialog", {}, 404),
+        ("GET", "/comments/8999999999999999999/replies", {}, 404),
         ("GET", "/server/counts?of=1:1", {}, 401),
     ],
 )

@@ -27,6 +27,7 @@ from douban_pipeline.comments.cache.flights import Fetched, HotKeys, LoopFlights
 from douban_pipeline.comments.cache.lists import open_lists
 from douban_pipeline.comments.dependencies import Dependencies, UnavailableError
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
+from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
@@ -41,6 +42,8 @@ PAGE_SIZE = 20
 """Number of roots of a page, unless a request names another."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
+_AHEAD = timedelta(days=1)
+"""How far the clocks of other hosts may have been ahead of this one's."""
 
 _Result = TypeVar("_Result")
 _THREADS = 32
@@ -144,6 +147,15 @@ class Context:
                 self.local = {kept: value for kept, value in self.local.items() if value.until > moment}
             self.local[key] = page
         return page
+
+    def refuse_unborn(self, comment_id: int) -> None:
+        """Refuse an id that no comment can have yet without asking the database: ids grow with time.
+
+        Raises:
+            NoSuchPageError: It is of a time to come.
+        """
+        if comment_id >= first_of(self.services.clock.now() + _AHEAD):
+            raise NoSuchPageError
 
     async def read_only(self, target: pages.Target, order: Order, cursor: str | None) -> dict[str, Any] | None:
         """Return a page of a section as anybody sees it; None where there is none, or nothing can be read now."""

@@ -150,6 +150,7 @@ class Writing:
         Raises:
             Problem: There is no such comment, or the actor may not change it.
         """
+        self._context.refuse_unborn(comment_id)
         if await self._context.counted(f"act:{_counted_as(request, actor)}", 60) > 600:
             raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
         key = _request_key(request, actor, f"{kind}:{comment_id}")

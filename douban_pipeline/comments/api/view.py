@@ -93,6 +93,7 @@ def view_router(context: Context) -> APIRouter:
         device: Device = Device.DESKTOP,
     ) -> Response:
         """Return a page of the replies to a root, oldest first."""
+        context.refuse_unborn(comment_id)
         after = _place(cursor)
         shared = await context.shared_page(
             ("replies", comment_id, cursor, size),
@@ -104,6 +105,7 @@ def view_router(context: Context) -> APIRouter:
     @router.get("/comments/{comment_id}/dialog", response_model=answers.DialogPage)
     async def dialog(request: Request, comment_id: CommentId, cursor: Cursor = None, size: Size = 20) -> Response:
         """Return a page of the dialog that a reply belongs to."""
+        context.refuse_unborn(comment_id)
         after = _place(cursor)
         shared = await context.shared_page(
             ("dialog", comment_id, cursor, size),

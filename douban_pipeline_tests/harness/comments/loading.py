@@ -73,7 +73,7 @@ def plant(engine: sa.Engine, made: GeneratedComments, object_id: int, now: datet
 def _roots(made: GeneratedComments, object_id: int, now: datetime) -> np.ndarray[Any, Any]:
     count = len(made.likes)
     nothing = np.zeros(count, dtype=np.int64)
-    number = 10_000_000_000 * (object_id + 40_000_000) + np.arange(count)  # 18 digits, as ids of these years have
+    number = 10_000_000_000 * (object_id + 35_000_000) + np.arange(count)  # ids of August 2026
     created = (now.timestamp() - 3600 * made.age_hours).astype(np.int64)
     votes = (made.likes, made.dislikes, made.reports, made.replies)
     return np.column_stack(
