@@ -66,6 +66,7 @@ def scored(url: str, redis: str, prefix: str, section_id: int, minutes: int) -> 
     note = f"{done.comments:,} comments, {done.written:,} scores written: {parts}"
     return [
         Figure("scored and published", both, "s", Target(most=20), note=note),
+        Figure("with its scores stored", sum(done.seconds.values()), "s", Target(most=20)),
         Figure("most memory", memory, "MB", Target(most=1000)),
     ]
 
