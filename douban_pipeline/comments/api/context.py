@@ -89,7 +89,8 @@ class Context:
         self.views = ViewTokens(self.settings)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
-        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool)
+        pictured = self._users if self.settings.cms_login else None
+        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool, pictured)
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
