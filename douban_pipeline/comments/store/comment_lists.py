@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     BindParameter,
@@ -15,7 +15,6 @@ from sqlalchemy import (
     Connection,
     Executable,
     Row,
-    Select,
     and_,
     bindparam,
     case,
@@ -122,15 +121,14 @@ def list_roots(
     """
     if order == Order.HEAT:
         return _by_heat(connection, section_id, after, most)
-    return _places(connection, _roots_statement(order, after is not None), section_id, after, most)
+    return _following(connection, order, section_id, after, most)
 
 
 def list_replies(
     connection: Connection, root_id: int, section_id: int, after: CommentPlace | None, most: int
 ) -> list[CommentPlace]:
     """Return the places of replies to a root whose own status is NORMAL, oldest first."""
-    statement = _roots_statement(Order.FLOOR, after is not None)
-    return _places(connection, statement, section_id, after, most, root_id)
+    return _following(connection, Order.FLOOR, section_id, after, most, root_id)
 
 
 def list_dialog(connection: Connection, dialog_id: int, after: CommentPlace | None, most: int) -> list[CommentPlace]:
@@ -148,41 +146,45 @@ _UNDER: BindParameter[int] = bindparam("under")
 _KEY: BindParameter[int] = bindparam("key")
 _NUMBER: BindParameter[int] = bindparam("number")
 _MOST: BindParameter[int] = bindparam("most")
+_Part = Literal["first", "equal", "after"]
+"""Which part of an order: from its beginning; from a place on, what has the same key, and what has a later one."""
 
 
 @cache
-def _roots_statement(order: Order, follows: bool) -> Executable:
-    """Return the statement for the places of an order, or for those that follow one; made once, it is compiled once."""
+def _statement(order: Order, part: _Part) -> Executable:
+    """Return the statement for a part of an order; made once, it is compiled once."""
     if order == Order.HEAT:
-        score = tables.score.c
-        query = select(score.heat, score.comment_id).where(score.section_id == _SECTION)
-        return _falling(query, score.heat, score.comment_id, follows)
-    key = _C.like_count if order == Order.LIKES else _C.floor
-    query = select(key, _C.comment_id).where(
-        _C.section_id == _SECTION, _C.root_id == _UNDER, _C.status == CommentStatus.NORMAL
-    )
-    if order == Order.LIKES:
-        return _falling(query, key, _C.comment_id, follows)
-    rises = order == Order.FLOOR
-    if follows:
-        query = query.where(key > _KEY if rises else key < _KEY)
-    return query.order_by(key if rises else key.desc()).limit(_MOST)
+        key, number = tables.score.c.heat, tables.score.c.comment_id
+        query = select(key, number).where(tables.score.c.section_id == _SECTION)
+    else:
+        key, number = _C.like_count if order == Order.LIKES else _C.floor, _C.comment_id
+        query = select(key, number).where(
+            _C.section_id == _SECTION, _C.root_id == _UNDER, _C.status == CommentStatus.NORMAL
+        )
+    if part == "equal":
+        query = query.where(key == _KEY, number < _NUMBER)
+    elif part == "after":
+        query = query.where(key > _KEY if order == Order.FLOOR else key < _KEY)
+    if order in (Order.NEW, Order.FLOOR):  # no two comments have one floor
+        return query.order_by(key if order == Order.FLOOR else key.desc()).limit(_MOST)
+    return query.order_by(key.desc(), number.desc()).limit(_MOST)
 
 
-def _falling(
-    query: Select[tuple[int, int]],
-    key: ColumnElement[int],
-    number: ColumnElement[int],
-    follows: bool,
-) -> Executable:
-    """Read by descending key, then id: in two parts, because the index serves equal keys and lower keys separately."""
-    lower = query.order_by(key.desc(), number.desc()).limit(_MOST)
-    if not follows:
-        return lower
-    equal = query.where(key == _KEY, number < _NUMBER).order_by(number.desc()).limit(_MOST).subquery()
-    both = union_all(select(equal), select(lower.where(key < _KEY).subquery())).subquery()
-    first, second = both.c
-    return select(both).order_by(first.desc(), second.desc()).limit(_MOST)
+def _following(
+    connection: Connection, order: Order, section_id: int, after: CommentPlace | None, most: int, root_id: int = 0
+) -> list[CommentPlace]:
+    """Read an order from a place on: the index serves equal keys and later keys separately."""
+    parts: list[_Part] = ["first"]
+    given = {"section": section_id, "under": root_id}
+    if after is not None:
+        parts = ["after"] if order in (Order.NEW, Order.FLOOR) else ["equal", "after"]
+        given |= {"key": after.key, "number": after.comment_id}
+    found: list[CommentPlace] = []
+    for part in parts:
+        if len(found) < most:
+            rows = connection.execute(_statement(order, part), {**given, "most": most - len(found)})
+            found += [CommentPlace(*row) for row in rows]
+    return found
 
 
 def _by_heat(connection: Connection, section_id: int, after: CommentPlace | None, most: int) -> list[CommentPlace]:
@@ -190,27 +192,13 @@ def _by_heat(connection: Connection, section_id: int, after: CommentPlace | None
     found: list[CommentPlace] = []
     while len(found) < most:
         wanted = most - len(found)
-        page = _places(connection, _roots_statement(Order.HEAT, after is not None), section_id, after, wanted)
+        page = _following(connection, Order.HEAT, section_id, after, wanted)
         shown = shown_ids(connection, [place.comment_id for place in page])
         found += [place for place in page if place.comment_id in shown]
         if len(page) < wanted:
             break
         after = page[-1]
     return found
-
-
-def _places(
-    connection: Connection,
-    statement: Executable,
-    section_id: int,
-    after: CommentPlace | None,
-    most: int,
-    root_id: int = 0,
-) -> list[CommentPlace]:
-    given = {"section": section_id, "under": root_id, "most": most}
-    if after is not None:
-        given |= {"key": after.key, "number": after.comment_id}
-    return [CommentPlace(*row) for row in connection.execute(statement, given)]
 
 
 def shown_ids(connection: Connection, ids: Iterable[int]) -> set[int]:
