@@ -17,8 +17,9 @@ from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.ranking import Candidate, Ranking, people_speak, rank
 from douban_pipeline.matching.rivals import has_relatives, is_live, rules_out
-from douban_pipeline.matching.scoring import Comparison, Thresholds
+from douban_pipeline.matching.scoring import Comparison
 from douban_pipeline.matching.strata import strata_of
+from douban_pipeline.matching.weights import Thresholds
 
 
 class Status(enum.StrEnum):

@@ -26,8 +26,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.matching.profiles import PROFILES, Profile
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.matching.weights import PROFILES, Weights
 
 _MOST_POINTS = 1000.0
 _THRESHOLDS: dict[str, tuple[str, float, float]] = {
