@@ -17,6 +17,7 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.match.judgement import Case, Circumstances
 from douban_pipeline.douban.evidence.added_facts import Added, posters_of
+from douban_pipeline.douban.evidence.known_names import stored_names
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
@@ -50,7 +51,7 @@ class StoredVerdict:
         douban_id: The subject, confirmed or not; 0 without candidates.
         current_id: The id in the CMS then, 0 for none.
         case: What was judged. Of people's choices it holds only one that affected the verdict; of brakes the strata
-            whose brake was on, of reverted and linked videos those of that moment.
+            whose brake was on, of reverted and linked videos and of known names those of that moment.
     """
 
     vod_id: int
@@ -319,6 +320,7 @@ class StoredVerdicts:
                     linked=linked.of(row, candidates),
                     chosen=_chosen(row, codes),
                     braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
+                    names=stored_names(row["facts"]),
                 ),
                 added=Added.of_facts(row["facts"]),
             ),
