@@ -21,11 +21,12 @@ from douban_pipeline.douban.evidence.known_names import stored_names
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Subject
+from douban_pipeline.matching.strata import OPENINGS
 
 BATCH = 150
 """Verdicts read at once. For lists longer than 199, MariaDB and MySQL estimate the number of rows from statistics that
@@ -320,6 +321,7 @@ class StoredVerdicts:
                     linked=linked.of(row, candidates),
                     chosen=_chosen(row, codes),
                     braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
+                    opened=frozenset(OPENINGS.keys() & strata if row["verdict"] == ReviewStatus.CONFIRMED else ()),
                     names=stored_names(row["facts"]),
                 ),
                 added=Added.of_facts(row["facts"]),

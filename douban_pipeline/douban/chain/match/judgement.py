@@ -27,6 +27,7 @@ class Circumstances:
         linked: Titles of the other videos that are linked to a subject, by its id.
         chosen: The Douban id that a person chose for the video, None if nobody did.
         braked: Strata in which nothing is confirmed for now.
+        opened: Strata that a person opened.
         names: Titles like the video's that people confirmed for some of its candidates.
     """
 
@@ -34,11 +35,12 @@ class Circumstances:
     linked: Mapping[int, Sequence[str]] = field(default_factory=dict)
     chosen: int | None = None
     braked: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
     names: tuple[KnownName, ...] = ()
 
 
 NO_CIRCUMSTANCES = Circumstances()
-"""Nothing is reverted, linked, chosen, braked or named."""
+"""Nothing is reverted, linked, chosen, braked, opened or named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Case:
             linked=self.circumstances.linked,
             chosen=self.circumstances.chosen,
             braked=self.circumstances.braked,
+            opened=self.circumstances.opened,
             posters=self.posters,
         )
         return judge_with_evidence(self.video, self.added, judged, profile)

@@ -97,6 +97,7 @@ class VerdictWriter:
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
             choices = current_choices(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
+            opened = brakes.opened(connection, services.tables)
             fetched = [each for found in finds.values() for each in found.subjects]
             linked = linked_titles(services, connection, {each.douban_id for each in fetched})
             bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
@@ -125,6 +126,7 @@ class VerdictWriter:
                 chosen=choices[task.vod_id].douban_id if task.vod_id in choices else None,
                 # A link that is there is no new one, which a brake would leave to people.
                 braked=frozenset() if task.task_type is TaskType.RECHECK else braked,
+                opened=opened,
                 names=names.get(task.vod_id, ()),
             )
             current = None
