@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Literal, LiteralString, Self
 
 from neo4j import GraphDatabase, ManagedTransaction
@@ -42,6 +43,14 @@ _ALL = {
     NodeLabel.GENRE: ("name",),
 }
 """Properties of the graph; one that a node lacks is removed from it."""
+_HELD = {
+    Relation.ACTED_IN: ("character",),
+    Relation.DIRECTED: (),
+    Relation.CREW_MEMBER: ("job", "department"),
+    Relation.BELONGS_TO_GENRE: (),
+}
+"""The same of edges."""
+_first = itemgetter(0)
 _CREDITS = "|".join(relation.value for relation in CREDITS)
 _RETURNED = (
     "RETURN labels(s) AS s_labels, s.tmdb_id AS s_id, labels(t) AS t_labels, t.tmdb_id AS t_id, "
@@ -246,7 +255,8 @@ def _write(tx: ManagedTransaction, batch: GraphBatch, *, moved: bool = False) ->
     _write_edges(tx, [edge for edge in new if _is_missing(edge.key, batch, current)], "CREATE")
     _write_edges(tx, [edge for edge in new if not _is_missing(edge.key, batch, current)], "MERGE")
     ends = {end for key in stale for end in (key.start, key.end)} | set(batch.stubs)
-    return Written(len(new), len(stale), _delete_orphans(tx, ends - set(batch.full)))
+    held = {end for key in wanted for end in (key.start, key.end)}
+    return Written(len(new), len(stale), _delete_orphans(tx, ends - held - set(batch.full)))
 
 
 def _moved(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> list[EdgeKey]:
@@ -325,28 +335,29 @@ def _label(labels: Sequence[str]) -> NodeLabel:
 
 def _delete_edges(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> None:
     for (relation, start, end), group in _grouped(keys):
-        named = " {credit_id: r.c}" if relation in CREDITS else ""
+        named = " {credit_id: r[2]}" if relation in CREDITS else ""
         _run(
             tx,
-            f"MATCH (s:{start.value} {{tmdb_id: r.s}})-[e:{relation.value}{named}]->(t:{end.value} {{tmdb_id: r.t}}) "
+            f"MATCH (s:{start.value} {{tmdb_id: r[0]}})-[e:{relation.value}{named}]->(t:{end.value} {{tmdb_id: r[1]}}) "
             "DELETE e",
-            [{"s": key.start.tmdb_id, "t": key.end.tmdb_id, "c": key.credit_id} for key in group],
+            [(key.start.tmdb_id, key.end.tmdb_id, key.credit_id) for key in group],
         )
 
 
 def _merge_nodes(tx: ManagedTransaction, batch: GraphBatch) -> None:
-    rows: dict[NodeLabel, list[dict[str, Any]]] = defaultdict(list)
+    rows: dict[NodeLabel, list[tuple[Property, ...]]] = defaultdict(list)
     for nodes, state in ((batch.full, "full"), (batch.stubs, "stub")):
         for key, properties in nodes.items():
-            held: dict[str, Property] = {name: properties.get(name) for name in _ALL[key.label]}
-            if key.label is not NodeLabel.GENRE:
-                held["data_state"] = state
-            rows[key.label].append({"id": key.tmdb_id, "p": held})
+            rows[key.label].append((key.tmdb_id, *map(properties.get, _ALL[key.label]), state))
+    known: dict[NodeLabel, list[tuple[Property, ...]]] = defaultdict(list)
     for key in batch.known - set(batch.full):
-        rows[key.label].append({"id": key.tmdb_id, "p": {}})
+        known[key.label].append((key.tmdb_id,))
     for label, found in sorted(rows.items()):
-        found.sort(key=lambda row: row["id"])
-        _run(tx, f"MERGE (n:{label.value} {{tmdb_id: r.id}}) SET n += r.p", found)
+        names = _ALL[label] if label is NodeLabel.GENRE else (*_ALL[label], "data_state")
+        held = ", ".join(f"n.{name} = r[{place}]" for place, name in enumerate(names, 1))
+        _run(tx, f"MERGE (n:{label.value} {{tmdb_id: r[0]}}) SET {held}", sorted(found, key=_first))
+    for label, found in sorted(known.items()):
+        _run(tx, f"MERGE (n:{label.value} {{tmdb_id: r[0]}})", sorted(found, key=_first))
 
 
 def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["CREATE", "MERGE"]) -> None:
@@ -354,18 +365,14 @@ def _write_edges(tx: ManagedTransaction, edges: Iterable[Edge], verb: Literal["C
     searched."""
     by_key = {edge.key: edge for edge in edges}
     for (relation, start, end), group in _grouped(by_key):
-        named = " {credit_id: r.c}" if relation in CREDITS else ""
+        named = " {credit_id: r[2]}" if relation in CREDITS else ""
+        held = ", ".join(f"e.{name} = r[{place}]" for place, name in enumerate(_HELD[relation], 3))
         _run(
             tx,
-            f"MATCH (s:{start.value} {{tmdb_id: r.s}}) MATCH (t:{end.value} {{tmdb_id: r.t}}) "
-            f"{verb} (s)-[e:{relation.value}{named}]->(t) SET e += r.p",
+            f"MATCH (s:{start.value} {{tmdb_id: r[0]}}) MATCH (t:{end.value} {{tmdb_id: r[1]}}) "
+            f"{verb} (s)-[e:{relation.value}{named}]->(t) {held and f'SET {held}'}",
             [
-                {
-                    "s": key.start.tmdb_id,
-                    "t": key.end.tmdb_id,
-                    "c": key.credit_id,
-                    "p": dict(by_key[key].properties),
-                }
+                (key.start.tmdb_id, key.end.tmdb_id, key.credit_id, *map(by_key[key].properties.get, _HELD[relation]))
                 for key in group
             ],
         )
@@ -396,7 +403,8 @@ def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, NodeLabe
     yield from sorted(groups.items())
 
 
-def _run(tx: ManagedTransaction, cypher: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _run(tx: ManagedTransaction, cypher: str, rows: Sequence[Sequence[Property]]) -> None:
+    """Run a statement for each row, whose values are ``r[0]`` and so on: names beside them take as long as they do."""
     for piece in _pieces(rows):
         tx.run(_literal(f"UNWIND $rows AS r {cypher}"), rows=list(piece)).consume()
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
@@ -108,14 +108,14 @@ class EntityWriter:
         Raises:
             PayloadError: One of them is not an answer about an entity; nothing was written.
         """
-        prepared = [prepare(answer) for answer in answers]
+        keys = [entity_key(answer) for answer in answers]
         found: list[Stored | None] = [None] * len(answers)
         waiting: dict[EntityKey, int] = {}
-        for place, item in enumerate(prepared):
-            if item.key in waiting:  # the same entity again: store the earlier answers first
-                self._write_round(prepared, waiting, found)
-            waiting[item.key] = place
-        self._write_round(prepared, waiting, found)
+        for place, key in enumerate(keys):
+            if key in waiting:  # the same entity again: store the earlier answers first
+                self._write_round(answers, waiting, found)
+            waiting[key] = place
+        self._write_round(answers, waiting, found)
         return [each for each in found if each is not None]
 
     def knows_newer(self, key: EntityKey, language: str | None, fetched_at: datetime) -> bool:
@@ -125,27 +125,50 @@ class EntityWriter:
         return self.connection.execute(query, given).fetchone() is not None
 
     def _write_round(
-        self, prepared: Sequence[_Prepared], waiting: dict[EntityKey, int], found: list[Stored | None]
+        self, answers: Sequence[EntityAnswer], waiting: dict[EntityKey, int], found: list[Stored | None]
     ) -> None:
         for entity in EntityType:
-            places = {place: prepared[place] for key, place in sorted(waiting.items()) if key.type is entity}
-            full = {place: item for place, item in places.items() if is_full(entity, item.answer.raw)}
-            seen = self._touch(TABLES[entity], full.values()) if full else {}
-            for place, item in full.items():
-                if item.key.tmdb_id in seen:
-                    found[place] = Stored(item.key, StoreResult.UNCHANGED, full=True)
-                    if _on_another_day(seen[item.key.tmdb_id], item.answer):
-                        self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
-            changed = [(place, item) for place, item in full.items() if found[place] is None]
-            for (place, _), stored in zip(changed, self._store([item for _, item in changed]), strict=True):
-                found[place] = stored
-            for place, item in places.items():
+            places = {place: answers[place] for key, place in sorted(waiting.items()) if key.type is entity}
+            full = {place: answer for place, answer in places.items() if is_full(entity, answer.raw)}
+            stored = self._write_full(entity, [*full.values()]) if full else []
+            for place, each in zip(full, stored, strict=True):
+                found[place] = each
+            for place, answer in places.items():
                 if place not in full:
-                    found[place] = self._translate(item)
+                    found[place] = self._translate(prepare(answer))
+            self._write_named()
         waiting.clear()
 
-    def _touch(self, table: EntityTable, items: Iterable[_Prepared]) -> dict[int, datetime]:
-        rows = list(items)
+    def _write_full(self, entity: EntityType, answers: Sequence[EntityAnswer]) -> list[Stored]:
+        """Store full answers about different entities of one type; return the result of each.
+
+        Those that seem unchanged are only touched. One that changes at that very moment is stored like the others.
+        """
+        table, held, same = TABLES[entity], dict[int, tuple[str, str]](), list[_Prepared]()
+        ids = [answer.raw["id"] for answer in answers]
+        for tmdb_id, *hashed in self.connection.execute(table.hashes, {"ids": ids}):
+            held[tmdb_id] = (hashed[0], hashed[1])
+
+        def changed() -> Iterator[_Prepared]:
+            for answer in answers:
+                item = prepare(answer)
+                if held.get(item.key.tmdb_id) == (item.raw_hash, answer.language):
+                    same.append(item)
+                else:
+                    yield item
+
+        found = self._store(entity, changed())
+        seen = self._touch(table, same) if same else {}
+        for item in same:
+            if item.key.tmdb_id in seen:
+                found[item.key.tmdb_id] = Stored(item.key, StoreResult.UNCHANGED, full=True)
+                if _on_another_day(seen[item.key.tmdb_id], item.answer):
+                    self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
+        if meanwhile := [item for item in same if item.key.tmdb_id not in seen]:
+            found |= self._store(entity, meanwhile)
+        return [found[tmdb_id] for tmdb_id in ids]
+
+    def _touch(self, table: EntityTable, rows: Sequence[_Prepared]) -> dict[int, datetime]:
         parameters = {
             "ids": [item.key.tmdb_id for item in rows],
             "hashes": [item.raw_hash for item in rows],
@@ -154,20 +177,17 @@ class EntityWriter:
         }
         return dict(self.connection.execute(table.touch, parameters).fetchall())
 
-    def _store(self, items: Sequence[_Prepared]) -> list[Stored]:
-        """Store full answers of one type whose text differs from the stored one."""
-        if not items:
-            self._write_named()
-            return []
-        entity = items[0].key.type
+    def _store(self, entity: EntityType, items: Iterable[_Prepared]) -> dict[int, Stored]:
+        """Store full answers of one type whose text differs from the stored one; return the results by id."""
         table = TABLES[entity]
-        others: list[tuple[Node, ...]] = []
+        others: list[tuple[_Prepared, tuple[Node, ...]]] = []
 
         def parameters() -> Iterator[dict[str, Any]]:
             """Yield the rows some at a time, so that PostgreSQL stores earlier ones while later ones are computed."""
-            for piece in chunks(items, _ROWS):
+            coming = iter(items)
+            while piece := [*islice(coming, _ROWS)]:
                 projections = [project(entity, item.answer.raw) for item in piece]
-                others.extend(projection.others for projection in projections)
+                others.extend((item, found.others) for item, found in zip(piece, projections, strict=True))
                 columns = [columns_of(entity, item.answer.raw) for item in piece]
                 yield {
                     **{name: [row[name] for row in columns] for name in table.columns},
@@ -183,12 +203,12 @@ class EntityWriter:
 
         with self.connection.cursor() as cursor:
             cursor.executemany(table.upsert, parameters(), returning=True)
-            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()}
-        found: list[Stored] = []
-        for item, named in zip(items, others, strict=True):
+            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()} if others else {}
+        found: dict[int, Stored] = {}
+        for item, named in others:
             stored, state, before, gone_at, queued, fetched_at = rows[item.key.tmdb_id]
             if not stored:
-                found.append(self._translate(item))
+                found[item.key.tmdb_id] = self._translate(item)
                 continue
             if queued or _on_another_day(fetched_at, item.answer):
                 self._name_others(named, item.answer, queued=queued)
@@ -198,8 +218,7 @@ class EntityWriter:
                 change = StoreResult.GRAPH
             else:
                 change = StoreResult.UNCHANGED if before == item.raw_hash else StoreResult.CHANGED
-            found.append(Stored(item.key, change, full=True))
-        self._write_named()
+            found[item.key.tmdb_id] = Stored(item.key, change, full=True)
         return found
 
     @staticmethod
@@ -361,14 +380,22 @@ def _on_another_day(before: datetime | None, answer: EntityAnswer) -> bool:
     return before is not None and before.astimezone(UTC).date() < answer.fetched_at.astimezone(UTC).date()
 
 
-def prepare(answer: EntityAnswer) -> _Prepared:
-    """Return an answer with its key, canonical text and hash.
+def entity_key(answer: EntityAnswer) -> EntityKey:
+    """Return the entity that an answer is about.
 
     Raises:
         PayloadError: It is not an answer about an entity.
     """
     if not isinstance(answer.raw, Mapping):
         raise PayloadError(f"{type(answer.raw).__name__} instead of an answer")
-    key = key_of(answer.entity, answer.raw)
-    text = canonical(answer.raw)
+    return key_of(answer.entity, answer.raw)
+
+
+def prepare(answer: EntityAnswer) -> _Prepared:
+    """Return an answer with its key, canonical text and hash.
+
+    Raises:
+        PayloadError: It is not an answer about an entity.
+    """
+    key, text = entity_key(answer), canonical(answer.raw)
     return _Prepared(key, answer, text, text_hash(text))

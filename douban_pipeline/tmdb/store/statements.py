@@ -92,6 +92,14 @@ class EntityTable:
         )
 
     @cached_property
+    def hashes(self) -> sql.Composed:
+        """Select hash and language of the full rows with given ids that are not gone."""
+        return self._fill(
+            "SELECT tmdb_id, raw_hash, raw_language FROM {table} "
+            "WHERE data_state = 'full' AND gone_at IS NULL AND tmdb_id = ANY(%(ids)s)"
+        )
+
+    @cached_property
     def touch(self) -> sql.Composed:
         """Mark unchanged full rows as seen again, and queue those whose credits are contested: of two answers the
         newer one counts; returns the ids of those that were unchanged, and when they were fetched before."""
