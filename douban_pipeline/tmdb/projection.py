@@ -82,14 +82,14 @@ def columns_of(entity: EntityType, raw: Raw) -> dict[str, Value]:
     popularity = number_of(raw.get("popularity"))
     if entity is EntityType.PERSON:
         return {
-            "name": _name(entity, raw),
+            "name": name_of(entity, raw),
             "original_name": text_of(raw.get("original_name")),
             "known_for_department": text_of(raw.get("known_for_department")),
             "popularity": popularity,
         }
     name, original, day = _title_names(entity)
     return {
-        name: _name(entity, raw),
+        name: name_of(entity, raw),
         original: text_of(raw.get(original)),
         "original_language": text_of(raw.get("original_language")),
         day: day_of(raw.get(day)),
@@ -217,7 +217,7 @@ def _edge(person: NodeKey, title: NodeKey, item: Raw, part: Raw, is_crew: bool) 
     return _tuple(Edge, (_tuple(EdgeKey, (relation, person, title, credit_id)), properties))
 
 
-def _name(entity: EntityType, raw: Raw) -> str | None:
+def name_of(entity: EntityType, raw: Raw) -> str | None:
     """Return an entity's name: from the answer, else another Chinese one, else the original."""
     return text_of(raw.get(SHOWN[entity][0])) or _other_name(entity, raw)
 

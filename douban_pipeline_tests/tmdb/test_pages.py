@@ -29,6 +29,7 @@ def pages(tmp_path: Path, store: PostgresTmdbStore, store_url: str) -> Iterator[
         movie(1, lee, lang, crew(LIN, "c", name="林导"), title="灯塔守夜人", original_title="Keeper", **SERIES),
         movie(2, cast(LANG, "d", name="郎望海"), title="灯塔守夜人2", release_date="2021-01-01", **SERIES),
         movie(3, title=HOSTILE, overview=HOSTILE),
+        movie(4, title="重庆之夜"),
     ]
     people = [
         actor(LEE, title(1, "a", title="灯塔守夜人"), name="李守灯", also_known_as=["Lee the Keeper", "守灯李"]),
@@ -52,12 +53,20 @@ def found(pages: httpx.Client, words: str) -> list[str]:
         ("李", [f"person/{LEE}"]),
         ("守灯李", [f"person/{LEE}"]),
         ("守夜", []),
+        ("dengtashouyer", ["movie/1", "movie/2"]),
+        ("Deng ta shou ye ren 2", ["movie/2"]),
+        ("dtsyr", ["movie/1", "movie/2"]),
+        ("lsd", [f"person/{LEE}"]),
+        ("chongqing", ["movie/4"]),
+        ("d", []),
         ("%", []),
         ("_", []),
         ("\x00", []),
     ],
 )
-def test_names_are_found_by_how_they_begin_and_other_names_of_people_as_a_whole(pages, words, addresses):
+def test_names_are_found_by_how_they_or_their_pinyin_begin_and_other_names_of_people_as_a_whole(
+    pages, words, addresses
+):
     assert found(pages, words) == addresses
     page = pages.get("/tmdb/", params={"q": words})
     assert page.status_code == 200

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
+from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, name_of, project
+from douban_pipeline.tmdb.store import genres, pinyin
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
 from douban_pipeline.tmdb.values import canonical, graph_hash, id_of, items_of, text_hash, text_of
@@ -157,15 +158,17 @@ class EntityWriter:
                 else:
                     yield item
 
-        found = self._store(entity, changed())
+        found, said = self._store(entity, changed()), dict[str | None, datetime]()
         seen = self._touch(table, same) if same else {}
         for item in same:
             if item.key.tmdb_id in seen:
                 found[item.key.tmdb_id] = Stored(item.key, StoreResult.UNCHANGED, full=True)
                 if _on_another_day(seen[item.key.tmdb_id], item.answer):
                     self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
+                    said[name_of(entity, item.answer.raw)] = item.answer.fetched_at
         if meanwhile := [item for item in same if item.key.tmdb_id not in seen]:
             found |= self._store(entity, meanwhile)
+        pinyin.record(self.connection, said)
         return [found[tmdb_id] for tmdb_id in ids]
 
     def _touch(self, table: EntityTable, rows: Sequence[_Prepared]) -> dict[int, datetime]:
@@ -204,14 +207,18 @@ class EntityWriter:
         with self.connection.cursor() as cursor:
             cursor.executemany(table.upsert, parameters(), returning=True)
             rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()} if others else {}
-        found: dict[int, Stored] = {}
+        found, said = dict[int, Stored](), dict[str | None, datetime]()
         for item, named in others:
-            stored, state, before, gone_at, queued, fetched_at = rows[item.key.tmdb_id]
+            stored, state, before, gone_at, queued, fetched_at, called = rows[item.key.tmdb_id]
             if not stored:
                 found[item.key.tmdb_id] = self._translate(item)
                 continue
-            if queued or _on_another_day(fetched_at, item.answer):
+            another_day = _on_another_day(fetched_at, item.answer)
+            if queued or another_day:
                 self._name_others(named, item.answer, queued=queued)
+            name = name_of(entity, item.answer.raw)
+            if another_day or name != called:
+                said[name] = item.answer.fetched_at
             if state != "full" or gone_at is not None:
                 change = StoreResult.NEW
             elif queued:
@@ -219,6 +226,7 @@ class EntityWriter:
             else:
                 change = StoreResult.UNCHANGED if before == item.raw_hash else StoreResult.CHANGED
             found[item.key.tmdb_id] = Stored(item.key, change, full=True)
+        pinyin.record(self.connection, said)
         return found
 
     @staticmethod
@@ -245,32 +253,11 @@ class EntityWriter:
         """Write the names of the nodes at the other ends of edges; newer ones take precedence."""
         for (label, language), items in sorted(self._named.items()):
             if label is NodeLabel.GENRE:
-                self._name_genres(items, language)
+                said = {tmdb_id: (each.properties["name"], each.said_at) for tmdb_id, each in items.items()}
+                genres.name(self.connection, said, language, self.base)
             else:
                 self._name_stubs(TYPES[label], items, language)
         self._named.clear()
-
-    def _name_genres(self, genres: Mapping[int, _Named], language: str) -> None:
-        ids = sorted(genres)
-        self.connection.execute(
-            """
-            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language, last_seen_at)
-            SELECT seen.tmdb_id, seen.name, %(language)s, seen.said_at
-            FROM unnest(%(ids)s::int[], %(names)s::text[], %(times)s::timestamptz[]) AS seen (tmdb_id, name, said_at)
-            ON CONFLICT (tmdb_id) DO UPDATE
-            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = EXCLUDED.last_seen_at
-            WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-              AND kept.last_seen_at <= EXCLUDED.last_seen_at
-              AND (kept.name IS DISTINCT FROM EXCLUDED.name OR kept.last_seen_at::date < EXCLUDED.last_seen_at::date)
-            """,
-            {
-                "ids": ids,
-                "names": [genres[each].properties["name"] for each in ids],
-                "times": [genres[each].said_at for each in ids],
-                "language": language,
-                "base": self.base,
-            },
-        )
 
     def _name_stubs(self, entity: EntityType, items: Mapping[int, _Named], language: str) -> None:
         """Write names of stubs, and queue those stubs of whose new name no queued answer tells the graph."""
@@ -318,7 +305,11 @@ class EntityWriter:
         parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
         parameters |= {name: [items[tmdb_id].get(name) for tmdb_id in ids] for name in table.columns}
         parameters["times"] = [times[tmdb_id] for tmdb_id in ids]
-        return self.connection.execute(table.listed_stubs if listed else table.credit_stubs, parameters).fetchall()
+        query = table.listed_stubs if listed else table.credit_stubs
+        rows = self.connection.execute(query, parameters).fetchall()
+        said = {name: times[tmdb_id] for tmdb_id, _, name, *_ in rows if name == items[tmdb_id].get(table.shown[0])}
+        pinyin.record(self.connection, said)
+        return rows
 
     def _translate(self, item: _Prepared) -> Stored:
         """Store an answer that cannot be the base row: in another language, or without the credits."""
@@ -361,18 +352,6 @@ class EntityWriter:
     def gone(self, key: EntityKey) -> bool:
         """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone."""
         return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
-
-    def genres(self, body: object, language: str, fetched_at: datetime) -> int:
-        """Store unknown names of genres that TMDB sent at ``fetched_at``; return how many."""
-        new = 0
-        for item in items_of(body, "genres"):
-            if (tmdb_id := id_of(item.get("id"))) is not None:
-                new += self.connection.execute(
-                    "INSERT INTO tmdb.genres (tmdb_id, name, raw_language, last_seen_at) VALUES (%s, %s, %s, %s) "
-                    "ON CONFLICT DO NOTHING",
-                    (tmdb_id, text_of(item.get("name")), language, fetched_at),
-                ).rowcount
-        return new
 
 
 def _on_another_day(before: datetime | None, answer: EntityAnswer) -> bool:

@@ -181,6 +181,18 @@ genres = Table(
     _moment("last_seen_at"),
 )
 
+name_sounds = Table(
+    "name_sounds",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("initials", Text, nullable=False),
+    Column("pinyin", Text, nullable=False),
+    _moment("said_at"),
+    Index("idx_tmdb_name_sounds_initials", "initials", postgresql_ops={"initials": "text_pattern_ops"}),
+    Index("idx_tmdb_name_sounds_pinyin", "pinyin", postgresql_ops={"pinyin": "text_pattern_ops"}),
+    Index("idx_tmdb_name_sounds_said", "said_at"),
+)
+
 
 def _id() -> Column[Any]:
     return Column("id", UUID, primary_key=True, server_default=text("gen_random_uuid()"))
