@@ -296,6 +296,7 @@ def back_to_five(connection: Any) -> None:
     for table in ("movie", "person", "tv"):
         connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_translations_fetched")
     connection.execute("DROP TABLE tmdb.name_sounds")
-    connection.execute("DROP INDEX tmdb.idx_tmdb_people_credited")
+    for table in ("movies", "people", "tv_shows"):
+        connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_credited")
     connection.execute("ALTER TABLE tmdb.vod_match DROP COLUMN candidates_at")
     connection.execute("UPDATE tmdb.version SET version_num = '0005'")

@@ -88,6 +88,17 @@ def test_a_person_has_titles_and_those_who_were_there_too(pages):
     assert "Lee the Keeper" in page
 
 
+def test_a_person_of_whom_only_the_name_is_stored_has_the_stored_titles(pages):
+    page = pages.get(f"/tmdb/person/{LIN}").text
+    for said in ("林导", "灯塔守夜人", "只有库里已存的"):
+        assert said in page
+    assert pages.get("/tmdb/person/99").status_code == 404
+    drawn = pages.get(f"/tmdb/graph/person/{LIN}.json").json()
+    assert {node["id"] for node in drawn["nodes"]} == {f"person-{LIN}", "movie-1"}
+    way = pages.get("/tmdb/way", params={"one": "林导", "other": "郎望海"}).text
+    assert f'林导</a> — <a href="./movie/1">灯塔守夜人</a> — <a href="./person/{LANG}">郎望海</a>' in way
+
+
 def test_the_drawing_has_the_entity_and_its_neighbours(pages):
     drawn = pages.get("/tmdb/graph/movie/1.json").json()
     assert {node["id"] for node in drawn["nodes"]} == {"movie-1", f"person-{LEE}", f"person-{LANG}", f"person-{LIN}"}

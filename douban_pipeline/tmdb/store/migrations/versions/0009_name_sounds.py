@@ -1,7 +1,9 @@
-"""Chinese names are found by their pinyin, whole or by initials."""
+"""Chinese names are found by their pinyin, whole or by initials, and titles by the people that they name."""
+
+from typing import Any
 
 from alembic import context, op
-from sqlalchemy import column, select, text
+from sqlalchemy import ColumnElement, column, select, text
 from sqlalchemy import table as sql_table
 
 from douban_pipeline.tmdb.store.pinyin import sounds_of
@@ -29,12 +31,17 @@ def upgrade() -> None:
             _fill(table, name)
     for each in ("initials", "pinyin"):
         op.execute(f"CREATE INDEX idx_tmdb_name_sounds_{each} ON tmdb.name_sounds ({each} text_pattern_ops)")
+    for table in ("movies", "tv_shows"):
+        op.execute(
+            f"CREATE INDEX idx_tmdb_{table}_credited ON tmdb.{table} "
+            "USING gin (jsonb_path_query_array(raw, '$.*.*[*].id')) WITH (fastupdate = off) WHERE data_state = 'full'"
+        )
     op.execute("CREATE INDEX idx_tmdb_name_sounds_said ON tmdb.name_sounds (said_at)")
 
 
 def _fill(table: str, name: str) -> None:
-    columns = [column(each) for each in ("tmdb_id", name, "fetched_at")]
-    stored = sql_table(table, *columns, schema="tmdb")
+    columns: list[ColumnElement[Any]] = [column(each) for each in ("tmdb_id", name, "fetched_at")]
+    stored = sql_table(table, *map(column, ("tmdb_id", name, "fetched_at")), schema="tmdb")
     last = 0
     while (
         rows := op.get_bind()
