@@ -104,6 +104,7 @@ def test_without_a_key_what_is_stored_is_answered_and_the_rest_is_said_to_be_unk
         )
         works = ask(service, "一位演员演过哪些电影").answer
         assert all(said in works for said in ("一位演员出演", "《好人》", "《坏人》", "只来自已存的"))
+        assert "《坏人》" in ask(service, "一位演员都有啥值得翻出来再看的").answer, "the longest stored name in it"
         assert ask(service, "有没有和好人类似的电影").answer.endswith("有相同的人：《坏人》（1993）。")
     assert server.asked == []
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -82,7 +82,8 @@ class StoredTitles:
         return found or {}
 
     async def named_by_titles(self, wanted: Sequence[WantedEntity], language: str) -> dict[str, Known]:
-        """Return what is known of those names for want of TMDB: also of people whom only stored titles name."""
+        """Return what is known of those names for want of TMDB: also of people whom only stored titles name, and of
+        the longest stored name in one that is not stored itself, as far as the question was misread."""
         found = await self._look(lambda: self._named(wanted, language, by_titles=True))
         return found or {}
 
@@ -185,6 +186,10 @@ class StoredTitles:
     def _known(self, connection: Connection, wanted: WantedEntity, language: str, by_titles: bool) -> Known | None:
         ranked = rank(wanted, lookups.named(connection, wanted.name, language))
         chosen = choose(ranked)
+        if by_titles and (chosen is None or not chosen.exact) and not wanted.is_title:
+            within = lookups.longest_within(connection, wanted.name, language)
+            if within is not None and within.lower() != wanted.name.strip().lower():
+                return self._known(connection, replace(wanted, name=within), language, by_titles)
         if chosen is None or not chosen.exact or (wanted.year is not None and chosen.year != wanted.year):
             return None
         since = self._clock.now() - self._fresh
