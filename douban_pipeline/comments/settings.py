@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.comments.heat.score import HeatWeights
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.database_urls import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings

@@ -27,8 +27,7 @@ from douban_pipeline.douban.setting_values import (
     visit_tiers,
 )
 from douban_pipeline.douban.source_settings import PREFIX, SourceSettings
-from douban_pipeline.matching.profiles import DEFAULT_PROFILE
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.weights import DEFAULT_PROFILE, Weights
 
 LLM_SECONDS = 90.0
 """Wall-clock limit of one call of the language model, in seconds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from http import HTTPStatus
@@ -14,6 +14,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline import __version__
@@ -250,6 +251,8 @@ def _icon() -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     """Answer a refused request: with a page where a person's browser asks for one, as FastAPI does otherwise."""
     assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        error.headers = {"Allow": ", ".join(_allowed(request))}
     if request.method != "GET" or not _wants_page(request):
         return await http_exception_handler(request, error)
     missing = error.status_code == 404
@@ -266,6 +269,14 @@ async def _problem(request: Request, error: Exception) -> Response:
         said=said,
     )
     return HTMLResponse(page, error.status_code, error.headers)
+
+
+def _allowed(request: Request) -> Iterator[str]:
+    """Yield all methods of a path; Starlette names those of the first of its routes alone."""
+    for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] == Match.FULL for route in request.app.routes):
+            yield method
 
 
 def _wants_page(request: Request) -> bool:

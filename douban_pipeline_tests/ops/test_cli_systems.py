@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from dagster import DagsterInstance
 
 from douban_pipeline import __version__
+from douban_pipeline.comments.identity import USER_COLUMNS
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.shards import beat
@@ -206,8 +207,8 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
         made = ", ".join(f"{name} int" for name in [*columns.split(", "), "comment_id"])
         connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
-        names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
-        connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
+        names = ", ".join(f"{name} int" for name in (*USER_COLUMNS, "user_pwd"))
+        connection.exec_driver_sql(f"CREATE TABLE mac_user ({names})")
         connection.exec_driver_sql("CREATE TABLE mac_vod (vod_id int, vod_name int, vod_pic int, vod_pwd int)")
     douban_migrations.tree_of("mac_").upgrade(owner)
     account_url = owner.url.set(username=user, password="p").render_as_string(hide_password=False)

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.context import Context, accepted, tagged
-from douban_pipeline.comments.api.problems import CommentId, IdText, Number, Problem, ProblemRoute
+from douban_pipeline.comments.api.problems import CommentId, IdText, Moment, Number, Problem, ProblemRoute, not_a_switch
 from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.event_handlers.status_steps import ERASED
 from douban_pipeline.comments.heat.explanation import PART_NAMES
@@ -43,9 +44,9 @@ class StatusRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     ids: list[IdText] = Field(min_length=1, max_length=500)
-    status: CommentStatus
+    status: Annotated[CommentStatus, BeforeValidator(not_a_switch)]
     reason: str = Field(min_length=2, max_length=300)
-    dry_run: bool = True
+    dry_run: StrictBool = True
 
 
 class Undo(BaseModel):
@@ -103,7 +104,7 @@ def admin_router(context: Context) -> APIRouter:
             why = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
         return {"place_by_heat": place, "why": why, "degraded": degraded}
 
-    @router.get("/search")
+    @router.get("/search", response_model=answers.FoundPage)
     async def search(
         request: Request,
         text: Annotated[str, Query(max_length=100)] = "",
@@ -113,8 +114,8 @@ def admin_router(context: Context) -> APIRouter:
         before: Number = 0,
         kind: Annotated[SectionType | None, Query(alias="type")] = None,
         object_id: Annotated[Number, Query(alias="object")] = 0,
-        since: AwareDatetime | None = None,
-        until: AwareDatetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         reports: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
         address: Annotated[str, Query(max_length=48)] = "",
         reason: Annotated[str, Query(max_length=32)] = "",
@@ -161,7 +162,7 @@ def admin_router(context: Context) -> APIRouter:
         }
         return tagged(request, body)
 
-    @router.get("/comments/{comment_id}")
+    @router.get("/comments/{comment_id}", response_model=answers.ExplainedComment)
     async def comment(request: Request, comment_id: CommentId) -> Response:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
         await context.operator(request)
@@ -170,7 +171,7 @@ def admin_router(context: Context) -> APIRouter:
             raise Problem(404, "评论不存在")
         return tagged(request, {**found, **await why(found)})
 
-    @router.post("/moderate")
+    @router.post("/moderate", response_model=answers.Moderated, responses={202: {"model": answers.Moderated}})
     async def moderate(request: Request, body: StatusRequest) -> Response:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
         actor = await context.operator(request)
@@ -195,7 +196,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"batch": batch, "refused": {k: v for k, v in outcome.items() if v}})
 
-    @router.post("/undo")
+    @router.post("/undo", status_code=202, response_model=answers.Undone)
     async def undo(request: Request, body: Undo) -> Response:
         """Undo the last decision on comments, or on all comments of a batch."""
         actor = await context.operator(request)
@@ -213,7 +214,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"undone": [str(number) for number in sorted(found)]})
 
-    @router.get("/state")
+    @router.get("/state", response_model=answers.ServiceState)
     async def state(request: Request) -> Response:
         """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
         await context.operator(request)

@@ -28,6 +28,7 @@ from douban_pipeline.comments.cache.flights import Fetched, HotKeys, LoopFlights
 from douban_pipeline.comments.cache.lists import open_lists
 from douban_pipeline.comments.dependencies import Dependencies, UnavailableError
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
+from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
@@ -42,6 +43,8 @@ PAGE_SIZE = 20
 """Number of roots of a page, unless a request names another."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
+_AHEAD = timedelta(days=1)
+"""How far the clocks of other hosts may have been ahead of this one's."""
 
 _Result = TypeVar("_Result")
 _THREADS = 32
@@ -52,7 +55,7 @@ _LOCAL_MOST = 2000
 
 @dataclass(slots=True)
 class SharedPage:
-    """The impersonal part of a page, its notice, and its encoded form for anonymous visitors.
+    """The impersonal part of a page, its notice, and its encoded forms for anonymous visitors, by device.
 
     ``view`` is the token of what it shows, with the window in which it was issued; ``encoded`` contains it.
     ``until`` is the time until which a copy may be served while the section is hot, in seconds of the monotonic clock.
@@ -61,7 +64,7 @@ class SharedPage:
     body: dict[str, Any]
     notice: str
     degraded: list[str] = field(default_factory=list)
-    encoded: tuple[bytes, str] | None = None
+    encoded: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     view: tuple[int, str] | None = None
     until: float = 0.0
 
@@ -88,7 +91,8 @@ class Context:
         self.moderators = ModeratorSessions(self.settings, services.clock, self._guard.counters)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
-        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool)
+        pictured = self._users if self.settings.cms_login else None
+        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool, pictured)
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
@@ -146,6 +150,15 @@ class Context:
                 self.local = {kept: value for kept, value in self.local.items() if value.until > moment}
             self.local[key] = page
         return page
+
+    def refuse_unborn(self, comment_id: int) -> None:
+        """Refuse an id that no comment can have yet without asking the database: ids grow with time.
+
+        Raises:
+            NoSuchPageError: It is of a time to come.
+        """
+        if comment_id >= first_of(self.services.clock.now() + _AHEAD):
+            raise NoSuchPageError
 
     async def read_only(self, target: pages.Target, order: Order, cursor: str | None) -> dict[str, Any] | None:
         """Return a page of a section as anybody sees it; None where there is none, or nothing can be read now."""

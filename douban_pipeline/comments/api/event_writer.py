@@ -17,6 +17,7 @@ from douban_pipeline.comments import identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.api.requests import MAX_LENGTH
 from douban_pipeline.comments.ids import moment_of
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.scoring.impressions import add_views
@@ -29,9 +30,6 @@ from douban_pipeline.comments.types import EDIT_TIME, Actor, CommentStatus, Even
 from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
-
-MAX_LENGTH = 2000
-"""Maximum characters of a comment."""
 
 _KEY = "idempotency-key"
 _OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"
@@ -152,7 +150,7 @@ class Writing:
         if not content:
             raise Problem(400, "内容为空")
         if len(content) > MAX_LENGTH:
-            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
+            raise Problem(400, f"评论最多 {MAX_LENGTH} 字")
         return content
 
     async def about(
@@ -170,6 +168,7 @@ class Writing:
         Raises:
             Problem: There is no such comment, or the actor may not change it.
         """
+        self._context.refuse_unborn(comment_id)
         if await self._context.counted(f"act:{_counted_as(request, actor)}", 60) > 600:
             raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
         key = _request_key(request, actor, f"{kind}:{comment_id}")

@@ -11,19 +11,19 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from douban_pipeline import __version__
 from douban_pipeline.comments import pages, user_notices
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.admin_page import admin_page
 from douban_pipeline.comments.api.admin_tools import admin_tools_router
 from douban_pipeline.comments.api.context import Context, tagged
-from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.description import describe, name_of
+from douban_pipeline.comments.api.problems import IdText, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.requests import Read, SectionInput, Targets
 from douban_pipeline.comments.api.view import targets_of, view_router
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
@@ -49,13 +49,12 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
         admin_router(context),
         admin_tools_router(context),
     ):
-        router.include_router(part, prefix="/comments")
+        router.include_router(part, prefix="/comments", generate_unique_id_function=name_of)
     described = list(router.routes)
 
     @router.get("/comments/openapi.json", include_in_schema=False)
     def description() -> JSONResponse:
-        found = get_openapi(title="Comments", version=__version__, routes=described)
-        return JSONResponse(found)
+        return JSONResponse(describe(described))
 
     @router.get("/comments/comments.js", include_in_schema=False)
     def script(request: Request) -> Response:
@@ -104,14 +103,6 @@ def _page_headers(scripts: str, pictures: str = "", around: str = "'self'") -> d
     return {"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"}
 
 
-class Read(BaseModel):
-    """Notices to mark as read: some by id, or all up to an id."""
-
-    model_config = ConfigDict(extra="forbid")
-    ids: list[IdText] = Field(default_factory=list, max_length=200)
-    upto: IdText = "0"
-
-
 def notices_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/notices``."""
     router = APIRouter(prefix="/v1/notices", route_class=ProblemRoute, tags=["notices"])
@@ -126,7 +117,7 @@ def notices_router(context: Context) -> APIRouter:
     async def in_thread(work: Any) -> Any:
         return await context.dependencies.call("notices", lambda: context.in_thread(work))
 
-    @router.get("")
+    @router.get("", response_model=answers.Notices)
     async def notices(
         request: Request,
         before: IdText | None = None,
@@ -143,7 +134,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, await in_thread(work))
 
-    @router.get("/count")
+    @router.get("/count", response_model=answers.Unread)
     async def count(request: Request) -> Response:
         """Return the number of unread notices; 100 means 100 or more."""
         whose = await user(request)
@@ -154,7 +145,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, {"unread": await in_thread(work)})
 
-    @router.post("/read")
+    @router.post("/read", response_model=answers.Marked)
     async def read(request: Request, body: Read) -> Response:
         """Mark notices as read."""
         whose = await user(request)
@@ -171,27 +162,19 @@ def notices_router(context: Context) -> APIRouter:
 _FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
 
 
-class SectionInput(BaseModel):
-    """Owner and title of a section."""
-
-    model_config = ConfigDict(extra="forbid")
-    owner_id: Number = 0
-    title: str = Field("", max_length=300)
-
-
 def server_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/server``."""
     router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
 
-    @router.get("/counts")
-    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/counts", response_model=answers.Counts)
+    async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects."""
         await context.server_key(request)
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.get("/comments")
+    @router.get("/comments", response_model=answers.ServedComments)
     async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
         """Return comments by id, only those that are shown; 50 at most."""
         await context.server_key(request)
@@ -199,7 +182,7 @@ def server_router(context: Context) -> APIRouter:
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
         return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
 
-    @router.put("/sections/{kind}/{object_id}")
+    @router.put("/sections/{kind}/{object_id}", response_model=answers.MadeSection)
     async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
         """Create a section with its owner if there is none; an existing one is not changed."""
         await context.server_key(request)
