@@ -408,7 +408,7 @@ def test_guests_at_one_address_report_a_comment_once(tmp_path):
 def test_the_api_describes_itself_and_pages_run_only_their_own_script(place):
     described = place.client.get("/comments/openapi.json").json()
     assert "/comments/v1/sections/{kind}/{object_id}/page" in described["paths"]
-    for path in ("/demo", "/demo/admin"):
+    for path in ("/demo", "/comments/admin"):
         page = place.client.get(path)
         assert page.status_code == 200
         assert re.search("script-src '(self|sha256-[^']+)';", page.headers["content-security-policy"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,14 +16,25 @@ from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.problems import CommentId, IdText, Moment, Number, Problem, ProblemRoute, not_a_switch
 from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
+from douban_pipeline.comments.event_handlers.status_steps import ERASED
 from douban_pipeline.comments.heat.explanation import PART_NAMES
 from douban_pipeline.comments.store import comment_search, events
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
 from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import get_section
-from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
+from douban_pipeline.comments.trust import ADDRESS, subject_of
+from douban_pipeline.comments.types import (
+    Actor,
+    Attribute,
+    CommentStatus,
+    EventKind,
+    Rank,
+    SectionStatus,
+    SectionType,
+)
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
 
 _PAGE = 50
 
@@ -60,6 +72,18 @@ def admin_router(context: Context) -> APIRouter:
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
 
+    async def names_of(facts: comment_search.RowFacts, degraded: list[str]) -> dict[int, tuple[str, bool]]:
+        """Return name of each video of the rows, and whether it has a poster; none where the CMS cannot be asked."""
+        numbers = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
+        if not numbers or context.services.settings.library_url.get_secret_value() == "":
+            return {}
+
+        def read() -> dict[int, tuple[str, bool]]:
+            films = context.services.films
+            return films.names(numbers) if films is not None else {}
+
+        return await context.dependencies.try_call("films", partial(context.in_thread, read), degraded) or {}
+
     async def why(found: dict[str, Any]) -> dict[str, Any]:
         """Return a comment's place in the served order by heat and sentences that explain it, if that is possible."""
         if found["root"] is not None:
@@ -93,24 +117,48 @@ def admin_router(context: Context) -> APIRouter:
         since: Moment | None = None,
         until: Moment | None = None,
         reports: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+        address: Annotated[str, Query(max_length=48)] = "",
+        reason: Annotated[str, Query(max_length=32)] = "",
     ) -> Response:
         """Return comments of any status that meet all criteria, newest first; with status 1, those waiting for review.
 
         An item about which something waits to be applied, such as a decision of a moment ago, is ``pending``.
         """
         await context.operator(request)
+        try:
+            network = subject_of(ADDRESS, address) if address.strip() else ""
+        except ProblemsError as error:
+            raise Problem(400, str(error)) from None
         asked = SearchRequest(
-            text.strip(), user, section, status, before, kind or 0, object_id, since, until, reports=reports
+            text.strip(),
+            user,
+            section,
+            status,
+            before,
+            kind or 0,
+            object_id,
+            since,
+            until,
+            reports=reports,
+            address=network,
+            reason=reason,
         )
 
-        def find(connection: Connection) -> tuple[comment_search.SearchPage, set[int]]:
+        def find(connection: Connection) -> tuple[comment_search.SearchPage, set[int], comment_search.RowFacts]:
             page = comment_search.search_comments(connection, asked, _PAGE)
-            return page, events.pending_about(connection, [view.comment_id for view in page.comments])
+            pending = events.pending_about(connection, [view.comment_id for view in page.comments])
+            return page, pending, comment_search.row_facts(connection, page.comments)
 
-        found, pending = await in_database(find)
+        found, pending, facts = await in_database(find)
+        degraded: list[str] = []
+        films = await names_of(facts, degraded)
         body = {
-            "items": [{**_item(view), "pending": view.comment_id in pending} for view in found.comments],
+            "items": [
+                {**_item(view), **_facts(view, facts, films), "pending": view.comment_id in pending}
+                for view in found.comments
+            ],
             "next": str(found.before) if found.before is not None else None,
+            "degraded": degraded,
         }
         return tagged(request, body)
 
@@ -220,11 +268,21 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
         }
         for row in comment_search.select_moderation(connection, comment_id)
     ]
+    edits = [
+        {"content": row["content"], "at": row["created_at"].isoformat()}
+        for row in comment_search.earlier_texts(connection, comment_id)
+    ]
     section = get_section(connection, view.section_id)
     heat = comment_search.stored_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
-    return {**_item(view), "decided": decided, "heat": heat, "place": None if section is None else _place(section)}
+    return {
+        **_item(view),
+        "decided": decided,
+        "edits": edits,
+        "heat": heat,
+        "place": None if section is None else _place(section),
+    }
 
 
 def _place(section: RowMapping) -> dict[str, Any]:
@@ -236,6 +294,32 @@ def _place(section: RowMapping) -> dict[str, Any]:
         "title": section["title"],
         "douban_id": str(douban_id) if douban_id else None,
         "titled_at": at.isoformat() if at is not None else None,
+    }
+
+
+def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
+    """Return what a row says besides the comment: its film or other object, its section's state, the address."""
+    section = facts.sections[view.section_id]
+    name, has_poster = (
+        films.get(section["object_id"], ("", False)) if section["type"] == SectionType.VIDEO else ("", False)
+    )
+    return {
+        "object": {
+            "type": section["type"],
+            "id": str(section["object_id"]),
+            "title": section["title"] or name,
+            "poster": has_poster,
+            "closed": section["status"] != SectionStatus.ACTIVE,
+            "review_first": bool(section["settings"].get("review_first")),
+            "douban_id": str(section["title_douban_id"] or "") or None,
+        },
+        "address": facts.addresses.get(view.comment_id),
+        "reported": facts.reports.get(view.comment_id, {}),
+        "edits": facts.edits.get(view.comment_id, 0),
+        "pinned": bool(view.attributes & Attribute.PINNED),
+        "featured": bool(view.attributes & Attribute.FEATURED),
+        "promoted": bool(view.attributes & Attribute.PROMOTED),
+        "erased": bool(view.meta.get(ERASED)),
     }
 
 

@@ -5,10 +5,8 @@ The paths for notices and for other servers of the site are here, those of pages
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import re
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -20,6 +18,8 @@ from sqlalchemy import Connection
 from douban_pipeline.comments import pages, user_notices
 from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.admin import admin_router
+from douban_pipeline.comments.api.admin_page import admin_page
+from douban_pipeline.comments.api.admin_tools import admin_tools_router
 from douban_pipeline.comments.api.context import Context, tagged
 from douban_pipeline.comments.api.description import describe, name_of
 from douban_pipeline.comments.api.problems import IdText, ObjectId, Problem, ProblemRoute
@@ -42,7 +42,13 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
     """Return the router and its context; see `Context`."""
     context = Context(services, guard)
     router = APIRouter()
-    for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
+    for part in (
+        view_router(context),
+        notices_router(context),
+        server_router(context),
+        admin_router(context),
+        admin_tools_router(context),
+    ):
         router.include_router(part, prefix="/comments", generate_unique_id_function=name_of)
     described = list(router.routes)
 
@@ -80,23 +86,13 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
             headers.pop("X-Frame-Options")  # which cannot name other sites, as frame-ancestors does
         return HTMLResponse(text, headers=headers)
 
-    @router.get("/demo/admin", include_in_schema=False)
-    def admin() -> Response:
-        return _page("admin.html")
+    router.include_router(admin_page(services.settings))
 
     return router, context
 
 
 def _read(name: str) -> str:
     return files(__package__).joinpath("pages", name).read_text(encoding="utf-8")
-
-
-def _page(name: str) -> Response:
-    text = _read(name)
-    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)
-    assert script is not None
-    mark = base64.b64encode(hashlib.sha256(script.group(1).encode()).digest()).decode()
-    return HTMLResponse(text, headers=_page_headers(f"'sha256-{mark}'"))
 
 
 def _page_headers(scripts: str, pictures: str = "", around: str = "'self'") -> dict[str, str]:

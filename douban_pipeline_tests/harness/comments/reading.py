@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from douban_pipeline.comments.store.comment_lists import Order
+from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE
@@ -78,16 +79,12 @@ _BARE = (
 def _bare(engine: sa.Engine, section_id: int, cursors: Sequence[str]) -> list[float]:
     """Return how many milliseconds the driver alone takes for the same pages."""
     taken = []
-    connection = engine.raw_connection()
-    try:
-        with connection.cursor() as cursor:
-            for each in cursors:
-                begun = time.perf_counter()
-                cursor.execute(_BARE, (section_id, int(each.partition(".")[0]), _SIZE))
-                assert len(cursor.fetchall()) == _SIZE
-                taken.append(1000 * (time.perf_counter() - begun))
-    finally:
-        connection.close()
+    with bare_cursor(engine) as cursor:
+        for each in cursors:
+            begun = time.perf_counter()
+            cursor.execute(_BARE, (section_id, int(each.partition(".")[0]), _SIZE))
+            assert len(cursor.fetchall()) == _SIZE
+            taken.append(1000 * (time.perf_counter() - begun))
     return taken
 
 
