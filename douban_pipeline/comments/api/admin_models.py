@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictBool
 
 from douban_pipeline.comments.api.problems import IdText
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
@@ -19,7 +19,7 @@ class SessionRequest(_Body):
     """Begins a session: the token is in the header ``Authorization``."""
 
     name: str = Field("", max_length=60, description="Name of the moderator, for the log.")
-    remember: bool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
+    remember: StrictBool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
 
 
 class Moderator(BaseModel):
