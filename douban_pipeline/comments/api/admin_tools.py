@@ -132,7 +132,7 @@ def admin_tools_router(context: Context) -> APIRouter:
 
         return await write(work)
 
-    @router.delete("/trust/{trust_id}", status_code=204)
+    @router.delete("/trust/{trust_id:int}", status_code=204)
     async def end_trust(request: Request, trust_id: CommentId) -> Response:
         """End a level."""
         actor = await context.operator(request)
