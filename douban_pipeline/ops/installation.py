@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.core.grants import MYSQL, account_of, table_grants
+from douban_pipeline.core.grants import MYSQL, account_of, grant, grant_once_there, table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
@@ -131,14 +131,21 @@ def grant_lines(systems: Iterable[System], user: str | None = None, host: str | 
         user, host: The account; by default the one that each system's URL names.
     """
     said: set[str] = set()
+    on_others: list[tuple[str, str]] = []
     for system in systems:
         with system.opened() as services:
-            on_mysql = services.engine.url.get_backend_name() in MYSQL
-            known_user, known_host = account_of(services.engine) if on_mysql and not (user and host) else ("", "")
-            for line in _grants(system, services, user or known_user, host or known_host):
+            known_user, known_host = "", ""
+            if services.engine.url.get_backend_name() in MYSQL and not (user and host):
+                known_user, known_host = account_of(services.engine)
+            account = {"user": user or known_user, "host": host or known_host}
+            for line in _grants(system, services, **account):
                 if line not in said:
                     yield line
                 said.add(line)
+            for rights, database, table in system.operations().rights_on_others(services):
+                granted = grant("ALL", database, table, **account)
+                on_others.append((granted, grant_once_there(rights, database, table, **account)))
+    yield from (line for granted, line in on_others if granted not in said)
 
 
 def _grants(system: System, services: Platform, user: str, host: str) -> Iterator[str]:

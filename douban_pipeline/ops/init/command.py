@@ -211,9 +211,8 @@ def _print_next(site: Installation) -> None:
     ]
     if os.geteuid() == 0:
         home = Path(site.values[HOME])
-        owned = " ".join(
-            ["chown -R douban:douban", *map(str, {home, home if paths.folder.is_relative_to(home) else paths.folder})]
-        )
+        beside = "" if paths.folder.is_relative_to(home) else f" {paths.folder}"
+        owned = f"chown -R douban:douban {home}{beside}"
         lines.insert(2, terminal_text("The units run as the user douban: {command}").format(command=owned))
     if "DAGSTER_PG_HOST" not in site.values:
         lines.append(terminal_text("For lasting use give Dagster a PostgreSQL: `init --storage-url postgresql://…`"))

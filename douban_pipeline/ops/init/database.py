@@ -124,7 +124,7 @@ def _grant(site: Installation) -> None:
 
 
 def _show_grants(site: Installation, *, quietly: bool = False) -> None:
-    """Write the statements for the account in the URL to a file, and print them; ``quietly`` if they are there already."""
+    """Write the statements for the account in the URL to a file and print them; ``quietly``: only if they are new."""
     text = "".join(f"{line}\n" for line in installation.grant_lines(site.systems))
     path = site.paths.grants
     if quietly and path.is_file() and path.read_text(encoding="utf-8") == text:
