@@ -67,7 +67,7 @@ def test_a_setting_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     ("error", "said"),
     [
         (OperationalError("", {}, Exception("server has gone away")), "server has gone away"),
-        (ModuleNotFoundError("", name="redis"), "没有安装 redis：pip install 'douban_pipeline[feeds]'"),
+        (ModuleNotFoundError("", name="redis"), "没有安装 redis；附加依赖 feeds 会带上它：make -C "),
     ],
 )
 def test_a_system_that_cannot_be_looked_at_says_why(
