@@ -119,8 +119,8 @@ def _collector(settings: Settings) -> SiteQuestion:
         variable=variable("field_policies"),
         about=[
             terminal_text(
-                "By which columns does the CMS's collector know a video again? In its admin: 采集参数配置; "
-                "it ships with actor and director."
+                "By which columns does the CMS's collector know a video again? Its admin has them among the collection "
+                "settings; it ships with actor and director."
             ),
             terminal_text(
                 "A column that it compares is never filled: otherwise its next visit would insert the video a second "
