@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -82,7 +83,8 @@ class DoubanOperations(Operations):
     def next_steps(self, _services: Services) -> Iterator[str]:
         """Yield the command that takes in the library."""
         config = json.dumps({"ops": {"initialise": {"config": {"dry_run": False}}}})
-        command = f"dg launch -m douban_pipeline.definitions --job initialise_library --config-json '{config}'"
+        dg = Path(sys.executable).parent / "dg"
+        command = f"{dg} launch -m douban_pipeline.definitions --job initialise_library --config-json '{config}'"
         yield terminal_text("Next: take in the library, then start Dagster: {command}").format(command=command)
 
     def questions(self, services: Services) -> Iterator[SiteQuestion]:
