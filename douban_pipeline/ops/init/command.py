@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from douban_pipeline.core.database import parse_url
+from douban_pipeline.core.database_urls import parse_url
 from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.extras import missing_library
