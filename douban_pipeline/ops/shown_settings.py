@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from douban_pipeline.core.console import console
 from douban_pipeline.core.database_urls import DatabaseError, parse_url
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.system import chosen
+from douban_pipeline.ops.installed import installed
 from douban_pipeline.serve.settings import load_settings as load_service
 
 _SECRETS = re.compile(
@@ -46,7 +46,7 @@ def show_settings(names: Sequence[str] | None) -> None:
 def _rows(names: Sequence[str] | None) -> Iterator[tuple[str, str, str]]:
     """Yield variable, value and meaning of each setting; one that several systems share comes once."""
     shown: set[str] = set()
-    for settings in (*(system.settings().load() for system in chosen(names)), load_service()):
+    for settings in (*(system.settings().load() for system in installed(names)), load_service()):
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:
