@@ -1,0 +1,195 @@
+"""From the tables of every earlier release to this one's and back, by the commands of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import UTC, date, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from packaging.version import Version
+
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.migrations import MigrationTree
+from douban_pipeline.core.system import every_system
+from douban_pipeline.ops.backup import present_tables
+from douban_pipeline.ops.backup_file import lines_of, verify_backup
+from douban_pipeline_tests.conftest import new_database
+from douban_pipeline_tests.harness.fixtures.calling import caller, url_setting  # noqa: F401 (a fixture)
+from douban_pipeline_tests.harness.fixtures.library import build_library, video
+
+TABLES_OF_0_1 = Path(__file__).parent / "tables_of_0.1.0.sql.gz"
+"""A backup that the release 0.1.0 made on MariaDB, of what its demo had left: the state before there were systems."""
+
+
+def tree_of(name: str) -> MigrationTree:
+    """Return the migrations of a system without opening it, which would start servers."""
+    migrations = import_module(f"douban_pipeline.{name}.store.migrations")
+    return migrations.tree_of("mac_") if name == "douban" else migrations.TREE
+
+
+def earlier_states() -> Iterator[Any]:
+    """Yield each system with each version that some earlier release ended with."""
+    for system in every_system():
+        tree, seen = tree_of(system.name), set()
+        for release in sorted({tree.release_of(version) for version in tree.versions}, key=Version):
+            last = [version for version in tree.versions if Version(tree.release_of(version)) <= Version(release)][-1]
+            if last not in seen | {tree.head}:
+                seen.add(last)
+                marks = [pytest.mark.postgres] if system.name == "tmdb" else []
+                yield pytest.param(system.name, last, id=f"{system.name}-{release}", marks=marks)
+
+
+MENDED = {"douban_id_source"}
+"""Columns whose values a migration corrects: the first release did not tell ids that a web search had found."""
+
+
+def upgrade_to(engine: sa.Engine, tree: MigrationTree, version: str) -> None:
+    """Make the tables of an earlier release."""
+    config = tree.config()
+    with engine.begin() as connection:
+        tree.ensure_schema(connection)
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+
+
+def some_value(column: sa.Column[Any]) -> Any:
+    """Return a value for a column; all keys of all tables are equal, so that rows refer to each other."""
+    kind = column.type
+    if isinstance(kind, sa.Boolean | sa.Integer | sa.Numeric | sa.Float):
+        return 1
+    if isinstance(kind, sa.DateTime):
+        return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC if kind.timezone else None)
+    if isinstance(kind, sa.Date):
+        return date(2026, 1, 2)
+    if isinstance(kind, sa.LargeBinary):
+        return b"\x00\xff"
+    if isinstance(kind, sa.JSON):
+        return {"片": [1]}
+    if isinstance(kind, sa.Uuid):
+        return "00000000-0000-0000-0000-000000000001"
+    return "{}" if isinstance(kind, sa.Text) and not kind.length else "1"
+
+
+BOUNDED = {
+    "entity_type": "movie",
+    "media_type": "movie",
+    "data_state": "full",
+    "action": "upsert",
+    "state": "confirmed",
+    "gone_at": None,
+}
+"""Values of columns that rules of a database bound."""
+
+
+def fill(engine: sa.Engine, tree: MigrationTree) -> None:
+    """Put a row into every table."""
+    with engine.begin() as connection:
+        for table in present_tables(connection, tree):
+            columns = [column for column in table.columns if column.computed is None]
+            row = {column.name: some_value(column) for column in columns}
+            bounded = {name: BOUNDED[name] for name in row.keys() & BOUNDED.keys()} if tree.schema else {}
+            connection.execute(sa.insert(table).values({**row, **bounded}))
+
+
+def content(engine: sa.Engine, tree: MigrationTree) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of all tables."""
+    with engine.connect() as connection:
+        return {
+            table.name: [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+            for table in present_tables(connection, tree)
+        }
+
+
+def there_and_back(name: str, url: str, tmp_path: Path, call) -> None:
+    """Upgrade the tables of an earlier release, and restore the backup from before; rows are kept both ways."""
+    tree, engine, path = tree_of(name), open_engine(url), tmp_path / "before.jsonl.gz"
+    setting = "DOUBAN_PIPELINE_DATABASE_URL" if name == "douban" else url_setting(name)
+    given = {setting: url, "DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_SYSTEMS": name}
+    version, before = tree.current(engine), content(engine, tree)
+    for again in range(2):
+        if not again:
+            assert call("backup", str(path), **given).status == 0
+        upgraded = call("upgrade", **given)
+        assert upgraded.status == 0, upgraded.said
+        assert f"version {version} → {tree.head}" in upgraded.said
+        after = content(engine, tree)
+        for table, rows in before.items():
+            for row in rows:
+                same = row.keys() - MENDED
+                kept = [{name: found.get(name) for name in same} for found in after[table]]
+                assert {name: row[name] for name in same} in kept, table
+        if again:
+            break
+        asked = call("restore", str(path), "--replace", **given)
+        assert (asked.status, "dry run: nothing was changed; add --no-dry-run" in asked.said) == (0, True), asked.said
+        restored = call("restore", str(path), "--replace", "--no-dry-run", **given)
+        assert restored.status == 0, restored.said
+        assert tree.current(engine) == version
+        assert content(engine, tree) == before, "the tables of later releases are gone, and each row is back"
+    engine.dispose()
+
+
+@pytest.mark.parametrize(("name", "version"), list(earlier_states()))
+def test_every_earlier_release_is_upgraded_and_comes_back(name, version, tmp_path, call):
+    file = nullcontext(f"sqlite:///{tmp_path / 'tables.sqlite'}")
+    with new_database("postgres") if name == "tmdb" else file as url:
+        engine = open_engine(url)
+        upgrade_to(engine, tree_of(name), version)
+        fill(engine, tree_of(name))
+        engine.dispose()
+        there_and_back(name, url, tmp_path, call)
+
+
+@pytest.mark.mariadb
+def test_what_the_first_release_saved_is_restored_upgraded_and_comes_back(mariadb_url, tmp_path, call):
+    given = {"DOUBAN_PIPELINE_DATABASE_URL": mariadb_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    restored = call("restore", str(TABLES_OF_0_1), "--no-dry-run", **given)
+    assert restored.status == 0, restored.said
+    assert "Next: `douban-pipeline upgrade`" in restored.said
+    engine = open_engine(mariadb_url)
+    counted = {table: len(rows) for table, rows in content(engine, tree_of("douban")).items()}
+    engine.dispose()
+    assert (counted["mac_douban_video"], counted["mac_douban_log"], counted["mac_douban_intro"]) == (30, 42, 21)
+    there_and_back("douban", mariadb_url, tmp_path, call)
+
+
+def test_older_code_drops_what_a_newer_release_made_when_a_backup_from_before_is_restored(sqlite_url, tmp_path, call):
+    given = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    path, later = tmp_path / "before.jsonl.gz", "mac_douban_later"
+    restoring = ("restore", str(path), "--replace")
+    with build_library(sqlite_url, [video(1)]) as library:
+        assert call("backup", str(path), **given).status == 0
+        library.execute(f"CREATE TABLE {later} (id INTEGER PRIMARY KEY, note TEXT)")
+        library.execute(f"INSERT INTO {later} VALUES (1, 'x')")
+        library.execute("CREATE TABLE mac_douban_vod_meta (id INTEGER PRIMARY KEY)")  # the CMS's own
+        library.execute("UPDATE mac_douban_version SET version_num = '9999', release_name = '7.5.0', table_names = ''")
+        for options in ((), ("--no-dry-run",)):
+            refused = call(*restoring, *options, **given)
+            assert (refused.status, "made by 7.5.0" in refused.said) == (2, True), "nobody knows which tables it has"
+        names = f"mac_douban_video,{later}"
+        library.execute("UPDATE mac_douban_version SET table_names = :names", names=names)
+        asked = call(*restoring, **given)
+        assert asked.status == 0, asked.said
+        assert "the present tables are of release 7.5.0" in asked.said
+        (tmp_path / "backups").write_text("a file where the folder of copies would be")
+        for options in ((), ("--no-dry-run",)):
+            refused = call(*restoring, *options, **given)
+            assert refused.status
+            assert "the present tables cannot be kept" in refused.said
+        (tmp_path / "backups").unlink()
+        done = call(*restoring, "--no-dry-run", **given)
+        assert done.status == 0, done.said
+        left = set(sa.inspect(library.engine).get_table_names())
+        assert later not in left
+        assert "mac_douban_vod_meta" in left
+        assert library.services.ready() is library.services
+        [kept] = (tmp_path / "backups").iterdir()
+        header = verify_backup(kept)
+        assert (header.version, header.release) == ("9999", "7.5.0")
+        assert any(line.startswith(b'["table","mac_douban_later"') for line in lines_of(kept))
