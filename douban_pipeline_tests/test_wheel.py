@@ -103,7 +103,7 @@ def test_its_chinese_texts_are_there(elsewhere: Path, tmp_path: Path):
 
 
 def test_the_demo_finds_dagsters_files_there(elsewhere: Path, tmp_path: Path):
-    where = "from douban_pipeline.demo.setup import project_folder; print(project_folder())"
+    where = "from douban_pipeline.ops.workspace import project_folder; print(project_folder())"
     project = Path(run(elsewhere, "python", "-c", where, cwd=tmp_path).strip())
     assert project == elsewhere / "share" / PACKAGE
     for name in ("workspace.yaml", "dagster.yaml", "deploy/nginx.conf"):

@@ -19,14 +19,15 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
-    InterfaceError,
     InvalidatePoolError,
     NoSuchModuleError,
-    OperationalError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database_errors import DatabaseError as DatabaseError
+from douban_pipeline.core.database_errors import is_cut as is_cut
+from douban_pipeline.core.database_errors import note_setting
 from douban_pipeline.core.language import terminal_text
 
 LOCK_WAIT_SECONDS = 30
@@ -54,8 +55,6 @@ _IN_TRANSACTION = 1
 
 _MYSQL_LOST = frozenset({1205, 1213})
 """Lock wait timeout, deadlock."""
-_MYSQL_CUT = frozenset({1053, 1077, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
-"""Server shutting down, connection killed, cannot connect, gone away, lost during query."""
 PATIENCE_SECONDS = 120.0
 """How long `run_patiently` waits for a server that is restarting."""
 _POSTGRESQL_LOST = frozenset({"40001", "40P01", "55P03"})
@@ -66,20 +65,6 @@ _SQLITE_LOST = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
-
-class DatabaseError(Exception):
-    """The database cannot be used as configured; the message names the setting and the remedy.
-
-    Attributes:
-        problem: What is wrong.
-        remedy: How to fix it; empty where ``problem`` already says so.
-    """
-
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        super().__init__(f"{problem}: {remedy}" if remedy else problem)
-        self.problem = problem
-        self.remedy = remedy
 
 
 def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> URL:
@@ -141,7 +126,8 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
     """
     parsed = parse_url(url, setting=setting) if isinstance(url, str) else url
     if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed, LOCK_WAIT_SECONDS if seconds is None else min(seconds, LOCK_WAIT_SECONDS))
+        wait = LOCK_WAIT_SECONDS if seconds is None else min(seconds, LOCK_WAIT_SECONDS)
+        return note_setting(_open_sqlite(parsed, wait), setting)
     on_mysql = parsed.get_backend_name() != "postgresql"
     try:
         engine = create_engine(
@@ -179,6 +165,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
     if on_mysql:
         event.listen(engine, "do_connect", lambda _dialect, _record, args, kwargs: _Connection(*args, **kwargs))
     _save_round_trips(engine)
+    note_setting(engine, setting)
     return engine
 
 
@@ -329,18 +316,6 @@ def run_patiently(engine: Engine, work: Callable[[Connection], _Result], clock: 
                 raise
         clock.sleep(pause)
         waited, pause = waited + pause, min(2 * pause, 5.0)
-
-
-def is_cut(error: DBAPIError) -> bool:
-    """Return whether a statement failed because the connection was cut or could not be opened."""
-    if error.connection_invalidated:
-        return True
-    original = error.orig
-    if isinstance(original, sqlite3.Error) or original is None:
-        return False
-    if getattr(original, "pgcode", "") is None:  # psycopg2 without an answer from the server
-        return isinstance(error, OperationalError | InterfaceError)
-    return bool(original.args) and original.args[0] in _MYSQL_CUT
 
 
 def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:

@@ -257,9 +257,7 @@ class MigrationTree:
         if noted == values:
             return []
         dialect = connection.dialect
-        version = sql_table(
-            self.version_table, column(_RELEASE, String), column(_TABLES, Text), schema=self.schema
-        )
+        version = sql_table(self.version_table, column(_RELEASE, String), column(_TABLES, Text), schema=self.schema)
         name = dialect.identifier_preparer.format_table(version)
         added = [f"ALTER TABLE {name} ADD COLUMN {new} {kind}" for new, kind in _NOTES.items() if new not in noted]
         changed = update(version).values(values)

@@ -12,7 +12,8 @@ from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.dev import run_dev
 from douban_pipeline.demo.run import run_demo
-from douban_pipeline.demo.setup import demo_home, project_folder
+from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.ops.workspace import project_folder
 
 
 def run_once(systems: str, console: Console) -> None:

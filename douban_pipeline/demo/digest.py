@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.feeds import SteppedClock

@@ -11,9 +11,9 @@ import dagster as dg
 import stamina
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from sqlalchemy import func, select
 
+from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.outcomes import DemoOutcome

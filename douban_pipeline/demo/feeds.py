@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import dagster as dg
 from rich.console import Console
-from rich.table import Table
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.demo.outcomes import DemoOutcome

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from douban_pipeline.core.console import Table
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.ui.templates import render
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sysconfig
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -30,20 +29,6 @@ EXCLUDED_TYPE = 20
 def demo_home() -> Path:
     """Return the folder with all files of the demo; deleting it resets the demo."""
     return Path(".douban_pipeline").absolute() / "demo"
-
-
-def project_folder() -> Path:
-    """Return the folder of `workspace.yaml` and `dagster.yaml`: the checkout's, or that of an installed wheel.
-
-    Raises:
-        FileNotFoundError: They are in neither folder.
-    """
-    checkout = Path(__file__).resolve().parents[2]
-    folders = (checkout, Path(sysconfig.get_path("data")) / "share" / "douban_pipeline")
-    for folder in folders:
-        if (folder / "workspace.yaml").exists():
-            return folder
-    raise FileNotFoundError(f"workspace.yaml is neither in {folders[0]} nor in {folders[1]}: install the package again")
 
 
 def demo_environment(

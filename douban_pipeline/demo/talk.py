@@ -17,7 +17,6 @@ import httpx
 import uvicorn
 from pydantic import SecretStr
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.comments.api.routes import PUBLIC, comments_router
 from douban_pipeline.comments.definitions import build_defs
@@ -27,6 +26,7 @@ from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
+from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount

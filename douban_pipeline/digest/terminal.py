@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 
 from rich.markup import escape
-from rich.table import Table
 
-from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.core.interrupts import ends_at_once

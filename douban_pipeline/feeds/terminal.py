@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from rich.table import Table
 from sqlalchemy import Row
 
-from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text

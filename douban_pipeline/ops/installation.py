@@ -9,22 +9,24 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import typer
 from pydantic import SecretStr
-from rich.table import Column, Table
+from rich.table import Column
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
-from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.grants import MYSQL, table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.core.system import System, chosen
+from douban_pipeline.core.system import System, chosen, installed_names
 from douban_pipeline.ops.installation_check import place_result
+from douban_pipeline.ops.workspace_file import write_workspace
 from douban_pipeline.serve.settings import load_settings as load_service
 
 _SECRETS = re.compile(
@@ -52,6 +54,9 @@ def set_up(names: Sequence[str] | None) -> None:
                 _stop_at(opening_results(error))
                 raise
             _set_up(system, services)
+    home = os.environ.get("DAGSTER_HOME")
+    if home and (written := write_workspace(Path(home), installed_names())):  # of all, whichever were named
+        plain(terminal_text("{path} written: the code locations that Dagster asks").format(path=written))
 
 
 def _set_up(system: System, services: Platform) -> None:

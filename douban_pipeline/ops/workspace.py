@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Sequence
+from pathlib import Path
 
 import yaml
 
@@ -12,9 +14,23 @@ FIRST_PORT = 4000
 """Port of the base system's code server; those of the others follow, in the order of the systems."""
 
 _ABOUT = (
-    "# The code locations as servers of their own: the webserver and the daemon ask them, and restarting them is enough\n"
-    "# for a new release. One entry for each system in DOUBAN_PIPELINE_SYSTEMS, written by `douban-pipeline`.\n"
+    "# The code locations as servers of their own: the webserver and the daemon ask them, and restarting one is all\n"
+    "# that a new release takes. One entry for each system in DOUBAN_PIPELINE_SYSTEMS, written by `init`.\n"
 )
+
+
+def project_folder() -> Path:
+    """Return the folder of `workspace.yaml` and `dagster.yaml`: the checkout's, or that of an installed wheel.
+
+    Raises:
+        FileNotFoundError: They are in neither folder.
+    """
+    checkout = Path(__file__).resolve().parents[2]
+    folders = (checkout, Path(sysconfig.get_path("data")) / "share" / "douban_pipeline")
+    for folder in folders:
+        if (folder / "workspace.yaml").exists():
+            return folder
+    raise FileNotFoundError(f"workspace.yaml is neither in {folders[0]} nor in {folders[1]}: install the package again")
 
 
 def workspace_for(names: Sequence[str] | None = None) -> str:

@@ -26,7 +26,7 @@ from douban_pipeline.demo import dev
 from douban_pipeline.demo.children import Children
 from douban_pipeline.demo.commands import open_all, refuse_taken_port
 from douban_pipeline.demo.comments import film
-from douban_pipeline.demo.setup import project_folder
+from douban_pipeline.ops.workspace import project_folder
 from douban_pipeline_tests.browser.dagster_ui import LOCATIONS, run_dev
 
 LIMIT = 600.0

@@ -14,11 +14,21 @@ import sqlalchemy as sa
 from alembic import command
 from packaging.version import Version
 
+from douban_pipeline import __version__
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.migrations import MigrationTree
-from douban_pipeline.core.system import every_system
+from douban_pipeline.core.system import every_system, system_named
+from douban_pipeline.ops import shipped_files, workspace_file
 from douban_pipeline.ops.backup import present_tables
 from douban_pipeline.ops.backup_file import lines_of, verify_backup
+from douban_pipeline.ops.release_history import (
+    JobChange,
+    Release,
+    changed_jobs,
+    release_before,
+    release_names,
+    this_release,
+)
 from douban_pipeline_tests.conftest import new_database
 from douban_pipeline_tests.harness.fixtures.calling import caller, url_setting  # noqa: F401 (a fixture)
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
@@ -193,3 +203,110 @@ def test_older_code_drops_what_a_newer_release_made_when_a_backup_from_before_is
         header = verify_backup(kept)
         assert (header.version, header.release) == ("9999", "7.5.0")
         assert any(line.startswith(b'["table","mac_douban_later"') for line in lines_of(kept))
+
+
+# --- what an upgrade will do ------------------------------------------------------------------------------------------
+
+
+def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Make an installation of the release 0.3.0 with units and an instance; return its environment."""
+    url, units, dagster = f"sqlite:///{tmp_path / 'library.sqlite'}", tmp_path / "units", tmp_path / "dagster"
+    monkeypatch.setattr(shipped_files, "UNITS", units)
+    for folder in (units, dagster):
+        folder.mkdir()
+    unit = "[Service]\nExecStart=/x/dagster-daemon run -w /opt/douban_pipeline/deploy/workspace.yaml\n"
+    (units / "douban-pipeline-daemon.service").write_text(unit)
+    (dagster / "dagster.yaml").write_text("storage: {postgres: {postgres_url: {env: DAGSTER_PG_URL}}}\n")
+    engine = open_engine(url)
+    upgrade_to(engine, tree_of("douban"), "0014")
+    engine.dispose()
+    return {"DOUBAN_PIPELINE_DATABASE_URL": url, "DOUBAN_PIPELINE_HOME": str(tmp_path), "DAGSTER_HOME": str(dagster)}
+
+
+def test_the_plan_names_what_has_to_be_done_by_hand_and_changes_nothing(tmp_path, monkeypatch, call):
+    given = planned(tmp_path, monkeypatch)
+    wrong = {"DOUBAN_PIPELINE_YEAR_GAP": "4", "DOUBAN_PIPELINE_REVIEW_URL": "https://x/review/"}
+    before = (tmp_path / "library.sqlite").read_bytes()
+    plan = call("upgrade", "--plan", **given, **wrong)
+    assert plan.status == 1
+    head = tree_of("douban").head
+    for said in (
+        f"release 0.3.0 → {__version__}",
+        "DOUBAN_PIPELINE_YEAR_GAP is a constant now (3): remove it",
+        "DOUBAN_PIPELINE_REVIEW_URL is DOUBAN_PIPELINE_PUBLIC_URL now: without /review/ at its end",
+        f"douban: version 0014 → {head}",
+        "CREATE TABLE mac_douban_batch_outbox (",
+        "douban/initialise_library: initialise.dry_run is true where it is left out, it was false",
+        "DAGSTER_PG_URL is not set",
+        "put DAGSTER_CODE_PORT=4000 into the environment",
+        "names /opt/douban_pipeline/deploy/workspace.yaml, which does not exist → `sudo cp ",
+        "systemctl restart douban-pipeline.target  # code, daemon, serve, viewer, webserver",
+        "First do what the lines with fail say",
+    ):
+        assert said in plan.said, plan.said
+    assert "FEEDS" not in plan.said, "a system that is not installed asks for nothing"
+    assert (tmp_path / "library.sqlite").read_bytes() == before
+
+    (tmp_path / "units" / "douban-pipeline-daemon.service").write_text(
+        (shipped_files.project_folder() / "deploy/systemd/douban-pipeline-daemon.service").read_text()
+    )
+    right = {"DAGSTER_PG_URL": "x", "DAGSTER_CODE_HOST": "127.0.0.1", "DAGSTER_CODE_PORT": "4000"}
+    plan = call("upgrade", "--plan", **given, **right)
+    assert plan.status == 0, plan.said
+    assert "In this order: backup, upgrade, setup, restart" in plan.said
+    assert "is new → `sudo cp " in plan.said, "a unit that this installation lacks"
+    call("upgrade", **given)
+    assert f"release {__version__} → {__version__}" in call("upgrade", "--plan", **given, **right).said
+
+
+def test_a_plan_without_the_database_tells_the_rest(tmp_path, call):
+    url = "mysql+pymysql://u:secret@127.0.0.1:1/x"
+    plan = call("upgrade", "--plan", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_HOME=str(tmp_path))
+    assert (plan.status, "secret" in plan.said) == (1, False)
+    assert "release none" in plan.said
+
+
+def test_steps_and_defaults_that_changed_are_found_for_the_systems_that_are_installed():
+    def release(name: str, **jobs: dict[str, str | None]) -> Release:
+        return Release(name, settings={}, jobs={f"a/{job}": fields for job, fields in jobs.items()}, pools={}, files={})
+
+    old = release("1", undo={"take_back.dry_run": "false", "take_back.id": None}, gone={}, same={"s.x": "1"})
+    new = release("2", undo={"revert.dry_run": "true", "revert.id": None, "revert.why": '""'}, same={"s.x": "1"})
+    assert list(changed_jobs(old, new, ["a"])) == [
+        JobChange(
+            "a/undo",
+            steps=(("take_back", "revert"),),
+            new=("revert.why",),
+            defaults=(("revert.dry_run", "false", "true"),),
+        ),
+        JobChange("a/gone", removed=True),
+    ]
+    assert list(changed_jobs(old, new, ["b"])) == []
+    assert release_names()[-1] == this_release().name == __version__
+    assert release_before("0.3.5").name == "0.3.0"
+
+
+# --- the workspace ----------------------------------------------------------------------------------------------------
+
+
+def test_the_workspace_asks_for_the_installed_systems_alone_and_a_check_names_what_is_missing(tmp_path, monkeypatch):
+    file = tmp_path / "workspace.yaml"
+    douban, feeds = system_named("douban"), system_named("feeds")
+    servers = {"DAGSTER_CODE_HOST": "127.0.0.1", "DAGSTER_CODE_PORT": "4000"}
+
+    def found(systems, **variables: str) -> list[tuple[str, str]]:
+        results = workspace_file.workspace_results(tmp_path, systems, variables)
+        return [(result.state, result.message.replace(str(tmp_path), "") + result.remedy) for result in results]
+
+    assert found([douban])[0][0] == "warn"
+    assert workspace_file.write_workspace(tmp_path, ["douban"]) == file
+    assert workspace_file.write_workspace(tmp_path, ["douban"]) is None
+    assert "FEEDS" not in file.read_text()
+    assert found([douban], **servers) == [("ok", "douban_pipeline")]
+    [(state, said)] = found([douban, feeds], **servers)
+    assert (state, "/workspace.yaml has no location feeds" in said) == ("fail", True)
+    workspace_file.write_workspace(tmp_path, ["douban", "feeds"])
+    assert [state for state, _ in found([douban, feeds], **servers)] == ["fail", "fail"]
+    assert "DAGSTER_FEEDS_PORT=4001" in found([douban, feeds], **servers)[1][1]
+    file.write_text("load_from: []\n")
+    assert workspace_file.write_workspace(tmp_path, ["douban"]) is None, "a file of the owner's own"

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.markup import escape
-from rich.table import Table
 
-from douban_pipeline.core.console import console
+from douban_pipeline.core.console import Table, console
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.interrupts import ends_at_once

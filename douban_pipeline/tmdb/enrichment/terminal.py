@@ -7,10 +7,8 @@ import json
 from contextlib import ExitStack
 from uuid import UUID
 
-from rich.table import Table
-
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
