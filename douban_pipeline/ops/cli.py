@@ -182,13 +182,16 @@ add_commands_of_systems(app)
 
 
 def main() -> None:
-    """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2."""
-    from douban_pipeline.core.console import console, print_what_cannot_be_encoded
-    from douban_pipeline.core.files import keep_private
+    """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2.
 
-    print_what_cannot_be_encoded()
-    keep_private()
+    Ctrl-C before a command has begun is exit code 130, without a word.
+    """
     try:
+        from douban_pipeline.core.console import console, print_what_cannot_be_encoded
+        from douban_pipeline.core.files import keep_private
+
+        print_what_cannot_be_encoded()
+        keep_private()
         if terminal_language() == "zh":
             in_terminal_language(app)()
         else:
@@ -199,6 +202,8 @@ def main() -> None:
             raise
         console.print(line, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 def _line_for(error: Exception) -> str | None:
@@ -247,6 +252,8 @@ def _is_a(error: Exception, *classes: tuple[str, str]) -> bool:
     return any(isinstance(error, getattr(module, name, ())) for module, name in loaded)
 
 
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 TYPER_TEXTS = (
     "ARGUMENTS_PANEL_TITLE",
     "OPTIONS_PANEL_TITLE",

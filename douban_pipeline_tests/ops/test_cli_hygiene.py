@@ -119,14 +119,19 @@ INTERRUPTED = """
 import os, signal, sys
 class Press:
     def find_spec(self, name, *_):
-        if name == "douban_pipeline.ops.cli":
+        if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Press())
-import douban_pipeline.__main__
+sys.argv = ["douban-pipeline", "--help"]
+from douban_pipeline.__main__ import main
+main()
 print("it went on")
 """
 
 
-def test_ctrl_c_while_a_command_is_loading_prints_nothing():
-    done = process(code=INTERRUPTED)
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+@pytest.mark.parametrize(
+    ("module", "status"), [("douban_pipeline.ops.cli", -signal.SIGINT), ("douban_pipeline.core.console", 130)]
+)
+def test_ctrl_c_while_a_command_is_loading_prints_nothing(module, status):
+    done = process(code=INTERRUPTED.format(module=module))
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
@@ -147,7 +148,7 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(placed, tmp_path, call):
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ON_POSTGRES_ALONE])
 def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
     owner = open_engine(mariadb_url)
-    user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
+    user = f"dt_{uuid.uuid4().hex[:10]}"
     account = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
     given = {url_setting(name): account, "DOUBAN_PIPELINE_HOME": str(tmp_path), **NEEDS.get(name, {})}
     asked = ("check", "--system", name, "--no-dagster")
@@ -177,7 +178,7 @@ def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
 @pytest.mark.mariadb
 def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_url, tmp_path, call):
     owner = open_engine(mariadb_url)
-    user = f"dt_{tmp_path.name[-20:]}".replace("-", "_")[:30]
+    user = f"dt_{uuid.uuid4().hex[:10]}"
     database = owner.url.database
     given = {
         "DOUBAN_PIPELINE_HOME": str(tmp_path),
