@@ -21,6 +21,7 @@ from douban_pipeline.core.settings_base import SystemSettings
 from douban_pipeline.core.system import ALL, System, every_system, system_named
 from douban_pipeline.ops.release_history import JobChange, Release, changed_jobs, release_before, this_release
 from douban_pipeline.ops.shipped_files import file_results, services_of
+from douban_pipeline.serve.settings import ServeSettings
 
 _SHOWN = 100
 """Length at which a statement is cut: `upgrade --dry-run` prints it whole."""
@@ -107,10 +108,11 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     plan, releases = UpgradePlan(), dict[str, str]()
     for system in _systems(names):
         settings, problems = system.settings().read()
-        remedy = terminal_text("correct the variable, in the environment or in .env")
-        plan.settings += [CheckResult("settings", "fail", problem, remedy) for problem in problems]
+        plan.settings += [CheckResult("settings", "fail", problem, _correct()) for problem in problems]
         if settings is not None:
             _read_tables(plan, system, settings, releases)
+    _, problems = ServeSettings.read()
+    plan.settings += [CheckResult("settings", "fail", problem, _correct()) for problem in problems]
     systems = list(_systems(names))
     if releases:
         plan.before = release_before(max(releases.values(), key=Version))
@@ -122,6 +124,10 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     plan.files = list(file_results(plan.before, this_release(), systems, os.environ))
     plan.services = services_of(systems)
     return plan
+
+
+def _correct() -> str:
+    return terminal_text("correct the variable, in the environment or in .env")
 
 
 def _systems(names: Sequence[str] | None) -> Iterator[System]:
@@ -155,6 +161,12 @@ def _read_tables(plan: UpgradePlan, system: System, settings: SystemSettings, re
             CheckResult(result.name, "fail", f"{system.name}: {result.message}", result.remedy)
             for result in opening_results(error)
         ]
+    except ModuleNotFoundError as error:
+        if error.name not in system.libraries:
+            raise
+        missing = terminal_text("{error} is not installed").format(error=error.name)
+        again = terminal_text("install this release with the extra {extra}").format(extra=system.name)
+        plan.tables.append(CheckResult("libraries", "fail", f"{system.name}: {missing}", again))
     except SQLAlchemyError as error:
         problem = " ".join(str(getattr(error, "orig", None) or error).split())
         plan.tables.append(CheckResult("database", "fail", f"{system.name}: {problem}"))

@@ -17,7 +17,7 @@ from packaging.version import Version
 from douban_pipeline import __version__
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.migrations import MigrationTree
-from douban_pipeline.core.system import every_system, system_named
+from douban_pipeline.core.system import System, every_system, system_named
 from douban_pipeline.ops import shipped_files, workspace_file
 from douban_pipeline.ops.backup import present_tables
 from douban_pipeline.ops.backup_file import lines_of, verify_backup
@@ -225,13 +225,18 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_the_plan_names_what_has_to_be_done_by_hand_and_changes_nothing(tmp_path, monkeypatch, call):
     given = planned(tmp_path, monkeypatch)
-    wrong = {"DOUBAN_PIPELINE_YEAR_GAP": "4", "DOUBAN_PIPELINE_REVIEW_URL": "https://x/review/"}
+    wrong = {
+        "DOUBAN_PIPELINE_SERVE_PORT": "x",
+        "DOUBAN_PIPELINE_YEAR_GAP": "4",
+        "DOUBAN_PIPELINE_REVIEW_URL": "https://x/review/",
+    }
     before = (tmp_path / "library.sqlite").read_bytes()
     plan = call("upgrade", "--plan", **given, **wrong)
     assert plan.status == 1
     head = tree_of("douban").head
     for said in (
         f"release 0.3.0 → {__version__}",
+        "DOUBAN_PIPELINE_SERVE_PORT = 'x' is not allowed",
         "DOUBAN_PIPELINE_YEAR_GAP is a constant now (3): remove it",
         "DOUBAN_PIPELINE_REVIEW_URL is DOUBAN_PIPELINE_PUBLIC_URL now: without /review/ at its end",
         f"douban: version 0014 → {head}",
@@ -264,6 +269,16 @@ def test_a_plan_without_the_database_tells_the_rest(tmp_path, call):
     plan = call("upgrade", "--plan", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_HOME=str(tmp_path))
     assert (plan.status, "secret" in plan.said) == (1, False)
     assert "release none" in plan.said
+
+
+def test_a_plan_names_a_library_that_this_release_needs(tmp_path, monkeypatch, call):
+    def absent(system: System) -> None:
+        raise ModuleNotFoundError(name=system.libraries[0])
+
+    monkeypatch.setattr(System, "services", property(absent))
+    plan = call("upgrade", "--plan", "--system", "tmdb", DOUBAN_PIPELINE_HOME=str(tmp_path))
+    assert plan.status == 1
+    assert "is not installed → install this release with the extra tmdb" in plan.said
 
 
 def test_steps_and_defaults_that_changed_are_found_for_the_systems_that_are_installed():
