@@ -215,6 +215,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "alerts_intro": "Alerts are Chinese, as their readers are.",
         "runs": "## Runs that failed",
         "runs_intro": "The alert of a failed run, and the page of the failure, say the likely reason by its error.",
+        "source": "*its name*",
         "see": "| | you see | why | what to do |",
         "told": "| you see | why | what to do |",
         "reason": "| likely reason | what to do |",
@@ -231,6 +232,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "alerts_intro": "提醒是中文的。",
         "runs": "## 失败的运行",
         "runs_intro": "失败的运行，其提醒和页面按错误说出可能的原因。",
+        "source": "*来源名*",
         "see": "| | 看到 | 为什么 | 怎么办 |",
         "told": "| 看到 | 为什么 | 怎么办 |",
         "reason": "| 可能的原因 | 怎么办 |",
@@ -269,7 +271,7 @@ def _checks(language: Language) -> Iterator[tuple[str, ...]]:
     for finding in findings(language):
         system = "" if finding.system == SYSTEMS[0] else finding.system  # the base's checks have no prefix
         shown = "" if finding.name == _SOURCE else f"{system}.{finding.name}".strip(".")
-        yield f"`{shown}`" if shown else "", finding.message, WHY[finding.name][number], finding.remedy
+        yield f"`{shown}`" if shown else _WORDS[language]["source"], finding.message, WHY[finding.name][number], finding.remedy
 
 
 def _alerts(language: Language) -> Iterator[tuple[str, ...]]:
