@@ -96,12 +96,13 @@ MATCH_COLUMNS = ("vod_name", "vod_sub", "vod_year", "vod_area", "vod_director", 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A row of `mac_type`."""
+    """A row of `mac_type`, and what the settings say that it holds; empty where its name says it."""
 
     type_id: int
     parent_id: int
     name: str
     extend: str
+    kind: str = ""
 
 
 SCREENSHOTS = "vod_pic_screenshot"
@@ -154,11 +155,16 @@ class Cms:
             yield batch
             first = batch[-1]["vod_id"]
 
-    def categories(self, connection: Connection) -> dict[int, Category]:
-        """Return the video categories by id."""
+    def categories(self, connection: Connection, kinds: Mapping[int, str]) -> dict[int, Category]:
+        """Return the video categories by id; ``kinds`` is what the settings say that some of them hold."""
         kind = self.type
         rows = connection.execute(select(kind).where(kind.c.type_mid == 1))
-        return {row.type_id: Category(row.type_id, row.type_pid, row.type_name, row.type_extend or "") for row in rows}
+        return {
+            row.type_id: Category(
+                row.type_id, row.type_pid, row.type_name, row.type_extend or "", kinds.get(row.type_id, "")
+            )
+            for row in rows
+        }
 
     def equals(self, column: str, value: Any, dialect: str) -> ColumnElement[bool]:
         """Return the condition that ``column`` holds exactly ``value``, which may be a bound parameter.

@@ -92,10 +92,18 @@ class CommentsOperations(Operations):
             database = make_url(library).database or ""
             if rights:
                 yield grant(", ".join(rights), database, f"{prefix}comment", user=user, host=host)
-            if settings.titles_from_douban and "douban" in installed_names():
-                for table in library_tables(prefix):
-                    columns = ", ".join(column.name for column in table.c)
-                    yield grant(f"SELECT ({columns})", database, table.name, user=user, host=host)
+
+    def rights_on_others(self, services: CommentsServices) -> Iterator[tuple[str, str, str]]:
+        """Yield what is read of the library's own tables: titles of subjects."""
+        settings = services.settings
+        library = settings.library_url.get_secret_value()
+        if not library or not settings.titles_from_douban or "douban" not in installed_names():
+            return
+        url = make_url(library)
+        if url.get_backend_name() in MYSQL:
+            for table in library_tables(settings.table_prefix):
+                columns = ", ".join(column.name for column in table.c)
+                yield f"SELECT ({columns})", url.database or "", table.name
 
     def leased_by(self, connection: Connection, services: CommentsServices) -> list[str]:
         """Return who holds leases now."""

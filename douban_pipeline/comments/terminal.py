@@ -10,6 +10,7 @@ from douban_pipeline.comments.services import open_services
 from douban_pipeline.comments.settings import load_settings
 from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 
 POLL_SECONDS = 0.05
@@ -46,8 +47,7 @@ def work(*, once: bool) -> None:
         try:
             binlog = services.binlog_reader()
         except ModuleNotFoundError as error:
-            missing = terminal_text("{error} missing").format(error=error.name)
-            raise ProblemsError([f"{missing}: pip install 'douban_pipeline[comments-binlog]'"]) from error
+            raise ProblemsError([missing_library(error.name, "comments-binlog")]) from error
         if binlog is not None:
             console.print(terminal_text("lists follow the binary log"), highlight=False)
             threading.Thread(target=binlog.run, args=(stopped, 0.2), daemon=True, name="comments-binlog").start()

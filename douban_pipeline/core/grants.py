@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
+from contextlib import closing
 
-from sqlalchemy import Engine, Table, delete, insert, select, update
+from sqlalchemy import URL, Engine, Table, delete, insert, select, update
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -13,8 +15,35 @@ from douban_pipeline.core.database import reading
 MYSQL = ("mysql", "mariadb")
 """Kinds of databases whose accounts get privileges per table."""
 _DENIED = (1044, 1142, 1143)
+_NO_TABLE = 1146
+"""MySQL's error for a table that does not exist, to an account that may use it."""
+_CONNECT_SECONDS = 5.0
 _INSUFFICIENT_PRIVILEGE = "42501"
 """PostgreSQL's SQLSTATE; its errors have no numbers."""
+
+
+def account_of(engine: Engine) -> tuple[str, str]:
+    """Return user and host of the account that ``engine`` connects as, as the server knows it.
+
+    A server that does not let it in is told the user of the URL, and the address that this machine connects from.
+    """
+    try:
+        with reading(engine) as connection:
+            account = str(connection.exec_driver_sql("SELECT CURRENT_USER()").scalar_one())
+    except (OperationalError, ProgrammingError):
+        return engine.url.username or "", _own_address(engine.url)
+    user, _, host = account.rpartition("@")
+    return user, host
+
+
+def _own_address(url: URL) -> str:
+    """Return the address from which this machine reaches the database's server; loopback's if it does not."""
+    host = url.host or "127.0.0.1"
+    try:
+        with closing(socket.create_connection((host, url.port or 3306), _CONNECT_SECONDS)) as connection:
+            return str(connection.getsockname()[0])
+    except OSError:
+        return "127.0.0.1"
 
 
 def table_grants(tables: Iterable[str], *, database: str, user: str, host: str) -> list[str]:
@@ -25,6 +54,20 @@ def table_grants(tables: Iterable[str], *, database: str, user: str, host: str) 
 def grant(rights: str, database: str, table: str, *, user: str, host: str) -> str:
     """Return the statement that grants ``rights``, such as ``SELECT, UPDATE (comment_up)``, on one table."""
     return f"GRANT {rights} ON {quoted_name(database)}.{quoted_name(table)} TO {quoted_text(user)}@{quoted_text(host)};"
+
+
+def grant_once_there(rights: str, database: str, table: str, *, user: str, host: str) -> str:
+    """Return a statement that grants ``rights`` if the table is there, and does nothing otherwise.
+
+    Rights on columns can be granted on no table that is yet to be created, and `CREATE` is more than is needed: it is
+    run again after that table's system was set up.
+    """
+    statement = grant(rights, database, table, user=user, host=host).removesuffix(";")
+    there = f"table_schema = {quoted_text(database)} AND table_name = {quoted_text(table)}"
+    return (
+        f"SET @once_there = (SELECT IF(COUNT(*), {quoted_text(statement)}, 'DO 0') "  # noqa: S608 - all parts are quoted
+        f"FROM information_schema.tables WHERE {there}); PREPARE once_there FROM @once_there; EXECUTE once_there;"
+    )
 
 
 def server_grant(rights: str, *, user: str, host: str) -> str:
@@ -65,6 +108,8 @@ def _allowed(engine: Engine, statement: UpdateBase) -> bool:
         arguments = error.orig.args if error.orig is not None else ()
         if (arguments and arguments[0] in _DENIED) or getattr(error.orig, "pgcode", "") == _INSUFFICIENT_PRIVILEGE:
             return False
+        if arguments and arguments[0] == _NO_TABLE:
+            return True  # privileges are looked at first; the table comes with `setup`
         raise
     return True
 

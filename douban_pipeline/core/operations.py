@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.language import terminal_text
+
+
+@dataclass(frozen=True)
+class SiteQuestion:
+    """What only the site's owner knows, and the setting that holds the answer.
+
+    Attributes:
+        option: Its option of ``init``, without the dashes.
+        variable: The setting's variable.
+        about: Lines that say what is asked and what is known.
+        prompt: The question, in a few words.
+        given: The answer that the settings hold now, as it is typed.
+        proposed: What is proposed to a person who was never asked.
+        unasked: The answer where nobody can be asked: what does no harm.
+        setting: Returns the setting's value for an answer; raises ValueError with what is wrong with it.
+    """
+
+    option: str
+    variable: str
+    about: Sequence[str]
+    prompt: str
+    given: str
+    proposed: str
+    unasked: str
+    setting: Callable[[str], str]
 
 
 class Operations:
@@ -48,13 +75,35 @@ class Operations:
         """Yield SQL for the privileges that an account needs beyond those on the system's own tables."""
         return iter(())
 
+    def rights_on_others(self, _services: Any) -> Iterator[tuple[str, str, str]]:
+        """Yield rights that an account needs on tables of other systems: rights, database and table."""
+        return iter(())
+
     def introduction(self, _services: Any) -> Iterator[str]:
         """Yield lines that ``setup`` prints at its end."""
+        return iter(())
+
+    def next_steps(self, _services: Any) -> Iterator[str]:
+        """Yield what to do after ``setup``."""
         return iter(())
 
     def after_upgrade(self, _services: Any) -> Iterator[CheckResult]:
         """Yield checks whose results ``setup`` and ``upgrade`` print at their end."""
         return iter(())
+
+    def questions(self, _services: Any) -> Iterator[SiteQuestion]:
+        """Yield what ``init`` asks about the site before the first run."""
+        return iter(())
+
+    def first_look(self, _services: Any, _most: int, _report: Callable[[str], None]) -> Path | None:
+        """Do a little of its work without writing to the CMS, and return the page that shows it; None for nothing.
+
+        Args:
+            _services: Its own.
+            _most: How many things to do.
+            _report: Takes a line about the progress.
+        """
+        return None
 
     def sleeps(self, _settings: Any) -> bool:
         """Return whether opening its services would start a server of its own, which a page must not do."""

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import NoDecode
 
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.settings_base import BASE_PREFIX, HttpAddress, SystemSettings, http_address
+from douban_pipeline.core.settings_base import BASE_PREFIX, HttpAddress, SystemSettings, http_address, split_pairs
 
 HTTP_ADDRESS = terminal_text("an http:// or https:// address")
 """Allowed values of an address, as text."""
+
+
+CategoryKind = Literal["film", "series", "variety", "animation", "documentary", "short"]
+"""What the videos of a category are: the names of `matching.Kind`."""
+CATEGORY_KINDS = terminal_text(
+    "category=kind pairs separated by commas, e.g. 1=film,2=series; kinds: film, series, variety, animation, "
+    "documentary, short"
+)
+"""Allowed values of the kinds of categories, as text."""
+
+
+class CategorySettings(SystemSettings):
+    """What the CMS's categories hold, where their names do not say it."""
+
+    category_kinds: Annotated[dict[int, CategoryKind], NoDecode] = Field(
+        default_factory=dict,
+        validation_alias=f"{BASE_PREFIX}CATEGORY_KINDS",
+        description="What categories (mac_type.type_id) hold whose names do not say it; children follow their parents.",
+    )
+
+    @field_validator("category_kinds", mode="before")
+    @classmethod
+    def _kinds(cls, value: Any) -> Any:
+        return split_pairs(value)
 
 
 class AlertSettings(SystemSettings):

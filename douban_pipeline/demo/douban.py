@@ -16,6 +16,7 @@ from sqlalchemy import func, select
 from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import apply_states, demo_environment, make_library
@@ -124,13 +125,7 @@ def _run(
     shards: tuple[int, int] | None = None,
 ) -> None:
     tags = {**SYNC_TAGS, **shard_range_tags(*shards)} if shards is not None else None
-    # The terminal is used by the progress bar; all events, including failures, are in the instance, for the UI.
-    run_config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    result = repository.get_job(job).execute_in_process(
-        instance=instance, raise_on_error=False, run_config=run_config, tags=tags
-    )
-    if any(_interrupted(event) for event in result.all_events):
-        raise KeyboardInterrupt
+    result = run_job(repository, instance, job, ops=ops, tags=tags)
     done.run_ids.append(result.run_id)
     if not result.success:
         done.failed_runs.append(f"{job} {result.run_id}")
@@ -141,12 +136,6 @@ def _run(
             done.guards.setdefault(guard, []).append(evaluation.passed)
         elif event.is_step_materialization:
             _count(done.counts, event, shards)
-
-
-def _interrupted(event: dg.DagsterEvent) -> bool:
-    """Return whether a step was stopped by Ctrl-C, which Dagster reports like any other failure."""
-    error = event.step_failure_data.error if event.is_step_failure else None
-    return error is not None and error.cls_name == dg.DagsterExecutionInterruptedError.__name__
 
 
 def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int] | None) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, FeedServer, SourceStandIn
 from douban_pipeline.feeds.definitions import build_defs
@@ -200,11 +201,7 @@ def _request(server: FeedServer, name: str, channel: SourceStandIn) -> SourceReq
 
 def _through_dagster(services: FeedsServices, instance: dg.DagsterInstance) -> bool:
     repository = build_defs(settings=services.settings, resource_overrides={"services": services}).get_repository_def()
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    results = [
-        repository.get_job(job).execute_in_process(instance=instance, raise_on_error=False, run_config=quiet)
-        for job in ("poll_feeds", "review_feeds")
-    ]
+    results = [run_job(repository, instance, job) for job in ("poll_feeds", "review_feeds")]
     return all(result.success for result in results)
 
 

@@ -11,10 +11,11 @@ import dagster as dg
 from rich.console import Console
 
 from douban_pipeline.core.environment import SYSTEMS
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.system import SystemPart
-from douban_pipeline.dagster_kit.internals import InstanceRef
+from douban_pipeline.dagster_kit.in_process import silent_instance
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.outcomes import DemoOutcome, print_outcomes
 from douban_pipeline.demo.setup import demo_environment, demo_home, pool_limits, prepare_home
@@ -39,7 +40,7 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     chosen = [name for name in SYSTEMS if name in systems]
     os.environ.update({**demo_environment(home), f"{BASE_PREFIX}SYSTEMS": ",".join(chosen)})
     outcomes = []
-    with _open_instance() as instance:
+    with silent_instance() as instance:
         set_pool_limits(instance, pool_limits())
         for number, name in enumerate(chosen, 1):
             count = len(chosen)
@@ -62,25 +63,11 @@ def demo_of(name: str) -> SystemPart[Demo]:
     return SystemPart(f"douban_pipeline.demo.{name}:run_{name}")
 
 
-def _open_instance() -> dg.DagsterInstance:
-    """Return the demo's Dagster instance, which does not capture the output of runs.
-
-    Capturing starts four processes per run; the terminal's Ctrl-C reaches them too, and two of them print a traceback.
-    """
-    silent = {"module": "dagster.core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
-    reference = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides={"compute_logs": silent})
-    return dg.DagsterInstance.from_ref(reference)
-
-
 def _run(name: str, home: Path, instance: dg.DagsterInstance, console: Console) -> DemoOutcome:
     """Run the demo of a system; a system whose libraries are not installed is skipped."""
     try:
         run = demo_of(name)()
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(name, name)
-        install = f"pip install 'douban_pipeline[{extra}]'"
-        return DemoOutcome(
-            True,
-            terminal_text("left out: {error} is not installed ({install})").format(error=error.name, install=install),
-        )
+        return DemoOutcome(True, terminal_text("left out: ") + missing_library(error.name, extra))
     return run(home, instance, console)

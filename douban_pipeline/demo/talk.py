@@ -30,6 +30,7 @@ from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
+from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
@@ -189,11 +190,7 @@ def _apply(services: CommentsServices) -> int:
 
 def _through_dagster(services: CommentsServices, instance: dg.DagsterInstance) -> bool:
     repository = build_defs(settings=services.settings, resource_overrides={"services": services}).get_repository_def()
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    results = [
-        repository.get_job(job).execute_in_process(instance=instance, raise_on_error=False, run_config=quiet)
-        for job in ("score_comments", "report_comments")
-    ]
+    results = [run_job(repository, instance, job) for job in ("score_comments", "report_comments")]
     return all(result.success for result in results)
 
 

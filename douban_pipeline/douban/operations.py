@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -17,11 +19,12 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.grants import grant, missing_rights, quoted_name, quoted_text
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.operations import Operations
+from douban_pipeline.core.operations import Operations, SiteQuestion
 from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings, variable
+from douban_pipeline.douban.site_questions import site_questions
 from douban_pipeline.douban.source_checks import asked_results, reached_results
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.upkeep.expiry import TERM, overdue
@@ -68,7 +71,7 @@ class DoubanOperations(Operations):
         yield from cms_grants(services.settings, services.engine.url, user=user, host=host)
 
     def introduction(self, services: Services) -> Iterator[str]:
-        """Yield what was found of the CMS, and the next step."""
+        """Yield what was found of the CMS."""
         cms, count = services.cms, len(services.categories)
         yield f"CMS        {services.shown_url}{terminal_text(', {count} categories').format(count=count)}"
         with_bin = terminal_text("recycle bin: yes")
@@ -76,10 +79,23 @@ class DoubanOperations(Operations):
         yield f"           {with_bin if cms.has_recycle_bin else without}"
         practice = terminal_text("dry run: nothing is written to the CMS")
         yield f"{terminal_text('mode')}       {practice if services.settings.dry_run else terminal_text('live')}"
-        yield terminal_text(
-            "Next: launch the job initialise_library with dry_run: false, then start Dagster "
-            "(docs/operate.md, “Start small”)."
-        )
+
+    def next_steps(self, _services: Services) -> Iterator[str]:
+        """Yield the command that takes in the library."""
+        config = json.dumps({"ops": {"initialise": {"config": {"dry_run": False}}}})
+        dg = Path(sys.executable).parent / "dg"
+        command = f"{dg} launch -m douban_pipeline.definitions --job initialise_library --config-json '{config}'"
+        yield terminal_text("Next: take in the library, then start Dagster: {command}").format(command=command)
+
+    def questions(self, services: Services) -> Iterator[SiteQuestion]:
+        """Yield what is asked about categories and the collector."""
+        yield from site_questions(services)
+
+    def first_look(self, services: Services, most: int, report: Callable[[str], None]) -> Path | None:
+        """Judge some videos in a dry run."""
+        from douban_pipeline.douban.trial import judge_some  # loads Dagster
+
+        return judge_some(services, most, report)
 
     def after_upgrade(self, services: Services) -> Iterator[CheckResult]:
         """Report the profile of matching."""

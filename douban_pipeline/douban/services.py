@@ -84,7 +84,7 @@ class Services(SourcePlatform):
     def categories(self) -> dict[int, Category]:
         """The site's video categories by id."""
         with reading(self.engine) as connection:
-            return self.cms.categories(connection)
+            return self.cms.categories(connection, self.settings.category_kinds)
 
     @property
     def reports(self) -> ReportFolder:

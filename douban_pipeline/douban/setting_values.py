@@ -9,6 +9,7 @@ from typing import Any, Literal
 from douban_pipeline.core import environment
 from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import OWNERS, http_address, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.shared_settings import CATEGORY_KINDS
 from douban_pipeline.matching.profiles import PROFILES
 from douban_pipeline.matching.scoring import Weights
 
@@ -100,6 +101,7 @@ ALLOWED = {
     "alert_webhook_url": _such_as("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=…"),
     "douban_url": _such_as("http://127.0.0.1:8790/douban.php"),
     "search_url": _such_as("http://127.0.0.1:8080/search"),
+    "category_kinds": CATEGORY_KINDS,
     "excluded_type_ids": terminal_text("category ids (mac_type.type_id) separated by commas, e.g. 20,31"),
     "included_type_ids": terminal_text("category ids (mac_type.type_id) separated by commas; empty means all"),
     "active_hours": terminal_text(

@@ -14,6 +14,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
 
 from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
     DEFAULT_OWNER,
@@ -23,7 +24,13 @@ from douban_pipeline.core.settings_base import (
     split_list,
     time_zone,
 )
-from douban_pipeline.core.shared_settings import AlertSettings, ModelSettings, PublicSettings, RequestSettings
+from douban_pipeline.core.shared_settings import (
+    AlertSettings,
+    CategorySettings,
+    ModelSettings,
+    PublicSettings,
+    RequestSettings,
+)
 from douban_pipeline.douban.pace import BACK_OFF_JITTER, BackOff, requests_at_once, videos_at_once
 from douban_pipeline.douban.setting_values import (
     ALLOWED,
@@ -44,7 +51,7 @@ PUBLIC_REQUESTS_PER_MINUTE = 60
 machine."""
 
 
-class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettings):
+class SourceSettings(AlertSettings, CategorySettings, ModelSettings, PublicSettings, RequestSettings):
     """The base class of the settings, see `settings.Settings`."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -201,10 +208,10 @@ class SourceSettings(AlertSettings, ModelSettings, PublicSettings, RequestSettin
             raise self.mistake("intro_min_han", self.intro_min_han, allowed)
         if self.evidence_from_posters and find_spec("PIL") is None:
             raise ValueError(
-                terminal_text(
-                    "{evidence_from_posters} = true needs Pillow, which is not installed: pip "
-                    "install 'douban_pipeline[posters]'"
-                ).format(evidence_from_posters=self.variable("evidence_from_posters"))
+                terminal_text("{evidence_from_posters} = true needs a library: {missing}").format(
+                    evidence_from_posters=self.variable("evidence_from_posters"),
+                    missing=missing_library("Pillow", "posters"),
+                )
             )
         if self.evidence_from_tmdb:
             url, setting = self.tmdb_database_url.get_secret_value(), self.variable("tmdb_database_url")

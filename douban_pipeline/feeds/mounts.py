@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.system import installed_names
@@ -25,7 +26,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         from douban_pipeline.feeds.api import fever, google_reader, pages, websub
         from douban_pipeline.feeds.api.access import ReaderAccess
     except ImportError as error:
-        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[service]'"]) from error
+        raise ProblemsError([missing_library(error.name, "service")]) from error
     settings = load_settings()
     services = open_services(settings).ready()
     if settings.public_url:

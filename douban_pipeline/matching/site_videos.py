@@ -35,7 +35,7 @@ _MAX_DEPTH = 5
 
 
 def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind | None:
-    """Return the kind that a site's category implies: by its own name, then its ancestors'.
+    """Return the kind that a site's category implies: what its owner says, else its own name, then its ancestors'.
 
     Sites number their categories differently, so names decide, never ids.
     """
@@ -43,6 +43,8 @@ def kind_of_category(categories: Mapping[int, Category], type_id: int) -> Kind |
         category = categories.get(type_id)
         if category is None:
             return None
+        if category.kind:
+            return Kind(category.kind)
         name = category.name
         found = next((kind for word, kind in _KIND_WORDS if word in name), None)
         if found is not None:

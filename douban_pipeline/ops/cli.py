@@ -52,6 +52,55 @@ _Systems = Annotated[
 # --- an installation --------------------------------------------------------------------------------------------------
 
 
+@app.command("init")
+def initialise(
+    database_url: Annotated[
+        str | None,
+        typer.Option(help="The CMS's database: mysql://USER:PASSWORD@HOST:3306/DATABASE; the password is asked for."),
+    ] = None,
+    table_prefix: Annotated[str | None, typer.Option(help="Prefix of the CMS's tables; found if there is one.")] = None,
+    systems: Annotated[str | None, typer.Option(help="Systems to install, separated by commas.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Folder for reports and backups, outside the checkout.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for the installation's files; by default `site` in HOME.")
+    ] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=ANSWER",
+            help="Answer to a question: category-kinds, collector-compares, douban-url, search-url. May be repeated.",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="VARIABLE=VALUE", help="Any setting. May be repeated.")
+    ] = None,
+    storage_url: Annotated[
+        str | None, typer.Option(help="PostgreSQL of Dagster's storage; without one it is SQLite, for a first look.")
+    ] = None,
+    videos: Annotated[int, typer.Option(min=1, max=200, help="Videos to judge in the first look.")] = 20,
+    ask: Annotated[
+        bool | None, typer.Option(help="Ask for what is not given; by default if there is a terminal.")
+    ] = None,
+) -> None:
+    """Set up an installation step by step, down to a page with the first proposals. Safe to repeat."""
+    from douban_pipeline.ops.init import command, making
+
+    command.init(
+        making.InitOptions(
+            database_url=database_url,
+            table_prefix=table_prefix,
+            systems=systems,
+            home=home,
+            folder=folder,
+            settings=making.pairs(setting or (), "--set"),
+            answers=making.pairs(answer or (), "--answer"),
+            storage_url=storage_url,
+            videos=videos,
+            ask=sys.stdin.isatty() if ask is None else ask,
+        )
+    )
+
+
 @app.command("setup")
 def set_up(system: _Systems = None) -> None:
     """Check the settings and the databases, create or upgrade our tables, set Dagster's pool limits."""
@@ -98,8 +147,12 @@ def upgrade(
 
 @app.command()
 def grants(
-    user: Annotated[str, typer.Option(help="Name of the pipeline's database account.")] = "douban",
-    host: Annotated[str, typer.Option(help="Host it connects from, as the database server sees it.")] = "127.0.0.1",
+    user: Annotated[
+        str | None, typer.Option(help="Name of the pipeline's database account; by default the URL's.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Host it connects from, as the database server sees it; by default this machine.")
+    ] = None,
     system: _Systems = None,
 ) -> None:
     """Print the least privileges that the pipeline's account needs, as SQL for the database's administrator."""
@@ -210,6 +263,8 @@ def _line_for(error: Exception) -> str | None:
     """Return the markup to print for an error that a person can fix; None for any other error."""
     from rich.markup import escape
 
+    from douban_pipeline.core.extras import missing_library
+
     if _is_a(
         error,
         ("douban_pipeline.core.settings_base", "SettingsError"),
@@ -228,8 +283,7 @@ def _line_for(error: Exception) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         for system in every_system():
             if error.name in system.libraries:
-                missing = terminal_text("{error} is not installed").format(error=error.name)
-                return f"[red]{terminal_text('error:')}[/red] {missing}: pip install 'douban_pipeline\\[{system.name}]'"
+                return f"[red]{terminal_text('error:')}[/red] {escape(missing_library(error.name, system.name))}"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
         return f"[red]{terminal_text('graph error:')}[/red] {escape(str(error))}"
     if _is_a(error, ("sqlalchemy.exc", "DBAPIError")):

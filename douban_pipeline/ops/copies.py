@@ -13,9 +13,10 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import plain
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
-from douban_pipeline.core.system import System, chosen, system_named
+from douban_pipeline.core.system import System, system_named
 from douban_pipeline.ops.backup import back_up, label_of
 from douban_pipeline.ops.backup_file import ENDING, BackupHeader, drop_old, file_in, verify_backup
+from douban_pipeline.ops.installed import installed
 from douban_pipeline.ops.restore import plan_restore, restore
 
 
@@ -31,7 +32,7 @@ def save(names: Sequence[str] | None, target: Path, *, keep: int | None) -> None
     if keep is not None and not into:
         raise typer.BadParameter(terminal_text("--keep is for a folder, and {target} is none").format(target=target))
     now = SystemClock().now()
-    for number, system in enumerate(chosen(names)):
+    for number, system in enumerate(installed(names)):
         with system.opened() as services:
             label = label_of(system, services.tree)
             file = file_in(target, label, now) if into else _beside(target, system.name, number)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,12 +20,13 @@ from sqlalchemy.exc import ArgumentError
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
 from douban_pipeline.core.console import Table, console, plain
 from douban_pipeline.core.database import DatabaseError
-from douban_pipeline.core.grants import MYSQL, table_grants
+from douban_pipeline.core.grants import MYSQL, account_of, grant, grant_once_there, table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.core.system import System, chosen, installed_names
+from douban_pipeline.core.system import System, installed_names
 from douban_pipeline.ops.installation_check import place_result
+from douban_pipeline.ops.installed import installed
 from douban_pipeline.ops.workspace_file import write_workspace
 from douban_pipeline.serve.settings import load_settings as load_service
 
@@ -35,14 +36,18 @@ _SECRETS = re.compile(
 """What may be secret in an address: user and password, and values of its query with such names."""
 
 
-def set_up(names: Sequence[str] | None) -> None:
+def set_up(names: Sequence[str] | None, *, next_steps: bool = True) -> None:
     """Check settings and databases, create or upgrade our tables, set Dagster's pool limits.
+
+    Args:
+        names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
+        next_steps: Also say what to do next.
 
     Raises:
         typer.Exit: Status 2 if there are problems, which were printed, one per line.
     """
     try:
-        systems = chosen(names)
+        systems = installed(names)
     except SettingsError as error:
         _stop_at(opening_results(error))
         raise
@@ -54,6 +59,9 @@ def set_up(names: Sequence[str] | None) -> None:
                 _stop_at(opening_results(error))
                 raise
             _set_up(system, services)
+            if next_steps:
+                for line in system.operations().next_steps(services):
+                    plain(line)
     home = os.environ.get("DAGSTER_HOME")
     if home and (written := write_workspace(Path(home), installed_names())):  # of all, whichever were named
         plain(terminal_text("{path} written: the code locations that Dagster asks").format(path=written))
@@ -92,7 +100,7 @@ def _stop_at(results: list[CheckResult]) -> None:
 
 def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
     """Upgrade our tables to this release, or print the SQL."""
-    for system in chosen(names):
+    for system in installed(names):
         with system.opened() as services:
             if dry_run:
                 plan = services.tree.plan(services.engine)
@@ -114,12 +122,35 @@ def _version_line(url: str, before: str | None, after: str) -> str:
     )
 
 
-def print_grants(names: Sequence[str] | None, user: str, host: str) -> None:
+def print_grants(names: Sequence[str] | None, user: str | None, host: str | None) -> None:
     """Print the least privileges that an account needs, as SQL for the database's administrator."""
-    for system in chosen(names):
+    for line in grant_lines(installed(names), user, host):
+        plain(line)
+
+
+def grant_lines(systems: Iterable[System], user: str | None = None, host: str | None = None) -> Iterator[str]:
+    """Yield the least privileges as SQL, each statement once; they can be granted before the tables exist.
+
+    Args:
+        systems: The systems.
+        user, host: The account; by default the one that each system's URL names.
+    """
+    said: set[str] = set()
+    on_others: list[tuple[str, str]] = []
+    for system in systems:
         with system.opened() as services:
-            for line in _grants(system, services, user, host):
-                plain(line)
+            known_user, known_host = "", ""
+            if services.engine.url.get_backend_name() in MYSQL and not (user and host):
+                known_user, known_host = account_of(services.engine)
+            account = {"user": user or known_user, "host": host or known_host}
+            for line in _grants(system, services, **account):
+                if line not in said:
+                    yield line
+                said.add(line)
+            for rights, database, table in system.operations().rights_on_others(services):
+                granted = grant("ALL", database, table, **account)
+                on_others.append((granted, grant_once_there(rights, database, table, **account)))
+    yield from (line for granted, line in on_others if granted not in said)
 
 
 def _grants(system: System, services: Platform, user: str, host: str) -> Iterator[str]:
@@ -149,7 +180,7 @@ def show_settings(names: Sequence[str] | None) -> None:
         Column(terminal_text("meaning"), overflow="fold"),
     )
     shown: set[str] = set()
-    for settings in (*(system.settings().load() for system in chosen(names)), load_service()):
+    for settings in (*(system.settings().load() for system in installed(names)), load_service()):
         for name, definition in type(settings).model_fields.items():
             given = settings.variable(name)
             if given not in shown:  # some are shared

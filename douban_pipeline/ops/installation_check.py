@@ -17,6 +17,7 @@ from douban_pipeline.core.console import plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.database_errors import asked_database, explained
 from douban_pipeline.core.environment import ENV_FILE
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.files import open_to_others
 from douban_pipeline.core.grants import missing_table_grants
 from douban_pipeline.core.language import terminal_text
@@ -90,6 +91,7 @@ def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> It
         yield systems[0].name, CheckResult("secrets", "warn", readable, f"`chmod 600 {file}`")
     for system in systems:
         yield from ((system.name, result) for result in system_results(system, sources=sources))
+    systems = [system for system in systems if system.absent_library is None]
     if dagster:
         # Dagster and our code location take longer to load than everything else, so a monitor may omit them.
         from douban_pipeline.ops.dagster_checks import dagster_results
@@ -107,6 +109,10 @@ def system_results(system: System, *, sources: bool) -> Iterator[CheckResult]:
 
 
 def _questions(system: System, *, sources: bool) -> Iterator[CheckResult]:
+    if library := system.absent_library:
+        remedy = terminal_text("or take {name} out of DOUBAN_PIPELINE_SYSTEMS").format(name=system.name)
+        yield CheckResult("libraries", "fail", missing_library(library, system.name), remedy)
+        return
     try:
         with system.opened() as services:
             operations = system.operations()
@@ -215,6 +221,18 @@ def _grants_result(system: System, services: Platform) -> CheckResult:
     return CheckResult(
         "grants", "fail", terminal_text("this account lacks {named}").format(named=named), _run_grants(system.option)
     )
+
+
+def missing_rights(system: System) -> list[str]:
+    """Return the privileges that a system's account lacks; its tables need not be there yet."""
+    with system.opened() as services:
+        if services.engine.dialect.name == "sqlite":
+            return []
+        own = missing_table_grants(services.engine, services.tree.metadata.sorted_tables)
+        try:
+            return [*system.operations().missing_rights(services), *own]
+        except DatabaseError as error:
+            return [error.problem, *own]
 
 
 def clock_result(engine: Engine, clock: Clock) -> CheckResult:

@@ -7,6 +7,7 @@ from typing import Any
 
 from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.serve.settings import PREFIX, load_settings
 
@@ -23,8 +24,7 @@ def serve(host: str | None, port: int | None, processes: int | None = None) -> N
         from douban_pipeline.serve.server import listen
         from douban_pipeline.serve.server import serve as run
     except ImportError as error:
-        missing = terminal_text("{error} is not installed").format(error=error.name)
-        raise ProblemsError([f"{missing}: pip install 'douban_pipeline[service]'"]) from error
+        raise ProblemsError([missing_library(error.name, "service")]) from error
     listener = listen(settings)
     address, number = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address

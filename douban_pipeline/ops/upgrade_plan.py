@@ -15,6 +15,7 @@ from douban_pipeline.core.check_results import CheckResult, opening_results, pri
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.environment import SYSTEMS, environment
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationPlan
 from douban_pipeline.core.settings_base import SystemSettings
@@ -107,6 +108,11 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     """
     plan, releases = UpgradePlan(), dict[str, str]()
     for system in _systems(names):
+        if library := system.absent_library:
+            missing = missing_library(library, system.name)
+            remedy = terminal_text("or take {name} out of DOUBAN_PIPELINE_SYSTEMS").format(name=system.name)
+            plan.settings.append(CheckResult("libraries", "fail", missing, remedy))
+            continue
         settings, problems = system.settings().read()
         plan.settings += [CheckResult("settings", "fail", problem, _correct()) for problem in problems]
         if settings is not None:
@@ -161,12 +167,6 @@ def _read_tables(plan: UpgradePlan, system: System, settings: SystemSettings, re
             CheckResult(result.name, "fail", f"{system.name}: {result.message}", result.remedy)
             for result in opening_results(error)
         ]
-    except ModuleNotFoundError as error:
-        if error.name not in system.libraries:
-            raise
-        missing = terminal_text("{error} is not installed").format(error=error.name)
-        again = terminal_text("install this release with the extra {extra}").format(extra=system.name)
-        plan.tables.append(CheckResult("libraries", "fail", f"{system.name}: {missing}", again))
     except SQLAlchemyError as error:
         problem = " ".join(str(getattr(error, "orig", None) or error).split())
         plan.tables.append(CheckResult("database", "fail", f"{system.name}: {problem}"))

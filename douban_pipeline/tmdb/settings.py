@@ -16,20 +16,21 @@ from douban_pipeline.core.settings_base import (
     BASE_PREFIX,
     DEFAULT_OWNER,
     OWNERS,
-    SystemSettings,
     http_address,
     owner_name,
 )
+from douban_pipeline.core.shared_settings import CATEGORY_KINDS, CategorySettings
 
 PREFIX = f"{BASE_PREFIX}TMDB_"
 _GRAPH_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
-class TmdbSettings(SystemSettings):
+class TmdbSettings(CategorySettings):
     """Settings of the system; those with a variable of the base prefix are shared with other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
     allowed: ClassVar[Mapping[str, str]] = {
+        "category_kinds": CATEGORY_KINDS,
         "database_url": "postgresql://user:password@host/database",
         "graph_uri": terminal_text("bolt://host:7687 or neo4j+s://host"),
         "owner": OWNERS,

@@ -189,7 +189,7 @@ def _library_videos(services: TmdbServices, after: int, again: Sequence[int], mo
     """
     cms = inspect_cms(services.library, services.settings.table_prefix)
     with reading(services.library) as connection:
-        categories = cms.categories(connection)
+        categories = cms.categories(connection, services.settings.category_kinds)
         query = select(cms.vod).where(cms.vod.c.vod_id > after, live_condition(cms)).order_by(cms.vod.c.vod_id)
         found: list[Mapping[Any, Any]] = [*connection.execute(query.limit(most)).mappings()]
         left = again[: most - len(found)]

@@ -154,7 +154,7 @@ def test_the_library_is_streamed_by_key_without_gap_or_repeat(library, size, fir
 
 def test_categories_are_those_of_videos(library):
     with reading(library.engine) as connection:
-        found = library.cms.categories(connection)
+        found = library.cms.categories(connection, {})
     assert found[6] == Category(6, 1, "动作片", found[6].extend)
     assert (found[1].parent_id, '"area": "大陆' in found[1].extend or "\\u5927" in found[1].extend) == (0, True)
     assert not {5, 17, 18} & set(found)

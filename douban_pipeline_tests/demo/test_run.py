@@ -67,7 +67,7 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     assert run.run_demo(project, ["tmdb", "feeds", "comments"], Console(file=shown, width=200))
     assert done == ["feeds", "tmdb"]
     assert os.environ["DOUBAN_PIPELINE_SYSTEMS"] == "feeds,tmdb,comments", "assets read from these, as in `make dev`"
-    assert "pip install 'douban_pipeline[comments]'" in shown.getvalue()
+    assert "the extra comments brings it: make -C " in shown.getvalue()
 
 
 def test_runs_start_no_process_that_the_terminals_ctrl_c_would_reach(

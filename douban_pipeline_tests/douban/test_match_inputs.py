@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import sqlalchemy as sa
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.cms.maccms import Category, Cms
+from douban_pipeline.core.shared_settings import CategoryKind
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.search import Hit
@@ -44,6 +45,9 @@ TREE = {
         Category(38, 3, "日韩", ""),
         Category(39, 0, "少儿番剧", ""),
         Category(40, 0, "记录片", ""),
+        Category(41, 0, "分类1", "", "film"),
+        Category(42, 41, "子类1", ""),
+        Category(43, 41, "动漫", ""),
     )
 }
 
@@ -135,6 +139,10 @@ def test_no_text_breaks_the_reading(columns):
         (38, Kind.VARIETY),
         (39, Kind.ANIMATION),
         (40, Kind.DOCUMENTARY),
+        # What the site's owner says, of the category or of an ancestor whose children's names say nothing.
+        (41, Kind.FILM),
+        (42, Kind.FILM),
+        (43, Kind.ANIMATION),
         # Nobody says: unknown, and a loop of parents ends.
         (36, None),
         (32, None),
@@ -246,3 +254,7 @@ def test_values_without_a_database_are_read_alike():
     assert facts_of_values(row, vod_id=7, kind=Kind.FILM) == facts(**row)
     with pytest.raises(KeyError):
         facts_of_values({"vod_year": "2021"}, vod_id=3, kind=None)
+
+
+def test_the_setting_of_categories_names_every_kind():
+    assert get_args(CategoryKind) == tuple(Kind)

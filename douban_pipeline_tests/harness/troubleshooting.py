@@ -116,6 +116,10 @@ WHY: Mapping[str, tuple[str, str]] = {
         "Questions that PostgreSQL did not take are kept in a file until it does.",
         "PostgreSQL 没有收下的提问先存在文件里。",
     ),
+    "libraries": (
+        "A system needs libraries that an extra installs; a new release may need more.",
+        "系统要用附加依赖里的库；新版本可能要用更多。",
+    ),
     "api": ("Without a key TMDB answers nothing.", "没有密钥，TMDB 什么也不回答。"),
 }
 """Why, in both languages, by the name of the check."""

@@ -19,6 +19,7 @@ from douban_pipeline.demo.setup import demo_environment
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
+from douban_pipeline.ops.workspace import project_folder
 from douban_pipeline_tests.harness.fixtures.library import build_library, processes, video
 
 
@@ -132,7 +133,8 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
     command = [sys.executable, "-c", WITHOUT.format(library=library, words=words)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (2, "")
-    assert done.stdout == f"error: {library} is not installed: pip install 'douban_pipeline[{extra}]'\n"
+    how = f"make -C {project_folder()} install EXTRAS={extra}"
+    assert done.stdout == f"error: {library} is not installed; the extra {extra} brings it: {how}\n"
 
 
 def test_the_version_is_printed(tmp_path: Path) -> None:

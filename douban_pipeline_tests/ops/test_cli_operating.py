@@ -234,7 +234,7 @@ def test_grants_hold_no_password_and_follow_the_settings(call):
     url = "mysql+pymysql://root:geheim@db/cms`x"
     result = call("grants", DOUBAN_PIPELINE_DATABASE_URL=url, DOUBAN_PIPELINE_FIELD_POLICIES="vod_content=never")
     assert "geheim" not in result.said
-    assert result.said.startswith("-- CREATE USER 'douban'@'127.0.0.1' IDENTIFIED BY '<password>';\n")
+    assert result.said.startswith("-- CREATE USER 'root'@'127.0.0.1' IDENTIFIED BY '<password>';\n"), "of the URL"
     assert "ON `cms``x`.`mac_douban_log` TO" in result.said
     [columns] = [line for line in result.said.splitlines() if "UPDATE (" in line]
     assert "`vod_douban_id`" in columns

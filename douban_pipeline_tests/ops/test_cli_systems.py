@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -18,9 +19,11 @@ from douban_pipeline.comments.store.shards import beat
 from douban_pipeline.comments.types import Actor, EventKind
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.environment import SYSTEMS
+from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.system import SystemPart, every_system, system_named
 from douban_pipeline.douban.store import migrations as douban_migrations
+from douban_pipeline.locations import location_of
 from douban_pipeline_tests.harness.fixtures.calling import (
     Called,
     caller,  # noqa: F401 (a fixture)
@@ -175,6 +178,15 @@ def test_the_grants_of_a_system_suffice(name, mariadb_url, tmp_path, call):
         owner.dispose()
 
 
+def run_for_mac(owner: sa.Engine, lines: list[str]) -> None:
+    """Run what is granted on the CMS's and Douban's tables, and on the server."""
+    with owner.begin() as connection:
+        for line in lines:
+            if "mac_" in line or "REPLICATION" in line:
+                for statement in line.removesuffix(";").split("; "):
+                    connection.exec_driver_sql(statement.replace("%", "%%"))
+
+
 @pytest.mark.mariadb
 def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_url, tmp_path, call):
     owner = open_engine(mariadb_url)
@@ -189,7 +201,7 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
 
     def granted(**settings: str) -> list[str]:
         said = call("grants", "--system", "comments", "--user", user, "--host", "%", **given, **settings).said
-        return [line for line in said.splitlines() if line.startswith("GRANT") and "`cmt_" not in line]
+        return [line for line in said.splitlines() if line.startswith(("GRANT", "SET")) and "`cmt_" not in line]
 
     exporting = granted(DOUBAN_PIPELINE_COMMENTS_EXPORT="true")
     unread = {"DOUBAN_PIPELINE_COMMENTS_CMS_LOGIN": "false", "DOUBAN_PIPELINE_COMMENTS_IMPORT_BATCH": "0"}
@@ -206,6 +218,7 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
         names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
         connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
+    run_for_mac(owner, exporting)  # before Douban's tables are there nothing is granted on them, and nothing fails
     douban_migrations.tree_of("mac_").upgrade(owner)
     account_url = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
     apart = {
@@ -219,10 +232,7 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         refused = call(*asked, **apart).said
         assert "warn comments.titles" in refused
         assert "the library's tables cannot be read" in refused
-        with owner.begin() as connection:
-            for statement in exporting:
-                if "mac_" in statement or "REPLICATION" in statement:
-                    connection.exec_driver_sql(statement.replace("%", "%%"))
+        run_for_mac(owner, exporting)
         assert "ok   comments.titles" in call(*asked, **apart).said
         account = open_engine(account_url)
         with account.begin() as connection:
@@ -293,3 +303,21 @@ def test_accounts_without_werss_are_told(tmp_path, call):
     assert added.status == 0, added.said
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
     assert "WERSS_URL is not set" in reported["feeds.werss"]["told"]
+
+
+def test_a_system_without_its_libraries_is_left_out_with_a_word(tmp_path, call, monkeypatch):
+    """By commands that serve all systems, and by Dagster, whose whole workspace one failing location would fail."""
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it could not be imported
+    given = {"DOUBAN_PIPELINE_SYSTEMS": "feeds,tmdb", "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+    missing = f"psycopg is not installed; the extra tmdb brings it: {install_command('tmdb')}"
+    for command in (("setup",), ("grants",), ("settings",), ("upgrade", "--dry-run"), ("backup", str(tmp_path))):
+        done = call(*command, **given)
+        assert (done.status, f"tmdb: left out: {missing}" in done.said) == (0, True), done.said
+        named = call(*command, "--system", "tmdb", **given)
+        assert (named.status, named.said.strip()) == (2, f"error: {missing}")
+    checked = call("check", "--no-dagster", **given)
+    assert checked.status == 1
+    assert f"fail tmdb.libraries {missing} → or take tmdb out of DOUBAN_PIPELINE_SYSTEMS" in checked.said
+    left_out = location_of("douban_pipeline.locations.tmdb")
+    assert left_out.metadata["left_out"].value == f"tmdb: {missing}"
+    assert not list(left_out.assets or ())

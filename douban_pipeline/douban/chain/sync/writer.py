@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, select
 
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading, run_transaction
@@ -59,6 +59,22 @@ class _AnswerGone:
 
 
 _Answer = SubjectAnswer | SubjectMissing | _AnswerGone | tuple[SubjectRecord, int]
+
+
+def judged_answer(services: Services, verdict: Mapping[Any, Any]) -> tuple[SubjectRecord, int]:
+    """Return the archived answer that a verdict was reached by, and its snapshot.
+
+    Raises:
+        KeyError: It is gone.
+        SourceError: It cannot be read any more.
+    """
+    candidate = services.tables.candidate
+    query = select(candidate.c.snapshot_id).where(
+        candidate.c.verdict_id == verdict["verdict_id"], candidate.c.douban_id == verdict["douban_id"]
+    )
+    with reading(services.engine) as connection:
+        snapshot_id = connection.execute(query).scalar_one()
+    return parse_subject(services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
 
 
 @dataclass(slots=True)
@@ -189,7 +205,7 @@ class FieldWriter:
             item = by_task[task.task_id]
             if item.verdict is not None:
                 try:
-                    return self._judged_answer(item.verdict)
+                    return judged_answer(self.services, item.verdict)
                 except (KeyError, SourceError):
                     # It would be no better at the next try, and a wall that was archived is no wall now.
                     return _AnswerGone()
@@ -200,21 +216,6 @@ class FieldWriter:
                 return error
 
         return call
-
-    def _judged_answer(self, verdict: RowMapping) -> tuple[SubjectRecord, int]:
-        """Return the archived answer that the verdict was reached by, and its snapshot.
-
-        Raises:
-            KeyError: It is gone.
-            SourceError: It cannot be read any more.
-        """
-        candidate = self.services.tables.candidate
-        query = select(candidate.c.snapshot_id).where(
-            candidate.c.verdict_id == verdict["verdict_id"], candidate.c.douban_id == verdict["douban_id"]
-        )
-        with reading(self.services.engine) as connection:
-            snapshot_id = connection.execute(query).scalar_one()
-        return parse_subject(self.services.archive.get(snapshot_id).body, verdict["douban_id"]), snapshot_id
 
     def _plan(self, item: SyncItem, answer: _Answer) -> PlannedWrite | SyncResult | None:
         """Return the write planned for a task, or its result if there is none; None if its lease was lost."""

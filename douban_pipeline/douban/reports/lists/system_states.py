@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult, State, opening_results, worst
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import read_in
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, system_named
@@ -78,8 +79,7 @@ def _looked_at(system: System) -> list[CheckResult]:
     except SQLAlchemyError as error:
         return [CheckResult("database", "fail", str(getattr(error, "orig", None) or error).strip())]
     except ModuleNotFoundError as error:
-        remedy = f"pip install 'douban_pipeline[{system.name}]'"
-        return [CheckResult("libraries", "fail", f"没有安装 {error.name}", remedy)]
+        return [CheckResult("libraries", "fail", missing_library(error.name, system.name))]
 
 
 def _state(system: System, results: Sequence[CheckResult]) -> SystemState:

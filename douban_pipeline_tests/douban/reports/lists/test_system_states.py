@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from douban_pipeline.core.check_results import CheckResult, State
+from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.reports.lists import system_states as module
 from douban_pipeline.douban.reports.lists.overview import write_overview
@@ -67,7 +68,7 @@ def test_a_setting_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     ("error", "said"),
     [
         (OperationalError("", {}, Exception("server has gone away")), "server has gone away"),
-        (ModuleNotFoundError("", name="redis"), "没有安装 redis：pip install 'douban_pipeline[feeds]'"),
+        (ModuleNotFoundError("", name="redis"), "没有安装 redis；附加依赖 feeds 会带上它：" + install_command("feeds")),
     ],
 )
 def test_a_system_that_cannot_be_looked_at_says_why(

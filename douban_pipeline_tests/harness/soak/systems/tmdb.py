@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
+from douban_pipeline.core.extras import missing_library
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer, bundled
 from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.services import TmdbServices, open_services
@@ -58,7 +59,7 @@ class TmdbLife(SystemLife):
             RigError: The wheel of the graph is not installed.
         """
         if find_spec("arcadedb_embedded") is None:
-            raise RigError("tmdb: pip install 'douban_pipeline[tmdb-embedded]', or leave it out with --systems")
+            raise RigError(f"{missing_library('arcadedb_embedded', 'tmdb-embedded')}; or leave it out with --systems")
         self._closing = ExitStack()
         enter = self._closing.enter_context
         recordings = [*bundled()]
