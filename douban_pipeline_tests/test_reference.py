@@ -35,7 +35,7 @@ def test_the_page_of_troubleshooting_is_current(language: Language, path: str):
 
 
 def test_every_check_and_every_alert_has_its_reason_and_none_is_left_over():
-    named = {finding.name for finding in findings("en")} | {"database", "settings"}
+    named = {finding.name for finding in findings("en")} | {"database", "settings", "libraries"}
     assert named == troubleshooting.WHY.keys()
     assert set(alert_titles()) == troubleshooting.ALERTS.keys()
 

@@ -23,6 +23,11 @@ _SETTINGS = (
     "{variable} is a constant now ({value}): remove it",
 )
 """What is said of variables."""
+_LIBRARIES = (
+    "{library} is not installed; the extra {extra} brings it: {command}",
+    "or take {name} out of DOUBAN_PIPELINE_SYSTEMS",
+)
+"""What is said of a library that is missing, and what else to do."""
 WHY: Mapping[str, tuple[str, str]] = {
     "settings": (
         "Every variable with the prefix is read at start; a misspelt one would change nothing, so it is refused.",
@@ -268,14 +273,25 @@ def _checks(language: Language) -> Iterator[tuple[str, ...]]:
     with read_in(language):
         of_databases = [(f"…: {each.problem()} (…)", each.remedy().format(setting="…")) for each in meanings()]
     correct = translated("correct the variable, in the environment or in .env", language)
-    of_settings = [(re.sub(r"\{[^}]*\}", "…", translated(text, language)), correct) for text in _SETTINGS]
-    known = [("settings", *each) for each in of_settings] + [("database", *each) for each in of_databases]
+    of_settings = [(_template(text, language), correct) for text in _SETTINGS]
+    library, otherwise = (_template(text, language) for text in _LIBRARIES)
+    known = [("libraries", library, otherwise)]
+    known += [("settings", *each) for each in of_settings] + [("database", *each) for each in of_databases]
     for name, message, remedy in known:
         yield f"`{name}`", message, WHY[name][number], remedy
     for finding in findings(language):
         system = "" if finding.system == SYSTEMS[0] else finding.system  # the base's checks have no prefix
         shown = "" if finding.name == _SOURCE else f"{system}.{finding.name}".strip(".")
-        yield f"`{shown}`" if shown else _WORDS[language]["source"], finding.message, WHY[finding.name][number], finding.remedy
+        yield (
+            f"`{shown}`" if shown else _WORDS[language]["source"],
+            finding.message,
+            WHY[finding.name][number],
+            finding.remedy,
+        )
+
+
+def _template(text: str, language: Language) -> str:
+    return re.sub(r"\{[^}]*\}", "…", translated(text, language))
 
 
 def _alerts(language: Language) -> Iterator[tuple[str, ...]]:
