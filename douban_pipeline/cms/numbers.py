@@ -6,6 +6,7 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import lru_cache
 
 from douban_pipeline.cms.values import readable
 
@@ -16,6 +17,7 @@ _YEARS = range(1880, 2101)
 _FOUR_DIGITS = re.compile(r"(?<!\d)(\d{4})(?:\d{4})?(?!\d)")
 
 
+@lru_cache(maxsize=4096)
 def year_of(value: str | int | None) -> int | None:
     """Return the first year from 1880 to 2100 in ``2018``, ``2019-2020``, ``2018-05-11(中国大陆)``; else None."""
     text = unicodedata.normalize("NFKC", str(value or ""))

@@ -93,6 +93,8 @@ def _shown(text: str) -> str:
 
 def readable(text: str | None) -> str:
     """Return a stored value as a person reads it: one plain line, every escape undone, ``null`` empty."""
+    if text and text.isalnum() and text != "null":
+        return text  # letters and digits alone, as most titles are: there is nothing to undo
     line = one_line(_decoded(text))
     return "" if line == "null" else line
 

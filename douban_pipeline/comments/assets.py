@@ -12,6 +12,7 @@ from douban_pipeline.comments.cms_export import CmsExportReport, open_export
 from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import ValueKind
+from douban_pipeline.comments.moderator_notices import tell_moderators
 from douban_pipeline.comments.resources import SCORE_POOL
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
@@ -346,7 +347,33 @@ def comment_search_index(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
     return dg.MaterializeResult(metadata={"taken": taken, "comments": total, "left_for_next_run": waiting})
 
 
+@dg.asset(
+    group_name="comments",
+    kinds={"python"},
+)
+@page_docstring
+def moderator_notices(
+    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
+) -> dg.MaterializeResult:
+    """Tell moderators of comments that began to wait, where `…_MODERATOR_CHANNELS` names channels; half-hourly at most.
+
+    A channel that does not accept the message is a warning, and is told in the next run.
+    """
+    services.ready()
+    found = tell_moderators(services)
+    for name, problem in found.problems.items():
+        context.log.warning(f"channel {name}: {problem}")
+    return dg.MaterializeResult(
+        metadata={
+            "waiting": dg.MetadataValue.int(found.waiting),
+            "told": ", ".join(found.told),
+            "problems": "\n".join(f"{name}: {problem}" for name, problem in found.problems.items()),
+        }
+    )
+
+
 assets = [
+    moderator_notices,
     comment_search_index,
     section_titles,
     mac_comment_import,

@@ -34,7 +34,7 @@ from sqlalchemy import (
 
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.tables import comment, export, report, vote
-from douban_pipeline.comments.types import CMS_ACTOR, IMPORTED, IMPORTED_VOTES, CommentStatus, Rank
+from douban_pipeline.comments.types import CMS_ACTOR, IMPORTED, IMPORTED_VOTES, MORE_VOTES, CommentStatus, Rank
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.settings_base import BASE_PREFIX
@@ -277,8 +277,8 @@ def _compare(number: int, ours: Mapping[str, Any], theirs: Mapping[str, int] | N
         return None
     wanted, refusals = dict(theirs), []
     for name, (now, known, imported) in ours["counts"].items():
-        if now in (theirs[name], known, ours["undone"].get(name)) or imported >= IMPORTED_VOTES:
-            continue  # unchanged here, reverted by somebody, or the CMS counts more than was imported
+        if now in (theirs[name], known, ours["undone"].get(name)) or imported is None:
+            continue  # unchanged here, reverted by somebody, or the CMS may count more than was imported
         if theirs[name] == known:
             wanted[name] = min(now, MOST_COUNT)
         else:
@@ -319,6 +319,10 @@ def _known(
     row: RowMapping, taken: tuple[int, int, int], written: Mapping[str, int], undone: Mapping[str, int]
 ) -> dict[str, Any]:
     names = ("like_count", "dislike_count", "report_count")
+    more = row["meta"].get(MORE_VOTES, {})
+    # Releases before 1.0 imported no more than these, and noted none beside them.
+    cut = [count >= IMPORTED_VOTES and name not in more for name, count in zip(names, taken, strict=True)]
+    imported = [count + more.get(name, 0) for name, count in zip(names, taken, strict=True)]
     return {
         "comment_id": row["comment_id"],
         "source_key": row["source_key"],
@@ -331,8 +335,8 @@ def _known(
         "undone": undone,
         "exported_status": written.get("comment_status"),
         "counts": {
-            column: (row[name], written.get(column, count), count)
-            for column, name, count in zip(COLUMNS[1:], names, taken, strict=True)
+            column: (row[name], written.get(column, count), None if unknown else count)
+            for column, name, count, unknown in zip(COLUMNS[1:], names, imported, cut, strict=True)
         },
     }
 

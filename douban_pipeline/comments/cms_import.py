@@ -3,7 +3,7 @@
 The source key of a comment, `source_of` its number in the CMS, is the request key of its event and is stored with the
 comment: importing again changes nothing. A mark says where to continue, as comments without text have no event; where
 there is none yet, the greatest key does. The CMS does not record who liked, disliked or reported; these counts become
-votes and reports of anonymous voters, at most `MOST_VOTES` of each.
+votes and reports of anonymous voters, and from `IMPORTED_VOTES` of each on a number beside them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.marks import Mark, read_mark, store_mark
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.tables import comment, event
-from douban_pipeline.comments.types import IMPORTED, IMPORTED_VOTES, Actor, CommentStatus, EventKind, Rank, SectionType
+from douban_pipeline.comments.types import IMPORTED, Actor, CommentStatus, EventKind, Rank, SectionType
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
 BATCH = 500
-MOST_VOTES = IMPORTED_VOTES
 _DIGITS = 12
 _ENTITY = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _MARK = "imported"
@@ -174,9 +173,9 @@ def _events(row: RowMapping, text: str, section_id: int, number: int, parent: in
     author = Actor(f"u:{user}" if user else "g:mac", user, name, rank=Rank.OPERATOR)
     imported = {
         "at": row["comment_time"],
-        "likes": min(row["comment_up"], MOST_VOTES),
-        "dislikes": min(row["comment_down"], MOST_VOTES),
-        "reports": min(row["comment_report"], MOST_VOTES),
+        "likes": row["comment_up"],
+        "dislikes": row["comment_down"],
+        "reports": row["comment_report"],
     }
     payload: dict[str, Any] = {"content": text, "parent_id": parent, "source_key": source, "imported": imported}
     payload |= {"name": name} if name else {}

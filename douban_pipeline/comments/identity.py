@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 import secrets
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -120,8 +121,10 @@ def _guest(identifier: str) -> Actor:
     return Actor(f"g:{hashlib.sha256(identifier.encode()).hexdigest()[:24]}")
 
 
-USER_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
+_LOGIN_COLUMNS = ("user_id", "user_name", "user_nick_name", "group_id", "user_status", "user_random")
+USER_COLUMNS = (*_LOGIN_COLUMNS, "user_portrait")
 """All columns read from the CMS's users."""
+_PORTRAIT = re.compile(r"/?(upload/[\w-]+(?:[/.][\w-]+)*)(?:\?[\w=&.]*)?", re.ASCII)
 
 
 class CmsUsers:
@@ -140,7 +143,8 @@ class CmsUsers:
         if not user_id.isdecimal() or len(user_id) > 19 or len(given) != 32 or not given.isascii():
             return None
         c = self._user.c
-        row = connection.execute(select(self._user).where(c.user_id == int(user_id), c.user_status == 1)).one_or_none()
+        query = select(*(c[name] for name in _LOGIN_COLUMNS)).where(c.user_id == int(user_id), c.user_status == 1)
+        row = connection.execute(query).one_or_none()
         if row is None or not row.user_random or unquote(cookies.get("user_name", "")) != row.user_name:
             return None
         # Formats of current and of older versions of the CMS.
@@ -150,6 +154,13 @@ class CmsUsers:
                 name = row.user_nick_name or row.user_name
                 return Actor(f"u:{row.user_id}", int(row.user_id), str(name)[:60], _level(row.group_id))
         return None
+
+    def portraits(self, connection: Connection, users: Sequence[int]) -> dict[int, str]:
+        """Return the paths of the pictures that users chose in the CMS, by id; users without one are missing."""
+        c = self._user.c
+        query = select(c.user_id, c.user_portrait).where(c.user_id.in_(users), c.user_portrait != "")
+        found = ((int(row.user_id), _PORTRAIT.fullmatch(row.user_portrait)) for row in connection.execute(query))
+        return {user: f"/{path[1]}" for user, path in found if path is not None}
 
 
 def _level(given: object) -> int:

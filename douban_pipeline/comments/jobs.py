@@ -18,6 +18,7 @@ from douban_pipeline.comments.assets import (
     impression_rollup,
     mac_comment_export,
     mac_comment_import,
+    moderator_notices,
     section_titles,
 )
 from douban_pipeline.comments.cms_export import open_export
@@ -25,6 +26,7 @@ from douban_pipeline.comments.experiments.jobs import jobs as experiment_jobs
 from douban_pipeline.comments.heat_order.jobs import jobs as ordering_jobs
 from douban_pipeline.comments.moderation import STATUS_NAMES, PlannedChange
 from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS, SYSTEM, tags_of
+from douban_pipeline.comments.retention import forget_expired
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.store.sections import get_section
@@ -46,12 +48,14 @@ _SHOWN = 200
 
 sweep_job = dg.define_asset_job(
     "score_comments",
-    selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index, section_titles),
+    selection=dg.AssetSelection.assets(
+        comment_rules, hot_scores, comment_search_index, section_titles, moderator_notices
+    ),
     owners=owners(),
     tags=tags_of("comments_sweep"),
     description=page_text(
         "Scores the sections that were active within a week, publishes their lists, adds new "
-        "comments to the search index, and updates titles from Douban. Every ten minutes."
+        "comments to the search index, updates titles from Douban, and tells moderators what waits. Every ten minutes."
     ),
 )
 
@@ -291,17 +295,25 @@ HISTORY_DAYS = 7
 def prune_comment_runs(
     context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[CommentsServices]
 ) -> None:
-    """Delete finished runs older than the retention period."""
+    """Delete finished runs, and what visitors left, after their retention periods."""
+    services.ready()
     before = services.clock.now() - timedelta(days=HISTORY_DAYS)
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run)
-    report_pruned(context, {"runs": runs}, dry_run=config.dry_run)
+    forgotten = forget_expired(services, dry_run=config.dry_run)
+    report_pruned(context, {"runs": runs, **forgotten}, dry_run=config.dry_run)
 
 
 prune_comments = prune_job(
     prune_comment_runs,
     name="prune_comments",
-    manual=page_text("Delete finished runs of the location after seven days."),
-    writes=page_text("Deletes runs from Dagster's instance. A dry run (the default) only counts them."),
+    manual=page_text(
+        "Delete finished runs of the location after seven days, and after `…_RETENTION_DAYS` addresses, finished "
+        "events, texts of removed comments, replaced texts and ended bans; moderators' log after three years."
+    ),
+    writes=page_text(
+        "Deletes runs from Dagster's instance and rows of the comments' tables. A dry run (the default) only counts "
+        "them."
+    ),
     location=LOCATION,
     tags=tags_of("comments_prune"),
 )

@@ -8,6 +8,7 @@ from datetime import timedelta
 from sqlalchemy import URL, Connection, Engine, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from douban_pipeline.comments import films
 from douban_pipeline.comments.cms_export import COLUMNS
 from douban_pipeline.comments.identity import USER_COLUMNS
 from douban_pipeline.comments.section_titles import library_tables
@@ -75,7 +76,7 @@ class CommentsOperations(Operations):
         yield from _titles(settings, engine)
 
     def grants(self, services: CommentsServices, user: str, host: str) -> Iterator[str]:
-        """Yield the privileges that the settings require: CMS comments and users, titles, the binary log."""
+        """Yield the privileges that the settings require: CMS comments, users and videos, titles, the binary log."""
         settings = services.settings
         own, library = make_url(settings.tables_url), settings.library_url.get_secret_value()
         prefix = settings.table_prefix
@@ -92,6 +93,8 @@ class CommentsOperations(Operations):
             database = make_url(library).database or ""
             if rights:
                 yield grant(", ".join(rights), database, f"{prefix}comment", user=user, host=host)
+            columns = ", ".join(films.COLUMNS)
+            yield grant(f"SELECT ({columns})", database, f"{prefix}vod", user=user, host=host)
 
     def rights_on_others(self, services: CommentsServices) -> Iterator[tuple[str, str, str]]:
         """Yield what is read of the library's own tables: titles of subjects."""

@@ -17,19 +17,22 @@ from douban_pipeline.comments.store import comment_lists as store
 from douban_pipeline.comments.store.comment_lists import CommentPlace, CommentView, Order
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.text_pieces import pieces
-from douban_pipeline.comments.types import BIGGEST_ID, EDIT_TIME, Actor, Attribute, CommentStatus, SectionStatus
+from douban_pipeline.comments.types import BIGGEST_ID, EDIT_TIME, Actor, Attribute, SectionStatus
 from douban_pipeline.core.database import reading
 
 PREVIEW = 3
 """Maximum number of replies shown below a root at first."""
 _LABELS = {
-    Attribute.OWNER_LIKED: "owner_liked",
-    Attribute.OWNER_REPLIED: "owner_replied",
-    Attribute.BY_OWNER: "by_owner",
-    Attribute.FEATURED: "featured",
-    Attribute.PINNED: "pinned",
-    Attribute.PROMOTED: "promoted",
-    Attribute.STAFF: "staff",
+    int(bit): name  # plain numbers: every comment of every page asks for each
+    for bit, name in {
+        Attribute.OWNER_LIKED: "owner_liked",
+        Attribute.OWNER_REPLIED: "owner_replied",
+        Attribute.BY_OWNER: "by_owner",
+        Attribute.FEATURED: "featured",
+        Attribute.PINNED: "pinned",
+        Attribute.PROMOTED: "promoted",
+        Attribute.STAFF: "staff",
+    }.items()
 }
 
 
@@ -83,16 +86,13 @@ def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | N
         others = [place for place in places if place.comment_id not in pinned]
         roots = [place.comment_id for place in others[:size]]
         on_top = pinned if after is None else []
-        views = _shown(connection, site.lists, [*roots, *on_top])
+        views = _shown(connection, [*roots, *on_top])
         below = store.preview_replies(
-            connection, section_id, [number for number in views if views[number].child_visible]
+            connection, section_id, [number for number in views if views[number].child_visible], PREVIEW
         )
-        found = _shown(connection, site.lists, [number for each in below.values() for number in each])
-        replies = {int(each["id"]): each for each in _items(connection, found.values())}
 
     def item(number: int) -> dict[str, Any]:
-        shown = [replies[reply] for reply in below.get(number, ()) if reply in replies]
-        return {**_item(views[number]), "preview": shown[:PREVIEW]}
+        return {**_item(views[number]), "preview": [_reply(view) for view in below.get(number, ()) if view.is_shown]}
 
     return {
         "section": _section(section),
@@ -110,13 +110,12 @@ def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int
         NoSuchPageError: The root is not shown.
     """
     with reading(site.engine) as connection:
-        root = _shown(connection, site.lists, [root_id]).get(root_id)
+        root = _shown(connection, [root_id]).get(root_id)
         if root is None or root.root_id:
             raise NoSuchPageError
         name = ListName(root.section_id, Order.FLOOR, root_id)
         places, ended = _places(connection, site.lists, name, after, size)
-        views = _shown(connection, site.lists, [place.comment_id for place in places])
-        items = _items(connection, views.values())
+        items = [_reply(view) for view in _shown(connection, [place.comment_id for place in places]).values()]
     return {"root": _item(root), "items": items, "next": None if ended or not places else cursor_of(places[-1])}
 
 
@@ -127,13 +126,31 @@ def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: i
         NoSuchPageError: The comment is not shown, or is not a reply.
     """
     with reading(site.engine) as connection:
-        view = _shown(connection, site.lists, [comment_id]).get(comment_id)
+        view = _shown(connection, [comment_id]).get(comment_id)
         if view is None or not view.dialog_id:
             raise NoSuchPageError
         places = store.list_dialog(connection, view.dialog_id, after, size)
-        views = _shown(connection, site.lists, [place.comment_id for place in places])
-        items = _items(connection, views.values())
+        items = [_reply(view) for view in _shown(connection, [place.comment_id for place in places]).values()]
     return {"items": items, "next": cursor_of(places[-1]) if len(places) == size else None}
+
+
+_ON_PHONES = ("id", "parent", "at", "pieces", "likes", "replies", "labels", "edited", "ad", "reply_to")
+
+
+def for_phones(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a page as phones get it: of each comment what a small list shows, and below a root its best reply alone.
+
+    Nothing is said of what is 0, empty or unknown.
+    """
+
+    def item(whole: dict[str, Any]) -> dict[str, Any]:
+        author = {"id": whole["author"]["id"], "name": whole["author"]["name"]}
+        kept = {name: whole[name] for name in _ON_PHONES if whole.get(name)}
+        below = {"preview": [item(reply) for reply in whole["preview"][:1]]} if whole.get("preview") else {}
+        return {**kept, "author": author, **below}
+
+    lists: dict[str, Any] = {name: [item(each) for each in body[name]] for name in ("pinned", "items") if name in body}
+    return {**body, **lists, **({"root": item(body["root"])} if "root" in body else {})}
 
 
 def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
@@ -148,10 +165,10 @@ def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
     return found
 
 
-def read_comments(site: Site, ids: Collection[int]) -> list[dict[str, Any]]:
+def read_comments(site: Site, ids: Sequence[int]) -> list[dict[str, Any]]:
     """Return those of the given comments that are shown, without personal data."""
     with reading(site.engine) as connection:
-        views = _shown(connection, site.lists, ids)
+        views = _shown(connection, ids)
     return [_item(view) for view in views.values()]
 
 
@@ -217,19 +234,10 @@ def _cached(lists: RedisLists, name: ListName, after: CommentPlace | None, size:
     return CachedPage(tuple(CommentPlace(*place) for place in found), ended=len(found) < size)
 
 
-def _shown(connection: Connection, lists: RedisLists | None, ids: Collection[int]) -> dict[int, CommentView]:
+def _shown(connection: Connection, ids: Sequence[int]) -> dict[int, CommentView]:
     """Return those of ``ids`` that the database shows now, in the order of ``ids``."""
-    kept = lists.contents(list(ids)) if lists is not None else {}
-    views = store.get_comments(connection, ids, kept)
-    roots = {view.root_id for view in views.values() if view.root_id} - set(views)
-    hidden = roots - store.shown_ids(connection, roots)
-    hidden |= {number for number, view in views.items() if view.status != CommentStatus.NORMAL}
-    shown = {
-        number: views[number] for number in ids if number in views and not {number, views[number].root_id} & hidden
-    }
-    if lists is not None:
-        lists.keep_contents({number: view.content for number, view in shown.items() if number not in kept})
-    return shown
+    views = store.get_comments(connection, ids)
+    return {number: views[number] for number in ids if number in views and views[number].is_shown}
 
 
 def _section(section: Any) -> dict[str, Any]:
@@ -250,13 +258,10 @@ def _name_of(publisher_id: int, meta: Mapping[str, Any]) -> str:
     return str(meta.get("name") or (f"用户{publisher_id}" if publisher_id else "游客"))
 
 
-def _items(connection: Connection, views: Collection[CommentView]) -> list[dict[str, Any]]:
-    """Return replies, each with the name of whom it replies to (`reply_to`), unless that is the root."""
-    above = {view.parent_id for view in views if view.parent_id != view.root_id}
-    names = {
-        number: _name_of(publisher, meta) for number, (publisher, meta) in store.authors_of(connection, above).items()
-    }
-    return [{**_item(view), "reply_to": names.get(view.parent_id)} for view in views]
+def _reply(view: CommentView) -> dict[str, Any]:
+    """Return a reply, with the name of whom it replies to (`reply_to`), unless that is the root."""
+    above = None if view.above_id is None else _name_of(view.above_id, view.above_meta or {})
+    return {**_item(view), "reply_to": above}
 
 
 def _item(view: CommentView) -> dict[str, Any]:
@@ -276,7 +281,7 @@ def _item(view: CommentView) -> dict[str, Any]:
         "likes": view.like_count,
         "dislikes": view.dislike_count,
         "replies": view.child_visible,
-        "labels": [name for bit, name in _LABELS.items() if view.attributes & bit],
+        "labels": [name for bit, name in _LABELS.items() if view.attributes & bit] if view.attributes else [],
         "edited": view.meta.get("edited"),
         "ad": view.meta.get("ads"),
     }

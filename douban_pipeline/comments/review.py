@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from douban_pipeline.comments.event_handlers.state import Findings
+from douban_pipeline.comments.trust import CurrentLevel, TrustLevel
 from douban_pipeline.comments.types import CommentStatus
 from douban_pipeline.comments.word_forms import WordFinder, clean
 
@@ -26,6 +27,10 @@ class WordLists:
     masked: tuple[str, ...] = ()
     reviewed: tuple[str, ...] = ()
     refused_ips: frozenset[str] = frozenset()
+
+    def plus(self, masked: Sequence[str], reviewed: Sequence[str]) -> WordLists:
+        """Return the lists with more words."""
+        return replace(self, masked=(*self.masked, *masked), reviewed=(*self.reviewed, *reviewed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,12 @@ class CommentDraft:
     """Number of comments that the author published within the last minute."""
     double: bool = False
     """Whether the author published the same text recently."""
+    level: CurrentLevel | None = None
+    """What a moderator set for the author or the address."""
+    waits_as_new: int = 0
+    """Number of first comments of newcomers that wait for review, where this is one of them; else 0."""
+    known: bool = False
+    """Whether the author has published enough that links do not make a comment wait."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,10 @@ class SafetyReview:
         finders = {"masked": WordFinder(self.words.masked), "reviewed": WordFinder(self.words.reviewed)}
         object.__setattr__(self, "_finders", finders)
 
+    def has_links(self, text: str) -> bool:
+        """Return whether a text has as many links that it requires review."""
+        return bool(self.links) and len(_LINK.findall(text)) >= self.links
+
     def judge(self, draft: CommentDraft) -> Findings:
         """Return the result of reviewing a text."""
         text = clean(draft.text)
@@ -71,6 +86,8 @@ class SafetyReview:
             return Findings("", refusal="内容为空")
         if draft.trusted:
             return Findings(text)
+        if draft.level is not None and draft.level.level is TrustLevel.BANNED:
+            return Findings(text, refusal=draft.level.ban_refusal())
         if draft.ip and draft.ip in self.words.refused_ips:
             return Findings(text, refusal="来源地址在黑名单中")
         if draft.double:
@@ -79,10 +96,15 @@ class SafetyReview:
             return Findings(text, refusal="发布过于频繁")
         masked = _mask(text, self._finders["masked"].spans(text))
         reasons = [f"含词语“{text[start:end]}”" for start, end in self._finders["reviewed"].spans(text)]
-        if self.links and len(_LINK.findall(text)) >= self.links:
+        trusted = draft.level is not None and draft.level.level is TrustLevel.TRUSTED
+        if self.has_links(text) and not (draft.known or trusted):
             reasons.append(f"含 {len(_LINK.findall(text))} 个链接")
         if draft.waits_anyway:
             reasons.append("先审后发")
+        if draft.level is not None and draft.level.level is TrustLevel.WATCHED:
+            reasons.append("作者或来源地址受关注")
+        if draft.waits_as_new and not trusted:
+            reasons.append(f"新用户的前 {draft.waits_as_new} 条评论")
         status = CommentStatus.REVIEW if reasons else CommentStatus.NORMAL
         return Findings(masked, status, reasons=tuple(dict.fromkeys(reasons)), masked=masked != text)
 

@@ -36,6 +36,6 @@ def schedules_for(time_zone: str) -> list[dg.ScheduleDefinition]:
             job=prune_comments,
             cron_schedule="50 4 * * *",
             run_config=pruning("prune_comment_runs"),
-            description=page_text("Deletes expired finished runs every night."),
+            description=page_text("Deletes expired runs and what visitors left every night."),
         ),
     ]

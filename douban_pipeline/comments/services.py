@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 
 from douban_pipeline.comments.cache.list_updates import ListFollower
 from douban_pipeline.comments.cache.lists import RedisLists, open_lists
+from douban_pipeline.comments.films import Films
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.model_review import REVIEW_SECONDS, LanguageReviewer, ModelReviewer
 from douban_pipeline.comments.plugs import SitePlugs
@@ -29,7 +30,9 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.owner import owner_name
+from douban_pipeline.core.pictures import KeptPictures
 from douban_pipeline.core.platform import Platform
+from douban_pipeline.core.settings_base import BASE_PREFIX
 
 if TYPE_CHECKING:
     from douban_pipeline.comments.cache.binlog import BinlogReader
@@ -117,6 +120,16 @@ class CommentsServices(Platform):
         lists = HeatLists(client, self.settings.redis_prefix)
         self._opened.callback(lists.close)
         return lists
+
+    @cached_property
+    def films(self) -> Films | None:
+        """Names and posters of videos for moderators; None where no library of the CMS is configured."""
+        url, settings = self.settings.library_url.get_secret_value(), self.settings
+        if not url:
+            return None
+        library = self.others.engine(url, setting=f"{BASE_PREFIX}DATABASE_URL")
+        pictures = KeptPictures(settings.home, self.clock, settings.site_url)
+        return Films(library, settings.table_prefix, settings.site_url, pictures)
 
     def wake_workers(self) -> None:
         """Notify workers that events wait; without Redis, workers find them by polling."""

@@ -11,12 +11,13 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from douban_pipeline.comments.heat.score import HeatWeights
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.database_urls import refuse_unusable_url
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.located_settings import LocatedSettings
+from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.settings_base import BASE_PREFIX
-from douban_pipeline.core.shared_settings import ModelSettings
+from douban_pipeline.core.shared_settings import ModelSettings, PublicSettings, SiteSettings
 
 PREFIX = f"{BASE_PREFIX}COMMENTS_"
 
@@ -27,7 +28,7 @@ _TOKEN = terminal_text("at least {least_secret} characters, such as the output o
 _HTTP = terminal_text("http://… or https://…")
 
 
-class CommentsSettings(ModelSettings, LocatedSettings):
+class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSettings):
     """All settings of the system; those with a variable of another prefix are shared with the other systems."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
@@ -46,6 +47,9 @@ class CommentsSettings(ModelSettings, LocatedSettings):
         "friends_url": _HTTP,
         "decorations_url": _HTTP,
         "review_url": _HTTP,
+        "moderator_channels": terminal_text(
+            "[NAME=]KIND+ADDRESS[#SECRET], several separated by blanks, with a kind of {kinds}; see the manual"
+        ).format(kinds=", ".join(KINDS)),
         "heat_weights": terminal_text('JSON such as {"decay": 0.12}; the weights are those of the score'),
     }
 
@@ -118,6 +122,16 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     import_batch: int = Field(
         20_000, ge=0, le=1_000_000, description="Maximum comments of the CMS that one run imports; 0: none."
     )
+    retention_days: int = Field(
+        200,
+        ge=1,
+        le=3650,
+        description="Days that addresses, the texts of removed comments and what visitors asked for (events) are kept.",
+    )
+    moderator_channels: SecretStr = Field(
+        SecretStr(""),
+        description="Where moderators are told of waiting comments: robots, webhooks, mail; empty: nowhere.",
+    )
     export: bool = Field(
         False, description="Whether status (in a minute) and counts (hourly) are written back to the CMS's comments."
     )
@@ -151,6 +165,12 @@ class CommentsSettings(ModelSettings, LocatedSettings):
     @classmethod
     def _keys(cls, value: SecretStr) -> SecretStr:
         read_api_keys(value.get_secret_value())
+        return value
+
+    @field_validator("moderator_channels")
+    @classmethod
+    def _channels(cls, value: SecretStr) -> SecretStr:
+        read_channels(value.get_secret_value())
         return value
 
     @field_validator("read_sites")

@@ -19,7 +19,9 @@ EDIT_TIME = timedelta(minutes=15)
 CMS_ACTOR = "cms"
 """Key of the actor of changes that people made in the CMS."""
 IMPORTED_VOTES = 1000
-"""Maximum number of likes, dislikes and reports (each) imported per comment as votes and reports."""
+"""Maximum number of likes, dislikes and reports (each) imported per comment as votes and reports, a row each."""
+MORE_VOTES = "more"
+"""Name in a comment's `meta` of how many more of each it was imported with, by the name of its counter."""
 
 
 class SectionType(IntEnum):
@@ -94,6 +96,7 @@ class EventKind(StrEnum):
     FEATURE = "feature"
     PROMOTE = "promote"
     SET_SECTION = "set_section"
+    ERASE = "erase"
 
 
 class EventState(IntEnum):

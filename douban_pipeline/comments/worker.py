@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from threading import Event
 from typing import Protocol
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -32,14 +32,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from douban_pipeline.comments.event_handlers.state import Findings, PendingEvent
 from douban_pipeline.comments.event_handlers.steps import apply_events
-from douban_pipeline.comments.review import CommentDraft, SafetyReview
+from douban_pipeline.comments.review import SafetyReview
 from douban_pipeline.comments.scoring.touched import TouchedHeat
-from douban_pipeline.comments.store import batches, events, shards, tables
-from douban_pipeline.comments.types import SHARDS, EventKind, Rank
-from douban_pipeline.comments.word_forms import clean
+from douban_pipeline.comments.store import batches, events, shards
+from douban_pipeline.comments.text_judge import TextJudge
+from douban_pipeline.comments.types import SHARDS
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import reading, run_transaction
-from douban_pipeline.core.guesses import household
 
 _LOG = logging.getLogger(__name__)
 _BEAT_EVERY = timedelta(seconds=1)
@@ -96,7 +95,7 @@ class Worker:
         heat: TouchedHeat | None = None,
     ) -> None:
         self._engine, self._clock, self._owner = engine, clock, owner
-        self._review, self._followers = review, followers
+        self._judge, self._followers = TextJudge(engine, clock, review), followers
         self._lease, self._batch, self._threads = lease, batch, threads
         self._reports_to_review, self._heat = reports_to_review, heat
         self._held: dict[int, int] = {}
@@ -206,7 +205,7 @@ class Worker:
     def _apply(self, found: Sequence[PendingEvent], token: int, shard: int) -> int:
         """Apply events in order; one that cannot be applied is refused, so that it does not stop those after it."""
         try:
-            applied = self._apply_together(found, token, shard, self._judge(found))
+            applied = self._apply_together(found, token, shard, self._judge.findings(found))
         except Exception as error:
             if not _is_of_event(error):
                 raise
@@ -247,75 +246,9 @@ class Worker:
         ids = [event.event_id for event in applied]
         run_transaction(self._engine, lambda connection: events.finish(connection, ids))
 
-    def _judge(self, found: Sequence[PendingEvent]) -> dict[int, Findings]:
-        """Review the texts of a batch before its transaction begins, because a review may be slow."""
-        publishing = [event for event in found if event.kind in (EventKind.PUBLISH, EventKind.EDIT)]
-        if not publishing:
-            return {}
-        # Operators' comments and imported ones are not reviewed, so nothing is looked up for them.
-        judged = [event for event in publishing if event.user_id and event.actor_rank < Rank.OPERATOR]
-        users = sorted({event.user_id for event in judged})
-        with reading(self._engine) as connection:
-            authors = {(event.user_id, event.section_id) for event in judged}
-            hashes = batches.recent_hashes(connection, authors)
-            guests = {
-                (household(str(event.payload.get("ip", ""))), event.section_id)
-                for event in publishing
-                if not event.user_id and event.actor_rank < Rank.OPERATOR and event.payload.get("ip")
-            }
-            hashes_of_guests = batches.recent_hashes_of_guests(connection, guests, self._clock.now()) if guests else {}
-            lately: dict[int, int] = {}
-            if self._review.per_minute:
-                lately = _published_lately(connection, users, self._clock.now() - timedelta(minutes=1))
-            waits = _sections_that_wait(connection, sorted({event.section_id for event in publishing}))
-        findings = {}
-        for event in publishing:
-            text = str(event.payload["content"])
-            mark = batches.text_hash(clean(text))
-            if event.user_id:
-                known = hashes.get((event.user_id, event.section_id), set())
-            else:
-                address = household(str(event.payload.get("ip", "")))
-                known = hashes_of_guests.get((address, event.section_id), set())
-            draft = CommentDraft(
-                text,
-                event.actor,
-                ip=str(event.payload.get("ip", "")),
-                trusted=event.actor_rank >= Rank.OPERATOR,
-                waits_anyway=event.section_id in waits,
-                lately=lately.get(event.user_id, 0) if event.user_id else 0,
-                double=mark in known and event.kind == EventKind.PUBLISH,
-            )
-            found_out = self._review.judge(draft)
-            findings[event.event_id] = found_out
-            if found_out.refusal:
-                continue
-            known.add(mark)
-            if event.user_id and event.kind == EventKind.PUBLISH:
-                lately[event.user_id] = lately.get(event.user_id, 0) + 1
-        return findings
-
 
 def _is_of_event(error: Exception) -> bool:
     """Return whether an error was caused by an event itself, and not by the database or the lease of the shard."""
     if isinstance(error, StatementError):
         return isinstance(error, DataError | IntegrityError) or not isinstance(error, DBAPIError)
     return isinstance(error, LookupError | TypeError | ValueError | ArithmeticError)
-
-
-def _published_lately(connection: Connection, users: Sequence[int], since: datetime) -> dict[int, int]:
-    if not users:
-        return {}
-    query = (
-        select(tables.comment.c.publisher_id, func.count().label("number"))
-        .where(tables.comment.c.publisher_id.in_(users), tables.comment.c.created_at > since)
-        .group_by(tables.comment.c.publisher_id)
-    )
-    return {row.publisher_id: row.number for row in connection.execute(query)}
-
-
-def _sections_that_wait(connection: Connection, sections: Sequence[int]) -> set[int]:
-    query = select(tables.section.c.section_id, tables.section.c.settings).where(
-        tables.section.c.section_id.in_(sections)
-    )
-    return {row.section_id for row in connection.execute(query) if row.settings.get("review_first")}

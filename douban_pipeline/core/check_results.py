@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from rich.markup import escape
 
 from douban_pipeline.core.console import console
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import SettingsError
 

@@ -1,49 +1,34 @@
-"""The console that commands print to, and the tables that they print."""
+"""The console that commands print to."""
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 
-from rich import table as rich_table
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.text import Text
+from rich.cells import cell_len
+from rich.console import Console
 
 console = Console()
-_NARROW = 60
-"""Columns of a terminal below which a table that does not fit is printed row by row."""
-
-
-class Table(rich_table.Table):
-    """A table that a narrow terminal shows as one line a cell, each under the name of its column."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table as it fits."""
-        whole = Measurement.get(console, options.update(max_width=10_000), self).maximum
-        if options.max_width < _NARROW and whole > options.max_width:
-            yield from self._rows_in_lines(console)
-        else:
-            yield from super().__rich_console__(console, options)
-
-    def _rows_in_lines(self, console: Console) -> Iterator[Text]:
-        if self.title:
-            yield _text(console, self.title)
-        for cells in zip(*(column.cells for column in self.columns), strict=True):
-            first, *others = (_text(console, cell) for cell in cells)
-            first.stylize("bold")
-            yield first
-            heads = [_text(console, column.header) if self.show_header else Text() for column in self.columns[1:]]
-            for head, cell in zip(heads, others, strict=True):
-                if cell.plain.strip():
-                    yield Text.assemble("  ", *((head, ": ") if head.plain else ()), cell)
-
-
-def _text(console: Console, cell: RenderableType) -> Text:
-    return console.render_str(cell) if isinstance(cell, str) else cell if isinstance(cell, Text) else Text(str(cell))
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 
 
 def plain(text: str) -> None:
     """Print ``text`` unchanged, never wrapped or coloured: for output that is piped or copied."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.file.write(f"{text}\n")
+
+
+def print_columns(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in columns as wide as their longest cells: rich takes seconds for some thousand rows.
+
+    A line's text stays on it; control characters, which may come from outside, become blanks.
+    """
+    lines = [[_CONTROL.sub(" ", cell) for cell in row] for row in (titles, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    gaps = [*(width + 2 for width in widths[:-1]), 0]
+    text = "\n".join(
+        "".join(cell + " " * (gap - cell_len(cell)) for cell, gap in zip(line, gaps, strict=True)).rstrip()
+        for line in lines
+    )
+    plain(text)
 
 
 def print_what_cannot_be_encoded() -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-import ssl
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 import stamina
-from pymysql.connections import Connection as MysqlConnection
-from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event, make_url
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy import Connection, Engine, Executable, Table, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import (
-    ArgumentError,
     DBAPIError,
     InvalidatePoolError,
     NoSuchModuleError,
@@ -25,23 +21,17 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database_errors import DatabaseError as DatabaseError
 from douban_pipeline.core.database_errors import is_cut as is_cut
 from douban_pipeline.core.database_errors import note_setting
+from douban_pipeline.core.database_urls import SCHEMES
+from douban_pipeline.core.database_urls import DatabaseError as DatabaseError
+from douban_pipeline.core.database_urls import parse_url as parse_url
 from douban_pipeline.core.language import terminal_text
 
 LOCK_WAIT_SECONDS = 30
 """How long a statement waits for a locked row or table before it fails with an error."""
 
 _CONNECT_SECONDS = 10
-
-_SCHEMES = {
-    "mysql": "mysql+pymysql",
-    "mariadb": "mariadb+pymysql",
-    "postgresql": "postgresql+psycopg2",
-    "sqlite": "sqlite",
-}
-"""URL prefixes of the backends that `open_engine` can open."""
 
 _SQLITE_SYNCHRONOUS = "NORMAL"
 """Commits survive a power failure: with NORMAL, in write-ahead mode, the last ones may be lost."""
@@ -65,46 +55,6 @@ _SQLITE_LOST = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-
-
-def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> URL:
-    """Return ``url`` as an SQLAlchemy URL.
-
-    Args:
-        url: The value of ``setting``.
-        setting: The setting's name, for the message.
-        backends: Databases that are accepted, of those that `open_engine` can open.
-
-    Raises:
-        DatabaseError: It is not a URL, or names another database.
-    """
-    *others, last = (_SCHEMES[backend] for backend in _SCHEMES if backend in backends)
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise DatabaseError(
-            terminal_text("{setting} is not an SQLAlchemy URL; expected e.g. {others}://user:password@host/db").format(
-                setting=setting, others=(others or [last])[0]
-            )
-        ) from error
-    if parsed.get_backend_name() not in backends:
-        expected = f"{', '.join(others)}{terminal_text(' or ')}{last}" if others else last
-        named = repr(parsed.get_backend_name())
-        raise DatabaseError(
-            terminal_text("{setting} names {named}; expected {expected}").format(
-                setting=setting, named=named, expected=expected
-            )
-        )
-    return parsed
-
-
-def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = tuple(_SCHEMES)) -> None:
-    """Raise a ValueError, as settings validators must, if `parse_url` refuses ``url``; an empty ``url`` is accepted."""
-    if url:
-        try:
-            parse_url(url, setting=setting, backends=backends)
-        except DatabaseError as error:
-            raise ValueError(str(error)) from None
 
 
 def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds: float | None = None) -> Engine:
@@ -139,7 +89,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         shown = parsed.render_as_string(hide_password=True)
-        expected = _SCHEMES[parsed.get_backend_name()]
+        expected = SCHEMES[parsed.get_backend_name()]
         raise DatabaseError(
             terminal_text("{setting} needs a driver that is not installed, {shown} ({error})").format(
                 setting=setting, shown=shown, error=error
@@ -163,31 +113,13 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
             connection.commit()  # a rollback would undo what was set
 
     if on_mysql:
-        event.listen(engine, "do_connect", lambda _dialect, _record, args, kwargs: _Connection(*args, **kwargs))
+        # Imported here: the driver is slow to load, and needed for one of three kinds of servers.
+        from douban_pipeline.core.mysql_connection import connected
+
+        event.listen(engine, "do_connect", connected)
     _save_round_trips(engine)
     note_setting(engine, setting)
     return engine
-
-
-class _Connection(MysqlConnection):
-    """A connection that makes no TLS context of its own unless the URL has options for one.
-
-    PyMySQL makes one for each connection, in case the server offers TLS, and loads the system's certificates into it
-    although nothing is verified without a CA: 19 of the 20 ms of connecting. A context may serve many connections.
-    """
-
-    def _create_ssl_ctx(self, sslp: dict[str, Any] | ssl.SSLContext) -> ssl.SSLContext:
-        private = super()._create_ssl_ctx  # type: ignore[misc]  # types-PyMySQL names public methods only
-        return private(sslp) if sslp else _unverified_context()
-
-
-@cache
-def _unverified_context() -> ssl.SSLContext:
-    """Return a context that encrypts and verifies nothing, as PyMySQL's where no CA is named."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _mysql_arguments(seconds: float | None) -> dict[str, Any]:
@@ -343,11 +275,10 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[
     if not rows:
         return
     if connection.dialect.name in ("mysql", "mariadb"):
-        insert = mysql.insert(table)
+        insert = _insert(connection, table)
         connection.execute(insert.on_duplicate_key_update({key: insert.inserted[key]}), rows)
     else:
-        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-        connection.execute(dialect.insert(table).on_conflict_do_nothing(index_elements=[key]), rows)
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(index_elements=[key]), rows)
 
 
 def upsert(
@@ -372,7 +303,7 @@ def upsert(
     if not rows:
         return
     if connection.dialect.name in ("mysql", "mariadb"):
-        statement = mysql.insert(table)
+        statement = _insert(connection, table)
         new = statement.inserted
         connection.execute(
             statement.on_duplicate_key_update(
@@ -381,10 +312,15 @@ def upsert(
             rows,
         )
         return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    insert = dialect.insert(table)
+    insert = _insert(connection, table)
     given = {name: table.c[name] + insert.excluded[name] if name in adds else insert.excluded[name] for name in changes}
     connection.execute(insert.on_conflict_do_update(index_elements=list(keys), set_=given), rows)
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    """Return an INSERT in the dialect of a connection, which is the only one that is loaded."""
+    name = "mysql" if connection.dialect.name == "mariadb" else connection.dialect.name
+    return import_module(f"sqlalchemy.dialects.{name}").insert(table)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 
 _ASKED = "douban_pipeline_asked"
@@ -18,20 +19,6 @@ _ASKED = "douban_pipeline_asked"
 _MYSQL_CUT = frozenset({1053, 1077, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Server shutting down, connection killed, cannot connect, gone away, lost during query."""
 _LONGEST = 300
-
-
-class DatabaseError(Exception):
-    """The database cannot be used as configured; the message names the setting and the remedy.
-
-    Attributes:
-        problem: What is wrong.
-        remedy: How to fix it; empty where ``problem`` already says so.
-    """
-
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        super().__init__(f"{problem}: {remedy}" if remedy else problem)
-        self.problem = problem
-        self.remedy = remedy
 
 
 def is_cut(error: DBAPIError) -> bool:

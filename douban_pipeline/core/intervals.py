@@ -43,6 +43,14 @@ def wilson(successes: int, total: int, z: float = Z) -> Interval:
     return Interval(low, high)
 
 
+def most_when_none_seen(total: int, confidence: float = 0.95) -> float:
+    """Return the greatest share, 0 to 1, of what was not seen in ``total`` rows: about 3 in ``total``.
+
+    The upper bound of Clopper and Pearson, one-sided; 1 if ``total`` is 0.
+    """
+    return 1 - (1 - confidence) ** (1 / total) if total else 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """How many of ``total`` rows have a property: ``hits`` of them."""

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, field_validator
 
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.database_urls import refuse_unusable_url
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import BASE_PREFIX, DEFAULT_OWNER, OWNERS, SystemSettings, owner_name, time_zone
 

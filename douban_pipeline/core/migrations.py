@@ -1,4 +1,7 @@
-"""Alembic migrations of a system's own tables, on MariaDB, MySQL, PostgreSQL and SQLite: one tree per system."""
+"""Alembic migrations of a system's own tables, on MariaDB, MySQL, PostgreSQL and SQLite: one tree per system.
+
+Every process checks the version of its tables, few change them: Alembic is loaded by those alone.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command, context
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, String, Table, Text, column, func, inspect, select, text, update
 from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
@@ -20,7 +20,11 @@ from sqlalchemy.schema import CreateSchema, DropTable
 from douban_pipeline import __version__
 from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.migration_steps import Shape
+from douban_pipeline.core.system import newest_version
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
 _RELEASE, _TABLES = "release_name", "table_names"
 """Columns of a version table: the release that upgraded the tables last, and the names of its tables."""
@@ -69,6 +73,8 @@ class MigrationTree:
 
     def config(self) -> Config:
         """Return Alembic's configuration."""
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", str(self.folder))
         config.attributes.update({"tree": self, **dict(self.attributes)})
@@ -84,6 +90,8 @@ class MigrationTree:
             DatabaseError: Tables with our names hold rows but no version is stored, the version belongs to a newer
                 release, or another process is upgrading.
         """
+        from alembic import command
+
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
             self.ensure_schema(connection)
@@ -103,6 +111,10 @@ class MigrationTree:
         Raises:
             DatabaseError: The upgrade would be refused.
         """
+        from alembic import command
+
+        from douban_pipeline.core.migration_steps import Shape
+
         config = self.config()
         config.output_buffer = statements = StringIO()
         with reading(engine) as connection:
@@ -179,18 +191,22 @@ class MigrationTree:
     @cached_property
     def head(self) -> str:
         """The newest version of this release."""
-        revision = ScriptDirectory.from_config(self.config()).get_current_head()
-        assert revision is not None
-        return revision
+        return newest_version(self.folder / "versions")
+
+    @property
+    def _scripts(self) -> ScriptDirectory:
+        from alembic.script import ScriptDirectory
+
+        return ScriptDirectory.from_config(self.config())
 
     @cached_property
     def versions(self) -> tuple[str, ...]:
         """Every version of this release, oldest first."""
-        return tuple(script.revision for script in ScriptDirectory.from_config(self.config()).walk_revisions())[::-1]
+        return tuple(script.revision for script in self._scripts.walk_revisions())[::-1]
 
     def release_of(self, version: str) -> str:
         """Return the release that brought a version."""
-        return str(ScriptDirectory.from_config(self.config()).get_revision(version).module.release)
+        return str(self._scripts.get_revision(version).module.release)
 
     def understood(self, engine: Engine) -> str | None:
         """Return the version of the tables in the database, ``None`` if there are none.
@@ -294,6 +310,10 @@ class MigrationTree:
 
 def run_migrations() -> None:
     """Run the migrations of a tree, or print them as SQL; called by its ``env.py``."""
+    from alembic import context
+
+    from douban_pipeline.core.migration_steps import Shape
+
     attributes = context.config.attributes
     tree: MigrationTree = attributes["tree"]
     target: dict[str, Any]

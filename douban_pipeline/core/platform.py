@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, timedelta, tzinfo
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Engine, Table
 
@@ -20,10 +20,12 @@ from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
-from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.settings_base import SystemSettings
+
+if TYPE_CHECKING:
+    from douban_pipeline.core.http import Fetcher
 
 _MARGIN = timedelta(seconds=30)
 """How much longer than the longest call a gate's place is held: the answer is archived and parsed in it, too."""
@@ -145,6 +147,9 @@ class SourcePlatform(Platform):
             seconds: Wall-clock limit of a call, and timeout for connecting and for each read.
             options: Further arguments of `Fetcher`.
         """
+        # Imported here, as are the clients: a page or a command that asks no source does without httpx.
+        from douban_pipeline.core.http import Fetcher
+
         fetcher = Fetcher(source, self.gate, self.archive, self.clock, timeout=seconds, deadline=seconds, **options)
         return self._opened.enter_context(fetcher)
 

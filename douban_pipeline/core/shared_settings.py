@@ -85,6 +85,33 @@ class PublicSettings(SystemSettings):
         return self.reports_url or self.public_url
 
 
+class SiteSettings(SystemSettings):
+    """The video site, for links and local posters."""
+
+    site_url: HttpAddress = Field(
+        "",
+        validation_alias=f"{BASE_PREFIX}SITE_URL",
+        description="Address of the video site, for links and local posters in review sheets and of comments.",
+    )
+    site_page: str = Field(
+        "/index.php/vod/detail/id/{id}.html",
+        validation_alias=f"{BASE_PREFIX}SITE_PAGE",
+        description="Path of a video's page on the site; {id} is its vod_id.",
+    )
+
+    @field_validator("site_page")
+    @classmethod
+    def _page_of_a_video(cls, value: str) -> str:
+        return path_of_video(value)
+
+
+def path_of_video(value: str) -> str:
+    """Return a path with the id of a video; raises `ValueError` for anything else but an empty text."""
+    if value and not (value.startswith("/") and "{id}" in value):
+        raise ValueError(terminal_text("not a path with {id}"))
+    return value
+
+
 class RequestSettings(SystemSettings):
     """How long a request to a source may take."""
 

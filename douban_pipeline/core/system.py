@@ -20,6 +20,8 @@ from douban_pipeline.core import environment
 from douban_pipeline.core.language import terminal_text
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from typer import Typer
 
     from douban_pipeline.core.guesses import GuessGuard
@@ -95,9 +97,7 @@ class System:
 
         Read from the names of its migrations, so that neither its settings nor Alembic are needed.
         """
-        folder = files(f"douban_pipeline.{self.name}").joinpath("store", "migrations", "versions")
-        found = [each.name.partition("_")[0] for each in folder.iterdir()] if folder.is_dir() else []
-        return max((version for version in found if version.isdecimal()), default="")
+        return newest_version(files(f"douban_pipeline.{self.name}").joinpath("store", "migrations", "versions"))
 
     @property
     def build_defs(self) -> SystemPart[Callable[[], Any]]:
@@ -137,6 +137,12 @@ class System:
             yield services
         finally:
             services.close()
+
+
+def newest_version(folder: Traversable) -> str:
+    """Return the newest version in a folder of migrations, by the names of its files; empty without any."""
+    found = [each.name.partition("_")[0] for each in folder.iterdir()] if folder.is_dir() else []
+    return max((version for version in found if version.isdecimal()), default="")
 
 
 def system_named(name: str) -> System:

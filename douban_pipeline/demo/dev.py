@@ -295,7 +295,7 @@ def _announce(
 
             say("comments", f"{service}/demo?type=1&id={film()}")
             token = environment[f"{BASE_PREFIX}{_ADMIN}"]
-            say("comments, admin", f"{service}/demo/admin with the token {token}")
+            say("comments, admin", f"{service}/comments/admin with the token {token}")
     minutes = DEMO_SPREAD.seconds // 60
     console.print(
         terminal_text("Every shard of the demo library comes due within {minutes} minutes.").format(minutes=minutes)

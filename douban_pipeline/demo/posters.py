@@ -14,9 +14,9 @@ from pathlib import Path
 
 from douban_pipeline.cms.values import picture_address
 from douban_pipeline.core.files import replaced
+from douban_pipeline.core.pictures import kept_picture
 from douban_pipeline.demo.sample import SampleSubject
 from douban_pipeline.demo.stand_ins.answers import douban_fields
-from douban_pipeline.douban.review.served.pictures import kept_picture
 
 WIDTH, HEIGHT = 108, 154
 """Size of a poster in pixels, as its place on a card."""

@@ -26,10 +26,10 @@ from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.counter_check import count_differences
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.comments.types import SectionType
-from douban_pipeline.core.console import Table
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.sample import read_data

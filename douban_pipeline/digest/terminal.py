@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 
 from rich.markup import escape
 
-from douban_pipeline.core.console import Table, console, plain
+from douban_pipeline.core.console import console, plain, print_columns
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.core.interrupts import ends_at_once
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import load_settings
-from douban_pipeline.digest.slot_run import EndedSlot, TooEarly, run_slot
 from douban_pipeline.digest.slots import SKEW, SlotKey
 from douban_pipeline.digest.store import items, slots
-from douban_pipeline.digest.types import AnalysedStatus, BodyState
+from douban_pipeline.digest.types import AnalysedStatus, BodyState, SlotRow
 
 _MOST_SHOWN = 20
 
@@ -42,6 +42,9 @@ def run(given: str, *, dry_run: bool) -> bool:
     Raises:
         ProblemsError: There is no such slot, or it is not due yet.
     """
+    # Imported here: what runs a slot takes longer to load than a list takes.
+    from douban_pipeline.digest.slot_run import EndedSlot, TooEarly, run_slot
+
     with _opened() as services:
         key = _named(services, given) if given else _last_due(services)
         if dry_run:
@@ -89,7 +92,7 @@ def list_slots(days: int, *, as_json: bool) -> None:
         ]
         plain(json.dumps(shown, ensure_ascii=False, indent=1))
         return
-    table = Table(
+    titles = (
         terminal_text("day"),
         terminal_text("slot"),
         terminal_text("status"),
@@ -100,11 +103,12 @@ def list_slots(days: int, *, as_json: bool) -> None:
         terminal_text("best"),
         terminal_text("problems"),
     )
-    for row in rows:
+
+    def cells(row: SlotRow) -> Sequence[str]:
         numbers = ["—" if row.counters.get(name) is None else str(row.counters[name]) for name in names]
-        status = wording.SLOT_STATUSES[row.status]
-        table.add_row(str(row.run_date), row.slot, status, *numbers, escape(row.error[:80]))
-    console.print(table)
+        return (str(row.run_date), row.slot, wording.SLOT_STATUSES[row.status], *numbers, row.error[:80])
+
+    print_columns(titles, map(cells, rows))
     console.print(terminal_text("{rows} slots in {days} days").format(rows=len(rows), days=days))
 
 

@@ -15,15 +15,10 @@ from douban_pipeline.cms.people import People
 from douban_pipeline.cms.vocabulary import SiteVocabulary
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine, reading
-from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.llm import SOURCE as LLM
-from douban_pipeline.core.llm import LanguageModel
-from douban_pipeline.core.llm import headers as llm_headers
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.owner import owner_name
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
 from douban_pipeline.core.ui.report_files import ReportFolder
-from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
 from douban_pipeline.douban.known_subjects.known_search import (
     KnownSubjects,
     archived_index,
@@ -38,8 +33,6 @@ from douban_pipeline.douban.sources.douban_php import DoubanClient
 from douban_pipeline.douban.sources.errors import RULES
 from douban_pipeline.douban.sources.known_titles import KnownTitles
 from douban_pipeline.douban.sources.search import SearchProvider
-from douban_pipeline.douban.sources.search_chain import search_from
-from douban_pipeline.douban.sources.search_providers import BochaProvider
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.tables import OwnTables, own_tables
 from douban_pipeline.douban.store.task_queue import TaskQueue
@@ -47,7 +40,10 @@ from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
 
 if TYPE_CHECKING:
+    from douban_pipeline.core.http import Fetcher
+    from douban_pipeline.core.llm import LanguageModel
     from douban_pipeline.douban.evidence.posters import Posters
+    from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
 
 EMPTY_ANSWERS_IN_ROW = 10
 """Consecutive searches without results after which a known title is searched."""
@@ -129,6 +125,8 @@ class Services(SourcePlatform):
     @property
     def sources_in_use(self) -> frozenset[str]:
         """The sources that are used according to the settings; gates of other sources keep their last state."""
+        from douban_pipeline.core.llm import SOURCE as LLM
+
         settings = self.settings
         further = {LLM: settings.ai_intros, "posters": settings.evidence_from_posters}
         return frozenset({DOUBAN, *settings.search_urls, *(source for source, wanted in further.items() if wanted)})
@@ -150,6 +148,8 @@ class Services(SourcePlatform):
     @cached_property
     def search(self) -> SearchProvider:
         """The search provider that finds candidates."""
+        from douban_pipeline.douban.sources.search_chain import search_from
+
         known = KnownTitles(self.engine, self.tables, self.archive)
         urls, age = self.settings.search_urls, MISS_CACHE_AGE
         return search_from(urls, self.source_fetcher, miss_max_age=age, known=known.choose)
@@ -165,6 +165,8 @@ class Services(SourcePlatform):
         """TMDB's titles of the library's videos; None if the settings disable them."""
         if not self.settings.evidence_from_tmdb:
             return None
+        from douban_pipeline.douban.evidence.tmdb_titles import TmdbTitles
+
         url = self.settings.tmdb_database_url.get_secret_value()
         titles = TmdbTitles(url, setting=variable("tmdb_database_url"))
         self._opened.callback(titles.close)
@@ -187,18 +189,20 @@ class Services(SourcePlatform):
     @cached_property
     def llm(self) -> LanguageModel:
         """The language model that writes intros."""
+        from douban_pipeline.core import llm
+
         settings = self.settings
         limits = SourceLimits(
             settings.llm_requests_per_minute,
             settings.llm_concurrency,
-            requests_per_day=settings.daily_quotas.get(LLM),
+            requests_per_day=settings.daily_quotas.get(llm.SOURCE),
             tokens_per_minute=settings.llm_tokens_per_minute,
             tokens_per_day=settings.llm_tokens_per_day,
         )
-        configure_gate(self.gate, LLM, limits)
-        headers = llm_headers(settings.openrouter_api_key.get_secret_value())
-        fetcher = self.fetcher(LLM, seconds=LLM_SECONDS, headers=headers)
-        return LanguageModel(
+        configure_gate(self.gate, llm.SOURCE, limits)
+        headers = llm.headers(settings.openrouter_api_key.get_secret_value())
+        fetcher = self.fetcher(llm.SOURCE, seconds=LLM_SECONDS, headers=headers)
+        return llm.LanguageModel(
             fetcher,
             settings.llm_url,
             model=settings.llm_model,
@@ -214,6 +218,8 @@ class Services(SourcePlatform):
 
     def source_fetcher(self, source: str) -> Fetcher:
         """Return the HTTP client of Douban or a search, with its key."""
+        from douban_pipeline.douban.sources.search_providers import BochaProvider
+
         secrets = {BochaProvider.name: self.settings.bocha_api_key}
         key = secrets[source].get_secret_value() if source in secrets else ""
         return self.fetcher(

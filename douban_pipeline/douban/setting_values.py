@@ -10,8 +10,7 @@ from douban_pipeline.core import environment
 from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import OWNERS, http_address, refuse_unknown, split_list, split_pairs
 from douban_pipeline.core.shared_settings import CATEGORY_KINDS
-from douban_pipeline.matching.profiles import PROFILES
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.weights import PROFILES, Weights
 
 DEMO_SEARCH_URL = "http://127.0.0.1:8790/search"
 SEARCH_PROVIDERS = {

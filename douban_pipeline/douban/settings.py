@@ -15,6 +15,7 @@ from pydantic_settings import NoDecode
 
 from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.settings_base import HttpAddress, refuse_unknown, split_list, split_pairs
+from douban_pipeline.core.shared_settings import SiteSettings, path_of_video
 from douban_pipeline.douban.pace import Tiers
 from douban_pipeline.douban.setting_values import (
     DEFAULT_FIELD_POLICIES,
@@ -26,8 +27,7 @@ from douban_pipeline.douban.setting_values import (
     visit_tiers,
 )
 from douban_pipeline.douban.source_settings import PREFIX, SourceSettings
-from douban_pipeline.matching.profiles import DEFAULT_PROFILE
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.weights import DEFAULT_PROFILE, Weights
 
 LLM_SECONDS = 90.0
 """Wall-clock limit of one call of the language model, in seconds."""
@@ -35,7 +35,7 @@ RETRY_SECONDS = 60.0
 """How long a failed request may be retried, in seconds; see ``total_time`` of `core.http.Fetcher`."""
 
 
-class Settings(SourceSettings):
+class Settings(SiteSettings, SourceSettings):
     """All settings; use `load_settings` to create them, which explains errors."""
 
     excluded_type_ids: Annotated[frozenset[int], NoDecode] = Field(
@@ -91,12 +91,6 @@ class Settings(SourceSettings):
         "http://127.0.0.1:3000/graphql",
         description="Address of Dagster's GraphQL; decisions on the served sheet are reported to its webserver.",
     )
-    site_url: HttpAddress = Field(
-        "", description="Address of the video site, for links and local posters in review sheets."
-    )
-    site_page: str = Field(
-        "/index.php/vod/detail/id/{id}.html", description="Path of a video's page on the site; {id} is its vod_id."
-    )
     site_player: str = Field(
         "/index.php/vod/play/id/{id}/sid/1/nid/1.html",
         description="Path of a video's player on the site; {id} is its vod_id.",
@@ -148,12 +142,10 @@ class Settings(SourceSettings):
         refuse_unknown(translatable("unknown column {names}"), value, DEFAULT_FIELD_POLICIES)
         return value
 
-    @field_validator("site_page", "site_player")
+    @field_validator("site_player")
     @classmethod
     def _path_of_a_video(cls, value: str) -> str:
-        if value and not (value.startswith("/") and "{id}" in value):
-            raise ValueError(terminal_text("not a path with {id}"))
-        return value
+        return path_of_video(value)
 
     @model_validator(mode="after")
     def _limits(self) -> Settings:

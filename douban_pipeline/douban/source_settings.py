@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
-from sqlalchemy import make_url
 
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.database_urls import parse_url, refuse_unusable_url
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
@@ -255,7 +254,7 @@ class SourceSettings(AlertSettings, CategorySettings, ModelSettings, PublicSetti
     @property
     def shown_library_url(self) -> str:
         """The database's URL without its password."""
-        return make_url(self.library_url).render_as_string(hide_password=True)
+        return parse_url(self.library_url, setting=self.variable("database_url")).render_as_string(hide_password=True)
 
     @property
     def zone(self) -> ZoneInfo:

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from douban_pipeline.core.console import Table, console, plain
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.known_subjects.archived import index_archived
 from douban_pipeline.douban.known_subjects.known_search import (

@@ -140,6 +140,7 @@ TASK_STAGES: Mapping[str, str] = {
 }
 RECHECK_REASONS: Mapping[str, str] = {
     "facts": "条目资料有变",
+    "names": "所依据的片名确认已撤回",
     "rules": "规则已更新",
     "age": "久未复查",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from douban_pipeline.matching.codes import SENTENCES, Code
-from douban_pipeline.matching.scoring import Thresholds
+from douban_pipeline.matching.weights import Thresholds
 
 HARD_REJECT = "HARD_REJECT"
 SCORE_UNDER_THRESHOLD = "SCORE_UNDER_THRESHOLD"

@@ -11,8 +11,9 @@ import enum
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import local_years, year_gap
-from douban_pipeline.matching.scoring import DEFAULT_THRESHOLDS, Thresholds, compare
+from douban_pipeline.matching.scoring import compare
 from douban_pipeline.matching.similarity import NumberMatch, match_titles
+from douban_pipeline.matching.weights import DEFAULT_THRESHOLDS, Thresholds
 
 SEQUEL_YEARS = 8
 """Years within which another work of the same name may have the same cast."""

@@ -8,23 +8,18 @@ In both, the acceptance gate then checks whether enough agrees; a score alone ne
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from douban_pipeline.matching.plan_points import UNKNOWN_SHARES
-from douban_pipeline.matching.scoring import (
+from douban_pipeline.matching.scoring import Comparison, Item, ItemOutcome
+from douban_pipeline.matching.weights import (
     DEFAULT_THRESHOLDS,
     DEFAULT_WEIGHTS,
     ITEMS,
+    PROFILES,
     TIE_BREAK,
-    Comparison,
-    Item,
-    ItemOutcome,
     Thresholds,
     Weights,
 )
-
-PROFILES = ("plan", "calibrated")
-"""Names of all profiles."""
 
 ENOUGH = 60.0
 """Least weight that must be compared, by default that of title and year: missing weight counts as not earned."""
@@ -99,9 +94,6 @@ def _counts(item: Item) -> bool:
 
 PLAN = Profile()
 """The plan's literal weights and thresholds."""
-
-DEFAULT_PROFILE: Literal["plan", "calibrated"] = "calibrated"
-"""Profile of an installation that has not chosen one: it links several times as many videos, with no more errors."""
 
 
 def make_profile(

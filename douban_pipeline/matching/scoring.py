@@ -8,7 +8,7 @@ the two decides.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,9 +19,13 @@ from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import Fields, YearGap, compare_fields, local_years, year_gap
 from douban_pipeline.matching.plan_points import plan_share
 from douban_pipeline.matching.similarity import TitleMatch, match_titles
-
-TIE_BREAK = "tie_break"
-"""The item that only orders candidates of equal scores."""
+from douban_pipeline.matching.weights import (
+    DEFAULT_THRESHOLDS,
+    DEFAULT_WEIGHTS,
+    ITEMS,
+    Thresholds,
+    Weights,
+)
 
 
 class ItemOutcome(enum.StrEnum):
@@ -33,59 +37,6 @@ class ItemOutcome(enum.StrEnum):
 
 
 _OUTCOMES = {None: ItemOutcome.UNKNOWN, True: ItemOutcome.AGREE, False: ItemOutcome.DISAGREE}
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Most points each item can earn, the plan's by default.
-
-    ``tie_break`` is for having a rating: it orders candidates of equal scores and is not part of the score.
-    """
-
-    title: float = 45.0
-    year: float = 15.0
-    region: float = 10.0
-    director: float = 12.0
-    actors: float = 8.0
-    genre: float = 5.0
-    length: float = 5.0
-    tie_break: float = 2.0
-
-    @property
-    def each(self) -> tuple[float, ...]:
-        """All weights, in this order."""
-        return (
-            *(self.title, self.year, self.region, self.director),
-            *(self.actors, self.genre, self.length, self.tie_break),
-        )
-
-    @property
-    def total(self) -> float:
-        """The highest possible score."""
-        return float(sum(self.each[:-1]))
-
-
-ITEMS = tuple(item.name for item in fields(Weights))
-"""The names of the items, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Thresholds of the verdicts.
-
-    Attributes:
-        confirm: Points from which a candidate may be confirmed.
-        review: Points from which a person reviews it.
-        lead: Points by which the best must lead every other work.
-        title_floor: Similarity, 0 to 1, under which a title is rejected.
-        year_gap: Years from which a year is rejected.
-    """
-
-    confirm: float = 85.0
-    review: float = 70.0
-    lead: float = 8.0
-    title_floor: float = 0.55
-    year_gap: int = 3
 
 
 class Item(NamedTuple):
@@ -282,8 +233,6 @@ _SAME_PEOPLE = 2
 """Common actors that two casts do not share by chance."""
 
 _YEAR_SHARE = {0: 1.0, 1: 2 / 3, 2: 1 / 3}
-DEFAULT_WEIGHTS = Weights()
-DEFAULT_THRESHOLDS = Thresholds()
 
 
 def compare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from functools import lru_cache
+from operator import add
 from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
@@ -141,7 +142,7 @@ def _mixed(a: str, b: str, ratio: float, at_least: float) -> float:
 
 @lru_cache(maxsize=65536)
 def _bigrams(text: str) -> frozenset[str]:
-    return frozenset(text[i : i + 2] for i in range(len(text) - 1)) or frozenset({text})
+    return frozenset(map(add, text, text[1:])) or frozenset({text})
 
 
 def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near: bool, tail: bool) -> NumberMatch:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from douban_pipeline.matching import kinds
+from douban_pipeline.matching.codes import SENTENCES, Code
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.fields import read_regions
 from douban_pipeline.matching.scoring import Comparison
@@ -27,6 +28,35 @@ STRATA: Mapping[str, str] = {
     "rich": "本地有年份和人员",
 }
 """Every stratum with its name for people."""
+
+OPENINGS: Mapping[str, Code] = {
+    f"only:{code}": code
+    for code in (
+        Code.TITLE_NOT_EXACT,
+        Code.ALIAS_UNBACKED,
+        Code.YEAR_UNCONFIRMED,
+        Code.TOO_FEW_FACTS,
+        Code.UNCORROBORATED,
+        Code.FAMILY_UNSEEN,
+    )
+}
+"""Strata of matches that lack one thing to be confirmed, with the condition of the gate that asks for it.
+
+A person may open one: each asks for more evidence. What knows of a conflict, or of something unseen, stays closed.
+"""
+
+
+def stratum_name(stratum: str) -> str:
+    """Return a stratum's name for people; one that is not known is its own name."""
+    if stratum in OPENINGS:
+        return f"只差一项：{SENTENCES[OPENINGS[stratum]]}"
+    return STRATA.get(stratum, stratum)
+
+
+def opening_of(codes: Collection[str]) -> str:
+    """Return the stratum of a match that ``codes`` alone keep from being confirmed; empty if no person may open it."""
+    name = f"only:{next(iter(codes))}" if len(codes) == 1 else ""
+    return name if name in OPENINGS else ""
 
 
 def strata_of(video: Video, subject: Subject, comparison: Comparison, relatives: bool) -> tuple[str, ...]:

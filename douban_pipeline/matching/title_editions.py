@@ -6,22 +6,22 @@ import re
 from dataclasses import dataclass
 
 from douban_pipeline.matching.text import HAN
-from douban_pipeline.matching.title_words import APART, NOT_LATIN_BEFORE, suffix
+from douban_pipeline.matching.title_words import APART, NOT_LATIN_BEFORE, Words, suffix
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Edition:
     """An edition of a work, which distinguishes it from other works of the same name.
 
     Attributes:
         code: Stored name of the edition.
-        pattern: Suffix that names it.
+        words: Suffix that names it.
         distinct: Whether Douban gives it an entry of its own, so that it must agree. Dubbed and restored versions
             share the entry of the work.
     """
 
     code: str
-    pattern: re.Pattern[str]
+    words: Words
     distinct: bool = True
 
 
@@ -166,33 +166,33 @@ BRACKET_EDITIONS = BARE_PARTS | {
 }
 """Words that name an edition only when alone in brackets after the name."""
 
-PART_INSIDE = re.compile(rf"[(\[](?P<part>[{''.join(BARE_PARTS)}])(?:部|集|篇)?[)\]]")
+PART_INSIDE = Words(rf"[(\[](?P<part>[{''.join(BARE_PARTS)}])(?:部|集|篇)?[)\]]")
 
-PREFIX_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("movie", re.compile(rf"^(?:剧场版|电影版)[\s::·]*(?=[{HAN}\u3040-\u30ffa-z「『])", re.IGNORECASE)),
-    ("movie", re.compile(r"^(?:电影|映画)[\s::]+(?=\S)")),
-    ("tv", re.compile(r"^tv版[\s::]*(?=\S)", re.IGNORECASE)),
-    ("ova", re.compile(r"^(?:ova|oad)[\s::]+(?=\S)", re.IGNORECASE)),
-    ("motion-comic", re.compile(r"^动态漫画?[\s::·]+(?=\S)")),
+PREFIX_EDITIONS: tuple[tuple[str, Words], ...] = (
+    ("movie", Words(rf"^(?:剧场版|电影版)[\s::·]*(?=[{HAN}\u3040-\u30ffa-z「『])", re.IGNORECASE)),
+    ("movie", Words(r"^(?:电影|映画)[\s::]+(?=\S)")),
+    ("tv", Words(r"^tv版[\s::]*(?=\S)", re.IGNORECASE)),
+    ("ova", Words(r"^(?:ova|oad)[\s::]+(?=\S)", re.IGNORECASE)),
+    ("motion-comic", Words(r"^动态漫画?[\s::·]+(?=\S)")),
 )
 """Editions in front: 剧场版 空之境界."""
 
-INSIDE_EDITIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("movie", re.compile(r"(?<=[^\s新旧])\s*(?:剧场版|电影版|大电影)(?:[\s::·]+(?=\S)|\s*(?=\d))")),
-    ("movie", re.compile(r"(?<=[^\s新旧])大电影(?=之\S\S)")),
-    ("movie", re.compile(r"[\s:]+the movie(?:[\s:]+(?=\d)|\s*:\s*(?=\S))", re.IGNORECASE)),
-    ("live", re.compile(r"(?<=\S)\s*真人(?:电影|剧场|剧)?版[\s::·]+(?=\S)")),
-    ("ova", re.compile(r"(?<=[^\sa-z])\s*(?:ova|oad)[\s::·]*(?=[\s::·\d「『])\s*(?=\S)", re.IGNORECASE)),
-    ("special", re.compile(r"(?<=\S)\s*(?:特别篇|番外篇?)[\s::·]+(?=\S)|(?<=[\s季])sp[\s::]+(?=\S)", re.IGNORECASE)),
-    ("special", re.compile(r"(?<=\S)\s*第\s*\d{1,3}\.5\s*话\s*(?=\S)")),
-    ("recap", re.compile(r"(?<=\S)\s*[总総]集[篇编][\s::·]+(?=\S)")),
-    ("upper", re.compile(r"(?<=[^\s空从])\s*(?:前篇|前编|上篇)[\s::·?]+(?=\S)")),
-    ("lower", re.compile(r"(?<=\S)\s*(?:后篇|后编|下篇)[\s::·?]+(?=\S)")),
-    ("motion-comic", re.compile(r"(?<=\S)\s*动态漫画?[\s::·]+(?=\S)")),
+INSIDE_EDITIONS: tuple[tuple[str, Words], ...] = (
+    ("movie", Words(r"(?<=[^\s新旧])\s*(?:剧场版|电影版|大电影)(?:[\s::·]+(?=\S)|\s*(?=\d))")),
+    ("movie", Words(r"(?<=[^\s新旧])大电影(?=之\S\S)")),
+    ("movie", Words(r"[\s:]+the movie(?:[\s:]+(?=\d)|\s*:\s*(?=\S))", re.IGNORECASE)),
+    ("live", Words(r"(?<=\S)\s*真人(?:电影|剧场|剧)?版[\s::·]+(?=\S)")),
+    ("ova", Words(r"(?<=[^\sa-z])\s*(?:ova|oad)[\s::·]*(?=[\s::·\d「『])\s*(?=\S)", re.IGNORECASE)),
+    ("special", Words(r"(?<=\S)\s*(?:特别篇|番外篇?)[\s::·]+(?=\S)|(?<=[\s季])sp[\s::]+(?=\S)", re.IGNORECASE)),
+    ("special", Words(r"(?<=\S)\s*第\s*\d{1,3}\.5\s*话\s*(?=\S)")),
+    ("recap", Words(r"(?<=\S)\s*[总総]集[篇编][\s::·]+(?=\S)")),
+    ("upper", Words(r"(?<=[^\s空从])\s*(?:前篇|前编|上篇)[\s::·?]+(?=\S)")),
+    ("lower", Words(r"(?<=\S)\s*(?:后篇|后编|下篇)[\s::·?]+(?=\S)")),
+    ("motion-comic", Words(r"(?<=\S)\s*动态漫画?[\s::·]+(?=\S)")),
 )
 """Editions between a name and its subtitle: 名侦探柯南剧场版 引爆摩天楼."""
 
-MAYBE_INSIDE = re.compile(
+MAYBE_INSIDE = Words(
     "版|映画|电影|特别篇|番外|总集|総集|动态漫|话|前[篇编]|上[篇编]|后[篇编]|下[篇编]"
     "|o(?i:va|ad)|O(?i:va|ad)|s(?i:p)|S(?i:p)|t(?i:he movie)|T(?i:he movie)"
 )

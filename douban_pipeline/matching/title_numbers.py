@@ -9,7 +9,7 @@ from typing import Literal
 
 from douban_pipeline.matching.numerals import CHINESE_DIGITS, FINANCIAL_DIGITS
 from douban_pipeline.matching.text import HAN
-from douban_pipeline.matching.title_words import suffix
+from douban_pipeline.matching.title_words import Words, suffix
 
 NumberKind = Literal["season", "part", "sequel", "year"]
 
@@ -24,18 +24,18 @@ _COUNTERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumberWord:
     """A notation for a number that states what it counts.
 
     Attributes:
         kind: What it counts.
-        pattern: The words, with the number as group ``n``.
+        words: The words, with the number as group ``n``.
         weak: Whether another season mark overrides it: 第九季 第3期 is the third episode of that season.
     """
 
     kind: NumberKind
-    pattern: re.Pattern[str]
+    words: Words
     weak: bool = False
 
 
@@ -70,45 +70,43 @@ NUMBER_SUFFIXES: tuple[NumberWord, ...] = (
 _PAUSE = r"[\s::·\-–—]"
 
 NUMBER_INSIDE: tuple[NumberWord, ...] = (
-    NumberWord("season", re.compile(rf"\s*第\s*(?P<n>{_N})\s*季{_PAUSE}*")),
-    NumberWord("part", re.compile(rf"(?<=\s)第\s*(?P<n>{_N})\s*[部章弹]{_PAUSE}+")),
-    NumberWord("part", re.compile(rf"(?<=[{HAN}{_KANA}])\s*第\s*(?P<n>{_N})\s*(?:部\s*:|章(?=[「『]))\s*")),
-    NumberWord(
-        "season", re.compile(rf"(?<=[\s(])season\s*(?P<n>\d{{1,2}})(?:\)|(?={_PAUSE})){_PAUSE}*", re.IGNORECASE)
-    ),
+    NumberWord("season", Words(rf"\s*第\s*(?P<n>{_N})\s*季{_PAUSE}*")),
+    NumberWord("part", Words(rf"(?<=\s)第\s*(?P<n>{_N})\s*[部章弹]{_PAUSE}+")),
+    NumberWord("part", Words(rf"(?<=[{HAN}{_KANA}])\s*第\s*(?P<n>{_N})\s*(?:部\s*:|章(?=[「『]))\s*")),
+    NumberWord("season", Words(rf"(?<=[\s(])season\s*(?P<n>\d{{1,2}})(?:\)|(?={_PAUSE})){_PAUSE}*", re.IGNORECASE)),
     # A file name: 风骚律师.S04.Better
-    NumberWord("season", re.compile(r"(?<=[^a-z0-9])[. _]?s(?P<n>\d{2})(?:e\d{2,3})?[. _]+(?=\S)", re.IGNORECASE)),
+    NumberWord("season", Words(r"(?<=[^a-z0-9])[. _]?s(?P<n>\d{2})(?:e\d{2,3})?[. _]+(?=\S)", re.IGNORECASE)),
     # 复仇者联盟3:无限战争; the space form only between Chinese words, else "Ocean 8 men".
-    NumberWord("sequel", re.compile(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
-    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|\s)(?=[{HAN}])")),
-    NumberWord("sequel", re.compile(rf"(?<=[{_KANA}])(?P<n>\d{{1,2}})\s+(?=[{HAN}{_KANA}])")),
-    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])(?<!分)之(?P<n>[一二三四五六七八九十])\s*:\s*(?=\S)")),
-    NumberWord("sequel", re.compile(rf"(?:(?<=[{HAN}])\s*|(?<=[^\d\W])\s+)(?P<n>{_ROMAN})\s*:\s*(?=\S)")),
-    NumberWord("sequel", re.compile(rf"(?<=[{HAN}])\s*(?P<n>{_ROMAN})(?:之|\s*)(?=[{HAN}])")),
-    NumberWord("part", re.compile(r"(?<=[\s:])episode\s+(?P<n>[IVX]{1,4})\s*[-–—:]\s*(?=\S)", re.IGNORECASE)),
+    NumberWord("sequel", Words(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
+    NumberWord("sequel", Words(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|\s)(?=[{HAN}])")),
+    NumberWord("sequel", Words(rf"(?<=[{_KANA}])(?P<n>\d{{1,2}})\s+(?=[{HAN}{_KANA}])")),
+    NumberWord("sequel", Words(rf"(?<=[{HAN}])(?<!分)之(?P<n>[一二三四五六七八九十])\s*:\s*(?=\S)")),
+    NumberWord("sequel", Words(rf"(?:(?<=[{HAN}])\s*|(?<=[^\d\W])\s+)(?P<n>{_ROMAN})\s*:\s*(?=\S)")),
+    NumberWord("sequel", Words(rf"(?<=[{HAN}])\s*(?P<n>{_ROMAN})(?:之|\s*)(?=[{HAN}])")),
+    NumberWord("part", Words(r"(?<=[\s:])episode\s+(?P<n>[IVX]{1,4})\s*[-–—:]\s*(?=\S)", re.IGNORECASE)),
 )
 """Numbers in the middle of a title."""
 
-MAYBE_INSIDE = re.compile("|".join("0123456789IVX第之") + r"|s(?i:eason)|S(?i:eason)|e(?i:pisode)|E(?i:pisode)")
+MAYBE_INSIDE = Words("|".join("0123456789IVX第之") + r"|s(?i:eason)|S(?i:eason)|e(?i:pisode)|E(?i:pisode)")
 """Present in every title with a number in the middle; written so that most letters need no alternative tried."""
 
 BARE_NUMBER = suffix(rf"(?:(?<=[{HAN}])|(?<=[a-z]{{2}})|(?<=[{_KANA}!?)\]~])|(?<=\s))(?P<n>(?!00)\d{{1,2}})")
-BARE_ROMAN = re.compile(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")
+BARE_ROMAN = Words(rf"(?:(?<=[{HAN}])|(?<=[{HAN}A-Za-z!?.]\s))(?P<n>{_ROMAN})$")
 _CHINESE_SEQUEL, _FINANCIAL_SEQUEL = "二三四五六七八九十", "贰叁肆柒捌玖拾"
-_BARE_CHINESE = re.compile(
+_BARE_CHINESE = Words(
     rf"(?<=[{HAN}]{{2}})(?<![零〇一二两三四五六七八九十百千万第初老阿小星期周礼拜年月廿卅几数之])"
     rf"(?P<n>[{_CHINESE_SEQUEL}]{{1,2}}|[{_FINANCIAL_SEQUEL}])$"
 )
-_BARE_LETTER = re.compile(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
-BARE_ENDS: Mapping[str, re.Pattern[str]] = {
+_BARE_LETTER = Words(rf"(?<=[{HAN}]{{2}})\s?(?P<n>[VX])$")
+BARE_ENDS: Mapping[str, Words] = {
     **dict.fromkeys(_CHINESE_SEQUEL + _FINANCIAL_SEQUEL, _BARE_CHINESE),
     **dict.fromkeys("VX", _BARE_LETTER),
 }
 """Patterns of a numeral at the end of a name, by its last character: 无间道二. It may also be part of the name, so it
 adds another reading."""
-DIGIT_OF_PART = re.compile("[2-9]")
-BARE_INSIDE = re.compile(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")
-BARE_YEAR = re.compile(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$|(?<=\s)(?P<m>(?:19|20)\d{2})年$")
+DIGIT_OF_PART = Words("[2-9]")
+BARE_INSIDE = Words(rf"(?<=[{HAN}]{{2}})(?P<n>[2-9])(?=[{HAN}]{{4}})(?![{_COUNTERS}])")
+BARE_YEAR = Words(r"(?<![0-9])(?P<n>(?:19|20)\d{2})$|(?<=\s)(?P<m>(?:19|20)\d{2})年$")
 
-BRACKET_NUMBER = re.compile(rf"(?P<n>\d{{1,2}}|[一二三四五六七八九十]{{1,3}}|{_ROMAN})")
+BRACKET_NUMBER = Words(rf"(?P<n>\d{{1,2}}|[一二三四五六七八九十]{{1,3}}|{_ROMAN})")
 """A number alone in brackets after a name: 招魂(2), 招魂㈡."""

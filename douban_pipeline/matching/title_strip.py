@@ -109,20 +109,20 @@ class Strip:
 
     def read_bracket(self, *, prefix: bool, numbered: bool) -> None:
         """Parse the text in brackets; more forms are recognised there than at the end of a name."""
-        if (year := words.FIRM_YEAR_ALONE.fullmatch(self.rest)) is not None:
+        if (year := words.FIRM_YEAR_ALONE.pattern.fullmatch(self.rest)) is not None:
             self.rest, self.year = "", int(year["y"])
-        elif prefix and words.KIND_TAG.fullmatch(self.rest):
+        elif prefix and words.KIND_TAG.pattern.fullmatch(self.rest):
             self.rest = ""
         elif not prefix and (edition := editions.BRACKET_EDITIONS.get(self.rest.casefold())) is not None:
             self.rest, self.editions = "", {edition}
-        elif not (prefix or numbered) and (match := numbers.BRACKET_NUMBER.fullmatch(self.rest)) is not None:
+        elif not (prefix or numbered) and (match := numbers.BRACKET_NUMBER.pattern.fullmatch(self.rest)) is not None:
             self.rest, self.number, self.number_kind = "", numeral(match["n"]), "sequel"
         else:
             self.run()
 
     def _edition(self) -> bool:
         for edition in _editions_ending_in(self.rest[-1]):
-            match = edition.pattern.search(self.rest)
+            match = edition.words.pattern.search(self.rest)
             if match is not None and self._cut(match, show=edition.code in _SHOWN):
                 self.editions.add(edition.code)
                 if edition.code == "collection" and (span := _span(match[0])):
@@ -160,8 +160,8 @@ class Strip:
     def _firm_year(self) -> bool:
         if self.rest[-1] != "版" and not self.rest[-1].isdecimal():
             return False
-        for pattern in words.FIRM_YEARS:
-            match = pattern.search(self.rest)
+        for mark in words.FIRM_YEARS:
+            match = mark.pattern.search(self.rest)
             if match is not None and self._cut(match, show=True):
                 year = int(match["y"])
                 # 86版 is 1986, 03版 is 2003.
@@ -171,7 +171,7 @@ class Strip:
 
     def _named_number(self) -> bool:
         for word in _numbers_ending_in(self.rest[-1]):
-            match = word.pattern.search(self.rest)
+            match = word.words.pattern.search(self.rest)
             if match is None or (value := numeral(match["n"])) is None:
                 continue
             if self.number is not None:
@@ -226,24 +226,24 @@ class Strip:
 
     def inside(self) -> None:
         """Parse the front and middle of the title: a half, an edition, a number followed by a subtitle."""
-        half = editions.PART_INSIDE.search(self.rest) if "(" in self.rest or "[" in self.rest else None
+        half = editions.PART_INSIDE.pattern.search(self.rest) if "(" in self.rest or "[" in self.rest else None
         if half is not None and self.rest[: half.start()].strip():
             self.editions.add(editions.BARE_PARTS[half["part"]])
             self.rest = f"{self.rest[: half.start()]} {self.rest[half.end() :]}".strip()
-        if editions.MAYBE_INSIDE.search(self.rest) is not None:
+        if editions.MAYBE_INSIDE.pattern.search(self.rest) is not None:
             self._editions_inside()
-        if numbers.MAYBE_INSIDE.search(self.rest) is not None:
+        if numbers.MAYBE_INSIDE.pattern.search(self.rest) is not None:
             self._number_inside()
 
     def _editions_inside(self) -> None:
-        for code, pattern in editions.PREFIX_EDITIONS:
-            match = pattern.search(self.rest)
+        for code, mark in editions.PREFIX_EDITIONS:
+            match = mark.pattern.search(self.rest)
             if match is not None and normalise(self.rest[match.end() :]):
                 self.rest = self.rest[match.end() :]
                 self.editions.add(code)
                 break
-        for code, pattern in editions.INSIDE_EDITIONS:
-            match = pattern.search(self.rest)
+        for code, mark in editions.INSIDE_EDITIONS:
+            match = mark.pattern.search(self.rest)
             if match is None or not normalise(self.rest[: match.start()]):
                 continue
             head, tail = self.rest[: match.start()], self.rest[match.end() :]
@@ -256,7 +256,7 @@ class Strip:
         if self.number is not None and self.number_kind not in ("year", "season"):
             return
         for word in numbers.NUMBER_INSIDE:
-            match = word.pattern.search(self.rest)
+            match = word.words.pattern.search(self.rest)
             if match is None:
                 continue
             head, tail = self.rest[: match.start()].strip(), self.rest[match.end() :].strip()
@@ -286,8 +286,8 @@ def says_nothing(text: str) -> bool:
     """Return whether a text of Chinese characters has no word or number to remove, as is true of most titles."""
     return not (
         _is_ending(text[-1])
-        or editions.MAYBE_INSIDE.search(text) is not None
-        or numbers.MAYBE_INSIDE.search(text) is not None
+        or editions.MAYBE_INSIDE.pattern.search(text) is not None
+        or numbers.MAYBE_INSIDE.pattern.search(text) is not None
     )
 
 
@@ -299,42 +299,42 @@ def _is_ending(char: str) -> bool:
 
 @cache
 def _all_endings() -> frozenset[str]:
-    patterns = [*words.JUNK, *words.EPISODES, *(edition.pattern for edition in editions.EDITIONS)]
-    patterns += [*(word.pattern for word in numbers.NUMBER_SUFFIXES), *(pattern for _, pattern in _BARE)]
-    return frozenset().union(*(words.endings(pattern.pattern) for pattern in patterns))
+    known = [*words.JUNK, *words.EPISODES, *(edition.words for edition in editions.EDITIONS)]
+    known += [*(word.words for word in numbers.NUMBER_SUFFIXES), *(mark for _, mark in _BARE)]
+    return frozenset().union(*(words.endings(each.source) for each in known))
 
 
-def _may_end_in(pattern: re.Pattern[str], char: str) -> bool:
-    return char.casefold() in words.endings(pattern.pattern)
+def _may_end_in(mark: words.Words, char: str) -> bool:
+    return char.casefold() in words.endings(mark.source)
 
 
 @lru_cache(maxsize=4096)
 def _junk_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(pattern for pattern in words.JUNK if _may_end_in(pattern, char))
+    return tuple(mark.pattern for mark in words.JUNK if _may_end_in(mark, char))
 
 
 @lru_cache(maxsize=4096)
 def _episodes_ending_in(char: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(pattern for pattern in words.EPISODES if _may_end_in(pattern, char))
+    return tuple(mark.pattern for mark in words.EPISODES if _may_end_in(mark, char))
 
 
 @lru_cache(maxsize=4096)
 def _editions_ending_in(char: str) -> tuple[editions.Edition, ...]:
-    return tuple(edition for edition in editions.EDITIONS if _may_end_in(edition.pattern, char))
+    return tuple(edition for edition in editions.EDITIONS if _may_end_in(edition.words, char))
 
 
 @lru_cache(maxsize=4096)
 def _numbers_ending_in(char: str) -> tuple[numbers.NumberWord, ...]:
-    return tuple(word for word in numbers.NUMBER_SUFFIXES if _may_end_in(word.pattern, char))
+    return tuple(word for word in numbers.NUMBER_SUFFIXES if _may_end_in(word.words, char))
 
 
 @lru_cache(maxsize=4096)
 def _bare_ending_in(char: str) -> tuple[tuple[numbers.NumberKind, re.Pattern[str]], ...]:
-    return tuple((kind, pattern) for kind, pattern in _BARE if _may_end_in(pattern, char))
+    return tuple((kind, mark.pattern) for kind, mark in _BARE if _may_end_in(mark, char))
 
 
 _SHOWN = editions.DISTINCT_EDITIONS - {"collection", "complete"}
-_BARE: tuple[tuple[numbers.NumberKind, re.Pattern[str]], ...] = (
+_BARE: tuple[tuple[numbers.NumberKind, words.Words], ...] = (
     ("year", numbers.BARE_YEAR),
     ("sequel", numbers.BARE_NUMBER),
     ("sequel", numbers.BARE_ROMAN),

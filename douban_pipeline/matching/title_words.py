@@ -8,16 +8,33 @@ wrong one. When in doubt, do not add a word.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from douban_pipeline.matching.numerals import CHINESE_DIGITS
 from douban_pipeline.matching.pattern_ends import ANYTHING, ends
 from douban_pipeline.matching.text import HAN
 
 
-def suffix(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that ends where the text ends."""
-    return re.compile(rf"(?:{pattern})$", re.IGNORECASE)
+@dataclass(frozen=True)
+class Words:
+    """Words of a title, as a pattern that is compiled when it is first needed.
+
+    Compiling a hundred of them takes as long as loading SQLAlchemy, and most processes read few titles or none.
+    """
+
+    source: str
+    flags: re.RegexFlag = re.NOFLAG
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return re.compile(self.source, self.flags)
+
+
+def suffix(source: str) -> Words:
+    """Return the words of a pattern that ends where the text ends."""
+    return Words(rf"(?:{source})$", re.IGNORECASE)
 
 
 _NO_LITERALS = re.compile(r"\(\?P<\w+>|\(\?<?[=!](?:\[[^\]]*\])+\)|\\[a-zA-Z]")
@@ -64,7 +81,7 @@ _LANGUAGES = (
 )
 _FILE = r"mp4|mkv|avi|rmvb|rm|wmv|flv|mov|ts|m2ts|iso|mpg|m4v|webm"
 
-JUNK: tuple[re.Pattern[str], ...] = tuple(
+JUNK: tuple[Words, ...] = tuple(
     map(
         suffix,
         (
@@ -103,7 +120,7 @@ JUNK: tuple[re.Pattern[str], ...] = tuple(
 )
 """Suffixes that do not describe the work."""
 
-EPISODES: tuple[re.Pattern[str], ...] = (
+EPISODES: tuple[Words, ...] = (
     suffix(
         r"(?:(?<=[\s\])】])已更新?|(?:同步|持续)?更新?|连载)\s*(?:至|到)?\s*第?\s*[【\[(]?(?P<to>\d{1,4})[】\])]?"
         r"\s*(?:集|期|话|回)?\s*(?:已?完结)?"
@@ -127,9 +144,9 @@ ALIAS_TAIL = suffix(
 )
 """Where a name is used, which Douban appends to an alias: ``(港/台)``, ``(豆瓣译名)``."""
 
-ALIAS_HEAD = re.compile(r"^(?:又名|别名|原名|译名|港译|台译|英文名)\s*[::]\s*(?=\S)")
+ALIAS_HEAD = Words(r"^(?:又名|别名|原名|译名|港译|台译|英文名)\s*[::]\s*(?=\S)")
 
-KIND_TAG = re.compile(
+KIND_TAG = Words(
     r"(?:电影|电视剧|连续剧|剧集|综艺|动漫|动画片?|番剧|纪录片|短剧|短片|微电影|网络大?电影"
     r"|国产剧?|美剧|英剧|日剧|韩剧|泰剧|港剧|台剧|国漫|日漫|海外剧|华语|欧美|日韩|新片|推荐|独播|首发|vip|"
     r"豆瓣\s*[\d.]+\s*分?|[\d.]+\s*分)",
@@ -137,8 +154,8 @@ KIND_TAG = re.compile(
 )
 """Words that a site puts in brackets before a title."""
 
-INDEX_PREFIX = re.compile(
-    r"(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.I
+INDEX_PREFIX = Words(
+    r"(?:no\.?\s*\d{1,4}\s*[|.、:]\s*|(?:[\w-]+\.)+(?:com|cc|net|org|cn|tv|vip|top|co|me)\s+)(?=\S)", re.IGNORECASE
 )
 """List numbers and site addresses before a title."""
 
@@ -146,20 +163,20 @@ _GENRES = (
     "动作|喜剧|爱情|科幻|悬疑|惊悚|恐怖|剧情|犯罪|奇幻|冒险|战争|动画|纪录|记录|西部|传记|历史|音乐|歌舞|家庭|武侠"
     "|古装|灾难|魔幻|谍战|情色|伦理|运动|短片"
 )
-SITE_WORDS = re.compile(
+SITE_WORDS = Words(
     rf"(?:19|20)\d\d|\d\d(?:最新|新片)|[/、·]|作品|分辨率|最新|新片|大片|高分|获奖|执导|主演|完整版|字幕|影视|(?:{_GENRES})片?$"
     r"|^(?:电影|电视剧|连续剧|综艺|动漫|纪录片|剧集|短剧|韩剧|美剧|日剧)\s*$|^[a-z]\s*[.\-]?\s*$",
     re.IGNORECASE,
 )
 """Words before ``《`` that were added by a site. Other words may belong to the name: 走进《红楼梦》."""
 
-FIRM_YEARS: tuple[re.Pattern[str], ...] = (
+FIRM_YEARS: tuple[Words, ...] = (
     suffix(r"(?<![0-9])(?P<y>(?:19|20)\d{2})\s*年?版"),
     suffix(r"(?<![0-9])(?P<y>[0-9]{2})\s*年?版"),
     suffix(r"(?<=[._])(?P<y>(?:19|20)\d{2})"),
 )
-FIRM_YEAR_ALONE = re.compile(r"(?P<y>(?:19|20)\d{2})(?:\s*[-–~]\s*(?:(?:19|20)\d{2})?)?\s*年?\s*版?")
-FIRM_YEAR_BEFORE = re.compile(r"(?<![0-9])(?P<y>(?:19|20)\d{2})(?![0-9]|分辨率)")
+FIRM_YEAR_ALONE = Words(r"(?P<y>(?:19|20)\d{2})(?:\s*[-–~]\s*(?:(?:19|20)\d{2})?)?\s*年?\s*版?")
+FIRM_YEAR_BEFORE = Words(r"(?<![0-9])(?P<y>(?:19|20)\d{2})(?![0-9]|分辨率)")
 """A year before ``《``."""
 
-SOFT_YEAR_PREFIX = re.compile(rf"^(?P<y>(?:19|20)\d{{2}})[\s._|\-]+(?=[{HAN}])")
+SOFT_YEAR_PREFIX = Words(rf"^(?P<y>(?:19|20)\d{{2}})[\s._|\-]+(?=[{HAN}])")

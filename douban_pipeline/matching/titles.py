@@ -34,7 +34,7 @@ __all__ = [
 _ARTICLE = r"the|an?|le|la|les|l'|el|los|las|il|lo|gli|i|der|die|das|un|une"
 _ONE_ARTICLE = re.compile(_ARTICLE, re.IGNORECASE)
 _BOOK_TITLE = re.compile(r"^(?P<before>[^《》]*)《(?P<inside>[^《》]+)》(?P<after>[^《》]*)$")
-_ARTICLE_LAST = re.compile(
+_ARTICLE_LAST = words.Words(
     rf"^(?P<name>[^\u3000-\U0003ffff]+?)(?:,\s*(?P<a>{_ARTICLE})"
     r"|\s+(?P<b>the|les|la|le|el|il|gli|der|die|das))$",
     re.IGNORECASE,
@@ -42,7 +42,7 @@ _ARTICLE_LAST = re.compile(
 _MARKS = re.compile(r"[!?@☆★♪♥♡♀♂]+")
 _SLASH_OF_TWO_NAMES = re.compile(rf"(?<=[{HAN}\d])\s*/\s*(?=[{HAN}])")
 _LETTERS = re.compile(r"[A-Za-z]")
-_TWO_LANGUAGES = re.compile(
+_TWO_LANGUAGES = words.Words(
     rf"^(?P<han>[^A-Za-z\u3040-\u30ff\uac00-\ud7af]*[{HAN}][^A-Za-z\u3040-\u30ff\uac00-\ud7af]*?)[\s.]+"
     rf"(?P<other>[^\W\d{HAN}][^{HAN}]+|[{HAN}]*[\u3040-\u30ff\uac00-\ud7af].*)$"
 )
@@ -112,10 +112,10 @@ def _unwrap(text: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     before, after = match["before"].strip(), match["after"]
     names = _SLASH_OF_TWO_NAMES.split(match["inside"])
     after = after.replace(match["inside"], " ")
-    if before and not words.SITE_WORDS.search(before):
+    if before and not words.SITE_WORDS.pattern.search(before):
         # 走进《红楼梦》 and 红楼梦 are different works.
         return f"{before}《{match['inside']}》", after, None, ()
-    year = words.FIRM_YEAR_BEFORE.search(before)
+    year = words.FIRM_YEAR_BEFORE.pattern.search(before)
     return names[0], after, int(year["y"]) if year else None, tuple(names[1:])
 
 
@@ -123,7 +123,7 @@ def _halves(text: str) -> tuple[str, ...]:
     """Return the names of a title like ``甲/乙/Name``, else nothing: Fate/Zero and 乱马1/2 are one name each."""
     if "/" not in text:
         return ()
-    parts = [words.ALIAS_TAIL.sub("", part.strip()) for part in text.split("/")]
+    parts = [words.ALIAS_TAIL.pattern.sub("", part.strip()) for part in text.split("/")]
     if script(parts[0]) not in ("han", "kana", "hangul") or _LETTERS.search(parts[0]):
         return ()
     if any(len(normalise(part)) < (2 if script(part) != "latin" else 4) for part in parts):
@@ -169,18 +169,18 @@ def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
     if parsed.number is not None:
         return
     name = parsed.name
-    if name[:1] in _CENTURIES and (match := words.SOFT_YEAR_PREFIX.search(name)) is not None:
+    if name[:1] in _CENTURIES and (match := words.SOFT_YEAR_PREFIX.pattern.search(name)) is not None:
         rest = name[match.end() :]
         yield parsed._replace(base=normalise(rest), name=rest, number_kind="year", year=int(match["y"]))
     bare = numbers.BARE_ENDS.get(name[-1:])
-    if bare is not None and (match := bare.search(name)) is not None:
+    if bare is not None and (match := bare.pattern.search(name)) is not None:
         yield parsed._replace(
             base=normalise(name[: match.start()]),
             name="",
             number=numeral(match["n"]),
             number_kind="sequel",
         )
-    if numbers.DIGIT_OF_PART.search(name) and (match := numbers.BARE_INSIDE.search(name)) is not None:
+    if numbers.DIGIT_OF_PART.pattern.search(name) and (match := numbers.BARE_INSIDE.pattern.search(name)) is not None:
         rest = f"{name[: match.start()]} {name[match.end() :]}"
         yield parsed._replace(
             base=normalise(rest),
@@ -211,7 +211,7 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         state.number, state.number_kind, state.weak = outside.number, outside.number_kind, outside.weak
         state.episodes, state.complete = outside.episodes, outside.complete
         state.display_tail += outside.display_tail
-    if (listed := words.INDEX_PREFIX.match(state.rest)) is not None:
+    if (listed := words.INDEX_PREFIX.pattern.match(state.rest)) is not None:
         state.rest = state.rest[listed.end() :]
     state.run()
     if (wrapped := _WRAPPED.fullmatch(state.rest)) is not None:
@@ -222,7 +222,7 @@ def _read(name: str, tail: str, year: int | None) -> tuple[Strip, str]:
         state.editions -= {"collection", "complete"}
     head = state.rest
     state.inside()
-    article = _ARTICLE_LAST.match(state.rest) if _ONE_ARTICLE.fullmatch(_last_word(state.rest)) else None
+    article = _ARTICLE_LAST.pattern.match(state.rest) if _ONE_ARTICLE.fullmatch(_last_word(state.rest)) else None
     if article is not None and (state.rest.isascii() or script(state.rest) == "latin"):
         state.rest = f"{article['a'] or article['b']} {article['name'].rstrip(SEPARATORS)}"
         # Godfather Part II, The: without the article, the number is at the end.
@@ -266,7 +266,7 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
     state, _ = _read(name, tail, year)
     main = parse_title(text)
     shorter = [state.head] if state.head else []
-    if (both := _TWO_LANGUAGES.match(state.rest)) is not None:
+    if (both := _TWO_LANGUAGES.pattern.match(state.rest)) is not None:
         shorter.append(both["han"].strip(SEPARATORS))
     found = [main._replace(base=normalise(each), name=each, display=each) for each in shorter]
     pieces = [name[match.end() :] for start in (_INDEX_LETTER, _FIRST_BRACKET) if (match := start.match(name))]
@@ -284,9 +284,9 @@ def alias_readings(text: str) -> tuple[ParsedTitle, ...]:
         return readings(text)
     name = narrow(text)
     if ":" in name:
-        name = words.ALIAS_HEAD.sub("", name)
+        name = words.ALIAS_HEAD.pattern.sub("", name)
     if name.endswith(")"):
-        name = words.ALIAS_TAIL.sub("", name)
+        name = words.ALIAS_TAIL.pattern.sub("", name)
     return readings(name or text)
 
 

@@ -17,8 +17,9 @@ from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.ranking import Candidate, Ranking, people_speak, rank
 from douban_pipeline.matching.rivals import has_relatives, is_live, rules_out
-from douban_pipeline.matching.scoring import Comparison, Thresholds
-from douban_pipeline.matching.strata import strata_of
+from douban_pipeline.matching.scoring import Comparison
+from douban_pipeline.matching.strata import opening_of, strata_of, stratum_name
+from douban_pipeline.matching.weights import Thresholds
 
 
 class Status(enum.StrEnum):
@@ -89,6 +90,7 @@ def judge(
     linked: Mapping[int, Sequence[str]] | None = None,
     chosen: int | None = None,
     braked: frozenset[str] = frozenset(),
+    opened: frozenset[str] = frozenset(),
     posters: Collection[int] = (),
 ) -> Verdict:
     """Judge a video against its candidates.
@@ -106,6 +108,7 @@ def judge(
         linked: Titles of the other videos that are linked to a subject, by its id.
         chosen: The Douban id that a person chose for this video; no other is confirmed.
         braked: Strata in which nothing is confirmed until a person allows it again.
+        opened: Strata of `matching.strata.OPENINGS` that a person opened: what they lack is not asked for.
         posters: Douban ids whose poster equals the video's: one more fact, where others agree.
 
     Returns:
@@ -148,9 +151,17 @@ def judge(
         return verdict(Status.UNDECIDED, [Code.SOURCE_DEGRADED])
     if case is not None and best is not None and best.score >= thresholds.confirm:
         codes = [*_too_close(eligible, lead, thresholds), *refusals(case)]
+        lacks = opening_of(codes)
+        if lacks:
+            strata = (*strata, lacks)
+        if lacks in opened:
+            codes = []
         if not codes and braked.intersection(strata):
             codes = [Code.STRATUM_BRAKED]
-        return verdict(Status.REVIEW if codes else Status.CONFIRMED, codes)
+        if codes:
+            return verdict(Status.REVIEW, codes)
+        text = _explain(Status.CONFIRMED, ranked, (), score, lead, posters)
+        return verdict(Status.CONFIRMED, (), f"{text}{stratum_name(lacks)}，人工已放行。" if lacks else text)
     worth_a_look = best is not None and (best.score >= thresholds.review or people_speak(best.comparison))
     if best is not None and worth_a_look:
         return verdict(Status.REVIEW, [Code.BELOW_CONFIRM, *best.comparison.conflicts])

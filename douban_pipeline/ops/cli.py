@@ -197,9 +197,9 @@ def restore(
 @app.command("settings")
 def show_settings(system: _Systems = None) -> None:
     """Show every setting: its variable, its value (never a secret) and what it means."""
-    from douban_pipeline.ops import installation
+    from douban_pipeline.ops import shown_settings
 
-    installation.show_settings(system)
+    shown_settings.show_settings(system)
 
 
 # --- the service ------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def _line_for(error: Exception) -> str | None:
     if _is_a(
         error,
         ("douban_pipeline.core.settings_base", "SettingsError"),
-        ("douban_pipeline.core.database", "DatabaseError"),
+        ("douban_pipeline.core.database_urls", "DatabaseError"),
         ("douban_pipeline.core.errors", "OperatingError"),
         ("douban_pipeline.core.errors", "ProblemsError"),
     ):

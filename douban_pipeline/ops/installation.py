@@ -1,4 +1,4 @@
-"""Sets up an installation: our tables, the account's grants, Dagster's pools; shows the current settings.
+"""Sets up an installation: our tables, the account's grants, Dagster's pools.
 
 Every command handles the named systems, by default those in ``DOUBAN_PIPELINE_SYSTEMS``.
 """
@@ -6,20 +6,15 @@ Every command handles the named systems, by default those in ``DOUBAN_PIPELINE_S
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import typer
-from pydantic import SecretStr
-from rich.table import Column
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
 
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
-from douban_pipeline.core.console import Table, console, plain
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.console import console, plain
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.grants import MYSQL, account_of, grant, grant_once_there, table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
@@ -28,12 +23,6 @@ from douban_pipeline.core.system import System, installed_names
 from douban_pipeline.ops.installation_check import place_result
 from douban_pipeline.ops.installed import installed
 from douban_pipeline.ops.workspace_file import write_workspace
-from douban_pipeline.serve.settings import load_settings as load_service
-
-_SECRETS = re.compile(
-    r"(?<=://)[^/\s,@]*(?=@)|(?<=[?&])[^=&\s,]*(?:key|token|secret|password|sign)[^=&\s,]*=[^&\s,]*", re.IGNORECASE
-)
-"""What may be secret in an address: user and password, and values of its query with such names."""
 
 
 def set_up(names: Sequence[str] | None, *, next_steps: bool = True) -> None:
@@ -166,49 +155,3 @@ def _grants(system: System, services: Platform, user: str, host: str) -> Iterato
         what = owned if backend == "postgresql" else terminal_text("a file has no accounts")
         needless = terminal_text("needs no grants of ours")
         yield f"-- {system.name}: {services.shown_url} {needless}: {what}"
-
-
-def show_settings(names: Sequence[str] | None) -> None:
-    """Show every setting: its variable, its value (never a secret) and what it means.
-
-    In a terminal the output is a table; otherwise one line per setting, with tabs between its three parts.
-    """
-    # A truncated variable cannot be copied.
-    table = Table(
-        Column(terminal_text("variable"), no_wrap=True),
-        Column(terminal_text("value"), overflow="fold"),
-        Column(terminal_text("meaning"), overflow="fold"),
-    )
-    shown: set[str] = set()
-    for settings in (*(system.settings().load() for system in installed(names)), load_service()):
-        for name, definition in type(settings).model_fields.items():
-            given = settings.variable(name)
-            if given not in shown:  # some are shared
-                row = (given, _shown(getattr(settings, name)), terminal_text(definition.description or ""))
-                table.add_row(*row) if console.is_terminal else typer.echo("\t".join(row))  # rich has no tabs
-            shown.add(given)
-    if console.is_terminal:
-        console.print(table)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, SecretStr):
-        return _shown_secret(value.get_secret_value())
-    if isinstance(value, frozenset):
-        value = tuple(sorted(value))
-    if isinstance(value, dict):
-        value = tuple(f"{name}={policy}" for name, policy in value.items())
-    shown = (", ".join(map(str, value)) or "—") if isinstance(value, tuple) else str(value)
-    return _SECRETS.sub("***", shown)
-
-
-def _shown_secret(secret: str) -> str:
-    """Return a database's address without its password; for any other secret only whether it is set."""
-    try:
-        url = make_url(secret) if secret else None
-    except ArgumentError:
-        return "set"
-    if url is None:
-        return "—"
-    known = url.get_backend_name() in ("mysql", "mariadb", "postgresql", "sqlite")
-    return url.render_as_string(hide_password=True) if known else "set"

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -18,12 +14,14 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from douban_pipeline import __version__
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.counters import Counters, CountersUnavailableError
 from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError
+from douban_pipeline.core.logins import Login, TokenKeeper
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.core.system import tables_versions
@@ -32,6 +30,7 @@ from douban_pipeline.serve.middleware import BodyLimit, CrossOrigin, Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 
 COOKIE = "douban_pipeline"
+_PURPOSE = b"douban_pipeline cookie 1"
 _OPEN = ("/healthz", "/login", "/logout", "/favicon.ico")
 _ICON = (
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='4' fill='#2f7d4f'/>"
@@ -124,7 +123,8 @@ class _Doorway:
 
 class _Door:
     def __init__(self, settings: ServeSettings, mounts: Sequence[Mount], clock: Clock, guard: GuessGuard) -> None:
-        self._keeper = TokenKeeper(settings.token.get_secret_value(), timedelta(days=settings.remember_me_days))
+        lasts = timedelta(days=settings.remember_me_days)
+        self._keeper = TokenKeeper(settings.token.get_secret_value(), _PURPOSE, lasts)
         self._guard = guard
         self._mounts = mounts
         self._public = tuple(path for mount in mounts for path in mount.public)
@@ -175,7 +175,7 @@ class _Door:
         login = self._keeper.login_of(request.cookies.get(COOKIE, ""), self._clock.now())
         if login is None:
             return None
-        [ended] = await self._guard.counters.read(_ended(login))
+        [ended] = await self._guard.counters.read(login.ended)
         return None if ended.number else login
 
     def health(self) -> JSONResponse:
@@ -217,7 +217,7 @@ class _Door:
         login = await self._login(request)
         if login is not None:
             try:
-                await self._guard.counters.add({_ended(login): login.seconds}, must_share=True)
+                await self._guard.counters.add({login.ended: login.seconds}, must_share=True)
             except CountersUnavailableError:
                 text = "没有退出：数据库暂时无法写入，请稍后再退出一次"
                 return _plain(text, 503, {"Retry-After": "30"})
@@ -251,6 +251,8 @@ def _icon() -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     """Answer a refused request: with a page where a person's browser asks for one, as FastAPI does otherwise."""
     assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        error.headers = {"Allow": ", ".join(_allowed(request))}
     if request.method != "GET" or not _wants_page(request):
         return await http_exception_handler(request, error)
     missing = error.status_code == 404
@@ -269,17 +271,20 @@ async def _problem(request: Request, error: Exception) -> Response:
     return HTMLResponse(page, error.status_code, error.headers)
 
 
+def _allowed(request: Request) -> Iterator[str]:
+    """Yield all methods of a path; Starlette names those of the first of its routes alone."""
+    for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] == Match.FULL for route in request.app.routes):
+            yield method
+
+
 def _wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
 def _too_often(refused: TooManyGuessesError) -> str:
     return f"尝试次数过多，请 {-(-refused.seconds // 60)} 分钟后再试"
-
-
-def _ended(login: Login) -> str:
-    """Return the name of the count that says that a login was ended."""
-    return f"ended:{login.name}"
 
 
 def _same_origin(request: Request) -> bool:
@@ -322,53 +327,3 @@ async def _read_form(request: Request) -> dict[str, str] | None:
 
 def _plain(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
     return Response(text, status, headers, "text/plain; charset=utf-8")
-
-
-_SHORT = timedelta(hours=12)
-"""How long a login is valid in a browser without "remember me"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """A login: its random name, which is in its cookie, and how many seconds it has left."""
-
-    name: str
-    seconds: float
-
-
-class TokenKeeper:
-    """Checks the token, and issues cookies signed with it: changing the token invalidates all of them.
-
-    Args:
-        token: The required token; empty requires none.
-        remember: How long a login with "remember me" is valid.
-    """
-
-    def __init__(self, token: str, remember: timedelta) -> None:
-        self._token = hashlib.sha256(token.encode()).digest()
-        self._key = hmac.new(token.encode(), b"douban_pipeline cookie 1", hashlib.sha256).digest()
-        self._remember = remember
-        self.asks = bool(token)
-
-    def knows(self, token: str) -> bool:
-        """Return whether a token is correct, in constant time."""
-        return hmac.compare_digest(hashlib.sha256(token.encode()).digest(), self._token)
-
-    def issue(self, now: datetime, *, remember: bool) -> tuple[str, int | None]:
-        """Return a cookie's value, and its lifetime in seconds: None until the browser is closed."""
-        lasts = self._remember if remember else _SHORT
-        content = f"{int((now + lasts).timestamp())}.{secrets.token_hex(16)}"
-        return f"{content}.{self._sign(content)}", int(lasts.total_seconds()) if remember else None
-
-    def login_of(self, cookie: str, now: datetime) -> Login | None:
-        """Return the login that a cookie of ours holds; None if we did not issue it, or if it has expired."""
-        content, _, signature = cookie.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign(content).encode()):
-            return None
-        ends, _, name = content.partition(".")
-        if not ends.isdecimal() or now.timestamp() >= int(ends):
-            return None
-        return Login(name, int(ends) - now.timestamp())
-
-    def _sign(self, content: str) -> str:
-        return hmac.new(self._key, content.encode(), hashlib.sha256).hexdigest()

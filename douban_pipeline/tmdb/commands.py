@@ -170,9 +170,11 @@ def graph(
     question: Annotated[str, typer.Argument(help="directors, co-actors, regulars or path.")],
     names: Annotated[list[str], typer.Argument(help="Name of a person or a title; two names for path.")],
     most: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 10,
+    picture: Annotated[Path | None, typer.Option(help="Also draw the answer into this SVG file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the picture if the file exists.")] = False,
     as_json: _Json = False,
 ) -> None:
     """Query the graph: a title's directors, who acts together, a director's regulars, how two people are connected."""
     from douban_pipeline.tmdb import terminal
 
-    terminal.ask(question, tuple(names), most=most, as_json=as_json)
+    terminal.ask(question, tuple(names), most=most, picture=picture, force=force, as_json=as_json)

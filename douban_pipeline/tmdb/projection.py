@@ -12,6 +12,7 @@ from typing import Any
 
 from douban_pipeline.tmdb.types import (
     LABELS,
+    NO_PROPERTIES,
     Edge,
     EdgeKey,
     EntityKey,
@@ -32,6 +33,10 @@ Raw = Mapping[str, Any]
 _TITLES = {"movie": EntityType.MOVIE, "tv": EntityType.TV}
 _PERSONS_CREDITS = {"combined_credits": None, "movie_credits": EntityType.MOVIE, "tv_credits": EntityType.TV}
 """Where a person's credits are, and of which type, if the credits do not state it."""
+# An answer has hundreds of credits, and each look-up of an enum's member or a named tuple's constructor takes its time.
+_A_PERSON, _PERSON = EntityType.PERSON, NodeLabel.PERSON
+_ACTED_IN, _DIRECTED, _CREW_MEMBER = Relation.ACTED_IN, Relation.DIRECTED, Relation.CREW_MEMBER
+_tuple = tuple.__new__
 _CHINESE = ("CN", "SG", "TW", "HK")
 """Regions, in this order, whose Chinese titles are used if an answer has none of its own."""
 SHOWN = {
@@ -77,14 +82,14 @@ def columns_of(entity: EntityType, raw: Raw) -> dict[str, Value]:
     popularity = number_of(raw.get("popularity"))
     if entity is EntityType.PERSON:
         return {
-            "name": _name(entity, raw),
+            "name": name_of(entity, raw),
             "original_name": text_of(raw.get("original_name")),
             "known_for_department": text_of(raw.get("known_for_department")),
             "popularity": popularity,
         }
     name, original, day = _title_names(entity)
     return {
-        name: _name(entity, raw),
+        name: name_of(entity, raw),
         original: text_of(raw.get(original)),
         "original_language": text_of(raw.get("original_language")),
         day: day_of(raw.get(day)),
@@ -104,8 +109,8 @@ def credited_properties(entity: EntityType, credit: Raw) -> dict[str, Property]:
     name, more = SHOWN[entity]
     said = credit.get(more)
     return {
-        name: _name(entity, credit),
-        more: text_of(said) if entity is EntityType.PERSON else _plain(day_of(said)),
+        name: text_of(credit.get(name)) or _other_name(entity, credit),
+        more: text_of(said) if entity is _A_PERSON else _plain(day_of(said)),
     }
 
 
@@ -137,11 +142,12 @@ def project(entity: EntityType, raw: Raw, *, votes: bool = False) -> Projection:
         edges.setdefault((edge.key.relation, edge.key.end), edge)
     credits = _credits_of_person(own.key, raw) if entity is EntityType.PERSON else _credits_of_title(own.key, raw)
     for end, named, item, edge in credits:
-        place = (edge.key.relation, edge.key.credit_id)
+        (relation, _, _, credit_id), _ = edge
+        place = (relation, credit_id)
         if place not in edges:
             edges[place] = edge
             if end not in others:
-                others[end] = Node(end, credited_properties(named, item))
+                others[end] = _tuple(Node, (end, credited_properties(named, item)))
     return Projection(own, tuple(others.values()), tuple(edges.values()))
 
 
@@ -159,9 +165,9 @@ _Credit = tuple[NodeKey, EntityType, Raw, Edge]
 def _credits_of_title(title: NodeKey, raw: Raw) -> Iterator[_Credit]:
     for item, part, is_crew in _credits_in(raw, ("aggregate_credits", "credits")):
         if (tmdb_id := id_of(item.get("id"))) is not None:
-            end = NodeKey(NodeLabel.PERSON, tmdb_id)
+            end = _tuple(NodeKey, (_PERSON, tmdb_id))
             if (edge := _edge(end, title, item, part, is_crew)) is not None:
-                yield end, EntityType.PERSON, item, edge
+                yield end, _A_PERSON, item, edge
     for item in items_of(raw, "created_by"):
         person, creator = _key(EntityType.PERSON, item), {**item, "job": "Creator", "department": "Creator"}
         if person is not None and (edge := _edge(person, title, creator, creator, True)) is not None:
@@ -201,21 +207,23 @@ def _edge(person: NodeKey, title: NodeKey, item: Raw, part: Raw, is_crew: bool) 
     credit_id = text_of(part.get("credit_id"))
     if credit_id is None:
         return None
+    properties: Mapping[str, Property]
     if not is_crew:
-        key = EdgeKey(Relation.ACTED_IN, person, title, credit_id)
-        return Edge(key, {"character": text_of(part.get("character"))})
-    job = text_of(part.get("job"))
-    if job == "Director":
-        return Edge(EdgeKey(Relation.DIRECTED, person, title, credit_id))
-    key = EdgeKey(Relation.CREW_MEMBER, person, title, credit_id)
-    return Edge(key, {"job": job, "department": text_of(item.get("department"))})
+        relation, properties = _ACTED_IN, {"character": text_of(part.get("character"))}
+    elif (job := text_of(part.get("job"))) == "Director":
+        relation, properties = _DIRECTED, NO_PROPERTIES
+    else:
+        relation, properties = _CREW_MEMBER, {"job": job, "department": text_of(item.get("department"))}
+    return _tuple(Edge, (_tuple(EdgeKey, (relation, person, title, credit_id)), properties))
 
 
-def _name(entity: EntityType, raw: Raw) -> str | None:
+def name_of(entity: EntityType, raw: Raw) -> str | None:
     """Return an entity's name: from the answer, else another Chinese one, else the original."""
+    return text_of(raw.get(SHOWN[entity][0])) or _other_name(entity, raw)
+
+
+def _other_name(entity: EntityType, raw: Raw) -> str | None:
     name = SHOWN[entity][0]
-    if found := text_of(raw.get(name)):
-        return found
     return _chinese(name, raw) or text_of(raw.get(f"original_{name}"))
 
 

@@ -23,6 +23,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
 from douban_pipeline.tmdb.answers import AnswerReading, Meaning, TmdbRequest, read_answer, request_of, without_appended
 from douban_pipeline.tmdb.projection import is_full
+from douban_pipeline.tmdb.store import genres
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored, StoreResult, prepare
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
@@ -248,7 +249,8 @@ def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
         return _loaded(exchange, entity=reading.key, note=f"translations: {said or 'none'}")
     if reading.meaning is Meaning.GENRES:
         return _loaded(
-            exchange, note=f"{writer.genres(exchange.body, language, exchange.fetched_at)} new names of genres"
+            exchange,
+            note=f"{genres.add(writer.connection, exchange.body, language, exchange.fetched_at)} new names of genres",
         )
     return _loaded(exchange, note=reading.why)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from douban_pipeline.core.database import refuse_unusable_url
+from douban_pipeline.core.database_urls import refuse_unusable_url
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.settings_base import (
     BASE_PREFIX,

@@ -11,15 +11,17 @@ from pathlib import Path
 
 from douban_pipeline.core.check_results import print_results
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.console import Table, console, plain
+from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
 from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.diagnosis import check_graph, check_kept, check_store
 from douban_pipeline.tmdb.enrichment.factory import check_service, open_spool
 from douban_pipeline.tmdb.graph import questions
+from douban_pipeline.tmdb.graph.picture import picture_of
 from douban_pipeline.tmdb.graph.questions import GraphQuestion
 from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, SyncReport, drain, rebuild_graph
 from douban_pipeline.tmdb.recorded_answers import UNREADABLE, Loaded, LoadReport, load, read_lines
@@ -284,14 +286,16 @@ def prune(*, dry_run: bool) -> None:
             )
 
 
-def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> None:
-    """Run one of the graph queries, and print the answer."""
+def ask(question: str, names: tuple[str, ...], *, most: int, picture: Path | None, force: bool, as_json: bool) -> None:
+    """Run one of the graph queries, print the answer, and draw it into a file if one is named."""
     found = questions.QUESTIONS.get(question)
     if found is None:
         known = ", ".join(questions.QUESTIONS)
         raise ProblemsError(
             [terminal_text("no question {question!r}; there are {known}").format(question=question, known=known)]
         )
+    if picture is not None and (refusal := _picture_refusal(picture, force)):
+        raise ProblemsError([refusal])
     settings = load_settings()
     names = _stored_names(settings, found, names)
     with open_graph(settings) as target:
@@ -299,6 +303,9 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
             rows = questions.ask(target, found, names, most)
         except ValueError as error:
             raise ProblemsError([str(error)]) from error
+    asked = found.asks.format(**dict(zip(found.names, names, strict=True)))
+    if picture is not None and rows:
+        picture.write_text(picture_of(asked, names, rows), "utf-8")
     if as_json:
         plain(json.dumps(rows, ensure_ascii=False, indent=1))
         return
@@ -307,12 +314,25 @@ def ask(question: str, names: tuple[str, ...], *, most: int, as_json: bool) -> N
             terminal_text("no answer: the graph does not have it, or `douban-pipeline tmdb sync` has not run")
         )
         return
-    plain(found.asks.format(**dict(zip(found.names, names, strict=True))))
+    plain(asked)
     table = Table(*rows[0])
     for row in rows:
         table.add_row(*(" — ".join(map(str, each)) if isinstance(each, list) else str(each) for each in row.values()))
     console.print(table)
+    if picture is not None:
+        plain(terminal_text("drawn into {file}").format(file=picture))
     plain(attribution_line())
+
+
+def _picture_refusal(file: Path, force: bool) -> str | None:
+    """Return why nothing can be drawn into a file, or None."""
+    if file.suffix.lower() != ".svg":
+        return terminal_text("{file}: pictures are SVG files; name it with .svg at the end").format(file=file)
+    if not file.parent.is_dir():
+        return terminal_text("{file}: there is no such folder").format(file=file)
+    if file.exists() and not force:
+        return terminal_text("{file} exists: name another file, or add --force to replace it").format(file=file)
+    return None
 
 
 def _stored_names(settings: TmdbSettings, question: GraphQuestion, given: tuple[str, ...]) -> tuple[str, ...]:

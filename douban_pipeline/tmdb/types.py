@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 Property = str | int | float | bool | None
 """Allowed values of a property of a node or an edge."""
-_NONE: Mapping[str, Property] = MappingProxyType({})
+NO_PROPERTIES: Mapping[str, Property] = MappingProxyType({})
+"""Properties of what has none."""
 
 
 class _KeyName(StrEnum):
@@ -97,7 +98,7 @@ class Edge(NamedTuple):
     """An edge with its properties besides ``credit_id``."""
 
     key: EdgeKey
-    properties: Mapping[str, Property] = _NONE
+    properties: Mapping[str, Property] = NO_PROPERTIES
 
 
 class CreditClaim(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from douban_pipeline.tmdb.types import BIGGEST_ID, Node, PayloadError, Projection
+from douban_pipeline.tmdb.types import BIGGEST_ID, PayloadError, Projection
 
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -89,6 +89,7 @@ def items_of(value: object, name: str) -> list[dict[str, Any]]:
 
 
 _HASH_VERSION = "v1"
+_GRAPH_VERSION = "v2"
 
 
 def canonical(raw: Mapping[str, Any]) -> str:
@@ -125,23 +126,14 @@ def raw_hash(raw: Mapping[str, Any]) -> str:
 
 
 def graph_hash(projection: Projection) -> str:
-    """Return the hash of nodes and edges, independent of their order."""
-    edges = [
-        (*start, *end, relation, credit_id, _held(properties) if properties else ())
-        for (relation, start, end, credit_id), properties in projection.edges
-    ]
-    edges.sort()
-    return text_hash(_encode([_node(projection.node), sorted(map(_node, projection.others)), edges]).decode())
-
-
-def _node(node: Node) -> list[Any]:
-    return [*node.key, _held(node.properties)]
-
-
-def _held(properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    items = [each for each in properties.items() if each[1] is not None]
-    items.sort()
-    return items
+    """Return the hash of nodes and edges, independent of their order: the encoder sorts them by their keys."""
+    others: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for (label, tmdb_id), properties in projection.others:
+        others.setdefault(label, {})[str(tmdb_id)] = properties
+    edges: dict[str, dict[str, tuple[Any, ...]]] = {}
+    for (relation, start, end, credit_id), properties in projection.edges:
+        edges.setdefault(relation, {})[credit_id or str(end[1])] = start[1], end, properties or None
+    return f"{_GRAPH_VERSION}:{hashlib.sha256(_encode([projection.node, others, edges])).hexdigest()}"
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode

@@ -15,6 +15,7 @@ from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
 from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline_tests.browser.served import open_page, served
 from douban_pipeline_tests.browser.sheets import SIX, library, stocked
+from douban_pipeline_tests.comments.serving import ADMIN
 from douban_pipeline_tests.comments.serving import served as served_comments
 from douban_pipeline_tests.digest.pages.samples import analysis, day
 from douban_pipeline_tests.feeds.reading_stage import an_entry, shelf
@@ -104,8 +105,18 @@ def test_pages_of_comments(pages: list[Page], axe: str, tmp_path: Path) -> None:
             page.goto(f"{place.base}/demo?type=1&id={film}")
             expect(page.locator("#list > article")).to_have_count(1)
             assert findings(page, axe) == [], "comments"
-            page.goto(f"{place.base}/demo/admin")
+            page.goto(f"{place.base}/comments/admin")
+            assert findings(page, axe) == [], "login of moderators"
+            page.locator("#token").fill(ADMIN)
+            page.locator("#login .main").click()
+            page.locator("[name=status][value='']").check(force=True)
+            expect(page.locator("#list article")).to_have_count(2)
+            page.keyboard.press("e")
+            expect(page.locator(".detail:visible")).to_have_count(1)
             assert findings(page, axe) == [], "moderation"
+            for view in ("rules", "trust", "words", "log"):
+                page.locator(f"[data-view={view}]").click()
+                assert findings(page, axe) == [], view
 
 
 def test_pages_of_the_reader(pages: list[Page], axe: str, tmp_path: Path) -> None:

@@ -175,44 +175,116 @@ def test_a_long_section_is_scrolled_to_its_end_on_a_phone_in_the_dark(page, plac
     expect(page.locator("#list > article").first).to_have_id(f"c{roots[0]}")
 
 
-def test_an_operator_searches_decides_and_takes_back(page, place):
-    film = place.section()
+def log_in(page: Page, place: Served, token: str = ADMIN) -> None:
+    page.goto(f"{place.base}/comments/admin")
+    page.locator("#name").fill("小王")
+    page.locator("#token").fill(token)
+    page.get_by_role("button", name="登录").click()
+
+
+def test_a_moderator_works_through_the_queue_by_keys_and_takes_back(page, place):
+    film, other = place.section(), place.section(title="长河落日")
     titled = {"title": "长河落日", "title_douban_id": 90_000_101, "titled_at": place.services.clock.now()}
     with place.services.engine.begin() as connection:
-        connection.execute(update(section).values(**titled))
-    roots = [place.publish(user, film, text) for user, text in ((2, "买药加微信"), (3, "好看"))]
+        connection.execute(update(section).where(section.c.object_id == film).values(**titled))
+    links = "https://a.example https://b.example"
+    first, second = place.publish(2, film, f"{HOSTILE} {links}"), place.publish(3, film, f"好看 {links}")
+    elsewhere = place.publish(4, other, f"别处 {links}")
     place.work()
-    page.goto(f"{place.base}/demo/admin")
-    page.locator("#token").fill("wrong-token-0123456789")
-    page.get_by_role("button", name="查询").click()
+    page.clock.install(time=place.clock.now())
+    log_in(page, place, "wrong-token-0123456789")
     expect(page.locator("#said")).to_have_text("需要管理令牌")
-    page.locator("#token").fill(ADMIN)
-    page.locator("#status").select_option("")
-    page.locator("#text").fill("微信")
-    page.get_by_role("button", name="查询").click()
-    expect(page.locator("#list article")).to_have_count(1)
-    page.locator(f"#c{roots[0]} input").check()
-    page.locator("#reason").fill("广告")
-    page.get_by_role("button", name="试运行").click()
-    expect(page.locator("#said")).to_contain_text("试运行：将处理 1 条")
+    log_in(page, place)
+    rows = page.locator("#list article")
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_have_id(f"c{elsewhere}")
+    expect(page.locator(f"#c{first} .text")).to_have_text(f"{HOSTILE} {links}")
+    expect(page.locator(f"#c{first} .film")).to_contain_text("长河落日")
+
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_contain_text("下一条、上一条")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    expect(rows).to_have_count(2)
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    page.keyboard.press("3")
+    page.keyboard.press("d")
+    expect(rows).to_have_count(1)
     place.work()
-    assert place.listed(film, sort="new") == roots[::-1]
-    page.get_by_role("button", name="执行", exact=True).click()
-    expect(page.locator("#said")).to_contain_text("已提交 1 条")
+    assert place.listed(film) == [second]
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_contain_text("已撤销")
+    expect(rows.first).to_have_id(f"c{first}")
+    expect(rows.first).to_contain_text("处理中")
     place.work()
-    assert place.listed(film) == roots[1:]
-    page.get_by_role("button", name="为什么排在这里").click()
-    expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("不在热度列表中")
-    expect(page.locator(f"#c{roots[0]} .why")).to_contain_text("显示中 → 已删除 广告")
-    expect(page.locator(f"#c{roots[0]} .place")).to_contain_text("片名：《长河落日》，来自豆瓣条目 90000101（")
-    expect(page.locator(f"#c{roots[0]} .place a")).to_have_attribute(
-        "href", "https://movie.douban.com/subject/90000101/"
-    )
-    picture(page, "comments-admin")
-    page.get_by_role("button", name="撤销这一批").click()
-    expect(page.locator("#said")).to_have_text("已提交撤销")
+    page.keyboard.press("e")
+    expect(page.locator(f"#c{first} .detail")).to_contain_text("待审核 → 已删除 违法（已撤销）")
+    expect(page.locator(f"#c{first} .place")).to_contain_text("起来自豆瓣条目 90000101")
+    picture(page, "moderators-desktop")
+
+    page.keyboard.press("b")
+    page.locator("#ban-reason").fill("刷广告")
+    page.locator("#ban .main").click()
+    expect(page.locator("#said")).to_contain_text("已执行：禁言 2")
+    refused = place.call("POST", f"/sections/1/{film}/comments", 2, json={"content": "又来"})
+    assert (refused.status_code, "刷广告" in refused.json()["detail"]) == (403, True)
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_contain_text("已撤销：禁言 2")
+    place.publish(2, film, "放出来了")
+
+    place.publish(6, other, f"后来的 {links}")
     place.work()
-    assert place.listed(film, sort="new") == roots[::-1]
+    page.clock.run_for(61_000)
+    expect(page.locator("#fresh")).to_have_text("有 1 条新的")
+    page.keyboard.press("c")
+    expect(page.locator(f"#c{first} .film")).to_contain_text("评论区已关闭")
+    place.work()
+    page.reload()
+    expect(rows).to_have_count(3)
+    expect(page.locator(f"#c{first} .film")).to_contain_text("评论区已关闭")
+    page.get_by_role("button", name="操作记录").click()
+    expect(page.locator("#entries li")).to_have_count(5)
+    expect(page.locator("#entries")).to_contain_text("ops:小王")
+    page.get_by_role("button", name="退出").click()
+    expect(page.locator("#login")).to_be_visible()
+    page.reload()
+    expect(page.locator("#login")).to_be_visible()
+    assert page.title() == "评论管理"
+
+
+def test_a_moderator_tries_a_rule_with_the_slider_and_bans_on_a_phone_in_the_dark(page, place):
+    film = place.section(title="慢热")
+    roots = [place.publish(number, film, "长" * number) for number in (4, 6, 8)]
+    place.work()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    log_in(page, place)
+    page.locator("[name=status][value='0']").check(force=True)
+    row = page.locator(f"#c{roots[0]}")
+    row.get_by_role("button", name="置顶").click()
+    expect(row).to_contain_text("取消置顶")
+    picture(page, "moderators-phone-dark")
+    row.get_by_role("button", name="排序规则").click()
+    page.locator("#rule-expression").fill("length < 5")
+    before = page.locator("#preview li")
+    expect(before).to_have_count(3)
+    expect(before.first).to_contain_text("长长长长")
+    page.locator("#rule-decision").select_option("sink")
+    page.locator("#rule-amount").fill("12")
+    expect(before.last).to_have_text("=长长长长")
+    expect(page.locator("#effect")).to_contain_text("3 条评论中 1 条符合")
+    picture(page, "moderators-rule-phone-dark")
+    page.locator("#rule-reason").fill("太短")
+    page.get_by_role("button", name="启用").click()
+    expect(page.locator("#in-force")).to_contain_text("length < 5")
+    for view in ("queue", "rules", "trust", "words", "log"):
+        page.locator(f"[data-view={view}]").click()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} is wider than the phone"
+    page.goto(f"{place.base}/comments/admin?lang=en")
+    expect(page.get_by_role("button", name="Trust and bans")).to_be_visible()
 
 
 def test_an_author_edits_a_dialog_opens_and_new_comments_are_announced(page, place):

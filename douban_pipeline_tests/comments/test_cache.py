@@ -229,8 +229,6 @@ def test_without_redis_everything_says_so_and_nothing_fails(sqlite_url):
     assert gone.page(name, None, 3) is None
     assert gone.away
     assert not gone.ask_rebuild(name)
-    assert gone.contents([1]) == {}
-    gone.keep_contents({1: "文"})
     assert gone.publish(name, 1, [CommentPlace(1, 1)], ended=True) is None
     clock.advance(seconds=2)
     assert not gone.away
@@ -239,14 +237,3 @@ def test_without_redis_everything_says_so_and_nothing_fails(sqlite_url):
         number = place.publish(user(2), "根")
         place.work()
         assert place.roots() == [number]
-
-
-def test_texts_are_kept_until_a_comment_is_hidden(served):
-    place, lists, _ = served
-    root = place.publish(user(2), "根")
-    place.work()
-    lists.keep_contents({root: "根"})
-    assert lists.contents([root, 5]) == {root: "根"}
-    place.set_status(OPERATOR, root, CommentStatus.DELETED)
-    place.work()
-    assert lists.contents([root]) == {}

@@ -300,7 +300,7 @@ def test_pruning_keeps_what_is_fresh(services, instance):
     planted(services)
     assert run(services, instance, "score_comments").success
     result = run(services, instance, "prune_comments", prune_comment_runs={"dry_run": True})
-    assert shown(result) == {"runs": 0, "dry_run": True}
+    assert {name for name, count in shown(result).items() if count} == {"dry_run"}
     assert run(services, instance, "prune_comments", prune_comment_runs={"dry_run": False}).success
 
 

@@ -215,7 +215,8 @@ def test_pages_follow_each_other_in_every_order_without_gap_or_double(place):
         assert listed == place.roots(order)
     with reading(place.engine) as connection:
         found = preview_replies(connection, place.section_id, roots[:3])
-    assert found == {roots[1]: [replies[1], replies[3], replies[4]]}
+    below = {root: [view.comment_id for view in views] for root, views in found.items()}
+    assert below == {roots[1]: [replies[1], replies[3], replies[4]]}
     assert place.roots(Order.FLOOR) == place.roots(Order.NEW)[::-1]
     assert place.roots(Order.LIKES)[:2] == [roots[30], roots[27]]
     assert place.roots(Order.HEAT)[:4] == [roots[8], roots[7], roots[6], roots[4]]

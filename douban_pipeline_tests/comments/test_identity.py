@@ -51,7 +51,10 @@ def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
             "group_id TEXT, user_status INTEGER, user_random TEXT)"
         )
         connection.exec_driver_sql(
-            "INSERT INTO mac_user VALUES (7, 'qi', '七', '', '3,2', 1, 'abc'), (8, 'ba', '', '', '2', 1, '')"
+            "INSERT INTO mac_user VALUES (7, 'qi', '七', '', '3,2', 1, 'abc'), (8, 'ba', '', '', '2', 1, ''), "
+            "(1, '', '', 'upload/user/1/1.jpg?v=3', '', 1, ''), (2, '', '', '/upload/user/2/2.jpg', '', 1, ''), "
+            "(3, '', '', 'https://evil.example/x.gif', '', 1, ''), (4, '', '', 'upload/../admin.php', '', 1, ''), "
+            "(5, '', '', 'upload/x.jpg\" onerror=\"y', '', 1, '')"
         )
     users = CmsUsers("mac_")
     good = {"user_id": "7", "user_name": "qi"}
@@ -65,6 +68,8 @@ def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):
         assert users.logged_in(connection, {"user_id": "9" * 40, "user_check": "a" * 32}) is None
         blank = hashlib.md5(b"-ba-8-").hexdigest()
         assert users.logged_in(connection, {"user_id": "8", "user_name": "ba", "user_check": blank}) is None
+        pictures = users.portraits(connection, range(1, 10))
+        assert pictures == {1: "/upload/user/1/1.jpg", 2: "/upload/user/2/2.jpg"}
     engine.dispose()
 
 

@@ -189,3 +189,19 @@ def test_what_is_remembered_is_bounded_and_ends():
     assert (kept.get(1), kept.get(3)) == (None, "c")
     now[0] = 61
     assert kept.get(3) is None
+
+
+def test_without_such_a_service_users_have_the_picture_that_they_chose_in_the_cms(tmp_path):
+    for made in (True, False):
+        with served(tmp_path / str(made), cms_login=True) as place:
+            if made:
+                with place.services.engine.begin() as connection:
+                    connection.exec_driver_sql("CREATE TABLE mac_user (user_id INTEGER, user_portrait TEXT)")
+                    connection.exec_driver_sql("INSERT INTO mac_user VALUES (2, 'upload/user/2/2.jpg'), (3, '')")
+            film = place.section()
+            for user in (2, 3):
+                place.publish(user, film, "好看")
+            place.work()
+            page = place.page(film)
+            assert page.get("decorations") == ({"2": {"avatar": "/upload/user/2/2.jpg"}} if made else None)
+            assert page["degraded"] == []

@@ -7,10 +7,10 @@ import zlib
 from pathlib import Path
 
 from douban_pipeline.cms.values import picture_address
+from douban_pipeline.core.pictures import kept_picture, media_type_of
 from douban_pipeline.demo.posters import HEIGHT, WIDTH, drawn_poster, put_posters
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.stand_ins.answers import douban_fields
-from douban_pipeline.douban.review.served.pictures import kept_picture, media_type_of
 
 
 def test_every_subject_has_a_picture_of_its_own_where_the_service_looks(tmp_path: Path):

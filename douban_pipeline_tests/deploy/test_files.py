@@ -156,6 +156,15 @@ def test_the_graph_in_a_container_is_new_enough_and_waited_for():
     assert services["neo4j"]["profiles"] == ["neo4j"]
     assert services["tmdb"]["depends_on"]["neo4j"] == {"condition": "service_healthy", "required": False}
     assert services["neo4j"]["volumes"][0].partition(":")[0] in compose()["volumes"]
+    stateful, service = yaml.safe_load_all(text_of("kubernetes/neo4j.yaml"))
+    [container] = stateful["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == services["neo4j"]["image"]
+    given = {each["name"]: each.get("value") for each in container["env"]}
+    assert {name: given[name] for name in services["neo4j"]["environment"] if "memory" in name}.items() <= (
+        services["neo4j"]["environment"].items()
+    )
+    assert stateful["spec"]["template"]["spec"]["enableServiceLinks"] is False
+    assert service["spec"]["selector"] == stateful["spec"]["template"]["metadata"]["labels"]
 
 
 def in_container(command: str) -> str:

@@ -155,7 +155,7 @@ def test_pages_of_the_service_ask_for_the_login_that_their_readers_have(proxy):
 def test_comments_see_to_their_visitors_themselves(proxy):
     client, ui, _, service = proxy
     token = {"Authorization": "Bearer visitor"}
-    for path in ("/comments/v1/sections/1/17?order=heat", "/demo?type=1&id=17", "/demo/admin"):
+    for path in ("/comments/v1/sections/1/17?order=heat", "/demo?type=1&id=17", "/comments/admin"):
         assert client.get(path).text == f"{service} {path} None None"
         assert client.get(path, headers=token).text == f"{service} {path} None Bearer visitor"
         assert client.get(path, headers={"Origin": "https://evil.example"}).status_code == 403

@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from douban_pipeline.core.console import print_columns
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.demo.stand_ins.answers import json_answer
 from douban_pipeline.demo.stand_ins.werss import Article, DigestServer, WeRssStandIn
@@ -49,6 +50,11 @@ def test_a_slot_is_run_listed_and_explained(call: Call, tmp_path: Path) -> None:
     assert "follows 1 accounts" in call("login").output
     assert call("run", "2999-01-01|07:00").exit_code != 0
     assert call("run", "2026-01-01|07:07").exit_code != 0
+
+
+def test_columns_are_as_wide_as_their_cells_and_hold_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    print_columns(["状态", "problems"], [["成功", ""], ["进行中", "a\x1b[31m\nb"]])
+    assert capsys.readouterr().out.splitlines() == ["状态    problems", "成功", "进行中  a [31m b"]
 
 
 def test_a_person_s_login_asks_now_and_opens_the_gate(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

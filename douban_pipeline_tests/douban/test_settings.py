@@ -23,7 +23,7 @@ from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
 from douban_pipeline.douban.sources.search_providers import PROVIDERS
 from douban_pipeline.douban.wording import SOURCE_NAMES
 from douban_pipeline.matching.profiles import PLAN, make_profile
-from douban_pipeline.matching.scoring import Thresholds, Weights
+from douban_pipeline.matching.weights import Thresholds, Weights
 
 P = "DOUBAN_PIPELINE_"
 

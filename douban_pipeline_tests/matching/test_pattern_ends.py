@@ -10,8 +10,8 @@ from douban_pipeline.matching.pattern_ends import ANYTHING, ends
 PATTERNS = [
     *title_words.JUNK,
     *title_words.EPISODES,
-    *(edition.pattern for edition in title_editions.EDITIONS),
-    *(word.pattern for word in title_numbers.NUMBER_SUFFIXES),
+    *(edition.words for edition in title_editions.EDITIONS),
+    *(word.words for word in title_numbers.NUMBER_SUFFIXES),
 ]
 TAILS = [
     "HD",
@@ -98,10 +98,10 @@ def test_no_match_is_passed_over():
     ]
     cuts = sorted({title[:length] for title in titles for length in range(1, len(title) + 1)})
     passed_over = [
-        (pattern.pattern, cut)
+        (pattern.source, cut)
         for pattern in PATTERNS
-        if (known := ends(pattern.pattern)) is not ANYTHING
+        if (known := ends(pattern.source)) is not ANYTHING
         for cut in cuts
-        if cut[-1].casefold() not in known and pattern.search(cut)
+        if cut[-1].casefold() not in known and pattern.pattern.search(cut)
     ]
     assert not passed_over

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from douban_pipeline.matching import Kind, Subject, compare, judge
-from douban_pipeline.matching.strata import STRATA, strata_of
+from douban_pipeline.matching import Code, Kind, Subject, compare, judge
+from douban_pipeline.matching.strata import STRATA, opening_of, strata_of
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES, SERIES_SUBJECT, THIN, THIN_SUBJECT
 from douban_pipeline_tests.matching.drawn import SUBJECTS, VIDEOS
 
@@ -79,3 +79,22 @@ def test_strata_are_known_ordered_and_never_both_thin_and_rich(video, subject):
 
 def test_every_stratum_has_a_name_for_people():
     assert all(any(char > "\u4e00" for char in name) for name in STRATA.values())
+
+
+@pytest.mark.parametrize(
+    ("codes", "stratum"),
+    [
+        ((), ""),
+        ((Code.ALIAS_UNBACKED,), "only:ALIAS_UNBACKED"),
+        ((Code.ALIAS_UNBACKED, Code.YEAR_UNCONFIRMED), ""),
+        ((Code.SEASON_CONFLICT,), ""),
+        ((Code.KIND_CONFLICT,), ""),
+        ((Code.LINKED_ELSEWHERE,), ""),
+        ((Code.REVERTED_BEFORE,), ""),
+        ((Code.INCOMPLETE,), ""),
+        ((Code.RIVALS_UNSEEN,), ""),
+        ((Code.LEAD_TOO_SMALL,), ""),
+    ],
+)
+def test_a_person_may_open_what_lacks_one_piece_of_evidence_and_no_conflict(codes, stratum):
+    assert opening_of(codes) == stratum

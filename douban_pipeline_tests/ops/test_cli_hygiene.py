@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from sqlalchemy import make_url
 
-from douban_pipeline.core.console import Table
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
 
 AWAY = "mysql+pymysql://u:secret@127.0.0.1:1/x"

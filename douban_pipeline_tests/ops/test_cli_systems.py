@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from dagster import DagsterInstance
 
 from douban_pipeline import __version__
+from douban_pipeline.comments.identity import USER_COLUMNS
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.comments.store.shards import beat
@@ -208,7 +209,10 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
     plain = granted(**unread, DOUBAN_PIPELINE_COMMENTS_TITLES_FROM_DOUBAN="false")
     assert granted(**unread, DOUBAN_PIPELINE_SYSTEMS="comments") == plain, "without Douban's system there are no titles"
     rest = [line for line in plain if "alembic" not in line and "version" not in line]
-    assert rest == [f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%';"]
+    assert rest == [
+        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%';",
+        f"GRANT SELECT (vod_id, vod_name, vod_pic) ON `{database}`.`mac_vod` TO '{user}'@'%';",
+    ]
     columns = "comment_status, comment_up, comment_down, comment_report"
     assert f"GRANT SELECT, UPDATE ({columns}) ON `{database}`.`mac_comment` TO '{user}'@'%';" in exporting
     assert f"GRANT SELECT ON `{database}`.`mac_comment` TO '{user}'@'%';" in granted()
@@ -216,8 +220,9 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
         made = ", ".join(f"{name} int" for name in [*columns.split(", "), "comment_id"])
         connection.exec_driver_sql(f"CREATE TABLE mac_comment ({made}, comment_content varchar(255))")
-        names = "user_id int, user_name int, user_nick_name int, group_id int, user_status int, user_random int"
-        connection.exec_driver_sql(f"CREATE TABLE mac_user ({names}, user_pwd int)")
+        names = ", ".join(f"{name} int" for name in (*USER_COLUMNS, "user_pwd"))
+        connection.exec_driver_sql(f"CREATE TABLE mac_user ({names})")
+        connection.exec_driver_sql("CREATE TABLE mac_vod (vod_id int, vod_name int, vod_pic int, vod_pwd int)")
     run_for_mac(owner, exporting)  # before Douban's tables are there nothing is granted on them, and nothing fails
     douban_migrations.tree_of("mac_").upgrade(owner)
     account_url = owner.url.set(username=user, password="p").render_as_string(hide_password=False)
@@ -238,10 +243,12 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         with account.begin() as connection:
             connection.exec_driver_sql("SHOW MASTER STATUS")
             connection.exec_driver_sql("SELECT user_name, user_random FROM mac_user")
+            connection.exec_driver_sql("SELECT vod_name, vod_pic FROM mac_vod")
             connection.exec_driver_sql("UPDATE mac_comment SET comment_up = 1 WHERE comment_id = 1")
         for forbidden in (
             "UPDATE mac_comment SET comment_content = ''",
             "SELECT user_pwd FROM mac_user",
+            "SELECT vod_pwd FROM mac_vod",
             "UPDATE mac_douban_subject SET title = ''",
             "SELECT douban_id_locked FROM mac_douban_video",
         ):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from douban_pipeline.core.logins import TokenKeeper
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.serve.app import TokenKeeper
 from douban_pipeline.serve.settings import ServeSettings
 
 NOW = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
@@ -18,7 +18,7 @@ MONTH = timedelta(days=30)
 
 
 def test_a_remembered_browser_is_known_for_thirty_days_and_no_longer() -> None:
-    keeper = TokenKeeper(TOKEN, MONTH)
+    keeper = TokenKeeper(TOKEN, b"test", MONTH)
     cookie, kept = keeper.issue(NOW, remember=True)
     assert kept == 30 * 86_400
     assert keeper.login_of(cookie, NOW + MONTH - timedelta(seconds=1))
@@ -26,7 +26,7 @@ def test_a_remembered_browser_is_known_for_thirty_days_and_no_longer() -> None:
 
 
 def test_a_browser_that_did_not_ask_for_it_is_forgotten_when_it_is_closed_or_after_half_a_day() -> None:
-    keeper = TokenKeeper(TOKEN, MONTH)
+    keeper = TokenKeeper(TOKEN, b"test", MONTH)
     cookie, kept = keeper.issue(NOW, remember=False)
     assert kept is None
     assert keeper.login_of(cookie, NOW + timedelta(hours=11))
@@ -34,12 +34,12 @@ def test_a_browser_that_did_not_ask_for_it_is_forgotten_when_it_is_closed_or_aft
 
 
 def test_another_token_makes_all_cookies_void() -> None:
-    cookie, _ = TokenKeeper(TOKEN, MONTH).issue(NOW, remember=True)
-    assert not TokenKeeper(TOKEN + "x", MONTH).login_of(cookie, NOW)
+    cookie, _ = TokenKeeper(TOKEN, b"test", MONTH).issue(NOW, remember=True)
+    assert not TokenKeeper(TOKEN + "x", b"test", MONTH).login_of(cookie, NOW)
 
 
 def test_no_cookie_says_the_token_or_is_given_twice() -> None:
-    keeper = TokenKeeper(TOKEN, MONTH)
+    keeper = TokenKeeper(TOKEN, b"test", MONTH)
     cookies = {keeper.issue(NOW, remember=True)[0] for _ in range(50)}
     assert len(cookies) == 50
     assert not any(TOKEN in cookie for cookie in cookies)
@@ -47,7 +47,7 @@ def test_no_cookie_says_the_token_or_is_given_twice() -> None:
 
 @given(place=st.integers(0, 200), letter=st.sampled_from("0123456789abcdef.x"), text=st.text(max_size=80))
 def test_a_cookie_that_was_changed_is_none(place: int, letter: str, text: str) -> None:
-    keeper = TokenKeeper(TOKEN, MONTH)
+    keeper = TokenKeeper(TOKEN, b"test", MONTH)
     cookie, _ = keeper.issue(NOW, remember=True)
     place %= len(cookie)
     changed = cookie[:place] + letter + cookie[place + 1 :]

@@ -50,6 +50,7 @@ AGED = (
     "looked_at",
     "created_at",
     "seen_at",
+    "said_at",
 )
 
 
@@ -65,7 +66,7 @@ def grow_old(store: PostgresTmdbStore, by: timedelta) -> None:
 def fill(store: PostgresTmdbStore) -> None:
     """Store something in every table, as runs, questions and lists do."""
     texts = {"id": 1, "translations": [{"iso_639_1": "en", "iso_3166_1": "US", "data": {"title": "A Wedding"}}]}
-    put(store, movie(1, cast(2, "a"), cast(4, "e")), movie(3))
+    put(store, movie(1, cast(2, "a"), cast(4, "e")), movie(3, title="饮食男女"))
     put(store, show(5, cast(2, "b")), entity="tv")
     put(store, actor(2, title(7, "c"), title(6, "d", "tv")), entity="person")
     put(store, movie(1, title="Other"), language="en-US")
@@ -270,7 +271,9 @@ def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is
         with store.transaction() as connection:
             connection.execute("UPDATE tmdb.people SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
             connection.execute("UPDATE tmdb.movies SET fetched_at = '2020-01-01Z' WHERE data_state = 'stub'")
-            connection.execute("UPDATE tmdb.movies SET fetched_at = %s WHERE tmdb_id = 3", (NOW - DAY,))
+            connection.execute(
+                "UPDATE tmdb.movies SET fetched_at = %s, title = '饮食男女' WHERE tmdb_id = 3", (NOW - DAY,)
+            )
             back_to_five(connection)
         assert store.upgrade()[0] == "0005"
         assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.people WHERE data_state = 'stub' ORDER BY 1") == [
@@ -278,6 +281,8 @@ def test_stubs_are_dated_by_the_newest_answer_that_names_them_when_the_schema_is
             (4, NOW - DAY),
         ]
         assert rows(store, "SELECT tmdb_id, fetched_at FROM tmdb.movies WHERE data_state = 'stub'") == [(7, NOW)]
+        sounds = rows(store, "SELECT name, initials, pinyin, said_at FROM tmdb.name_sounds")
+        assert ("饮食男女", "ysnn", "yinshinannv", NOW - DAY) in sounds
 
 
 def back_to_five(connection: Any) -> None:
@@ -290,6 +295,8 @@ def back_to_five(connection: Any) -> None:
             connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_{index}")
     for table in ("movie", "person", "tv"):
         connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_translations_fetched")
-    connection.execute("DROP INDEX tmdb.idx_tmdb_people_credited")
+    connection.execute("DROP TABLE tmdb.name_sounds")
+    for table in ("movies", "people", "tv_shows"):
+        connection.execute(f"DROP INDEX tmdb.idx_tmdb_{table}_credited")
     connection.execute("ALTER TABLE tmdb.vod_match DROP COLUMN candidates_at")
     connection.execute("UPDATE tmdb.version SET version_num = '0005'")

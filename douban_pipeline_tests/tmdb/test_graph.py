@@ -113,7 +113,7 @@ def test_a_batch_is_written_whole_or_not_at_all(target: GraphTarget, monkeypatch
     def fails(*_: Any) -> None:
         raise RuntimeError("killed")
 
-    monkeypatch.setattr("douban_pipeline.tmdb.graph.target._delete_orphans", fails)
+    monkeypatch.setattr("douban_pipeline.tmdb.graph.rows._delete_orphans", fails)
     with pytest.raises(RuntimeError):
         target.apply(batch(*EDGES))
     assert target.dump() == ({}, {})
@@ -122,7 +122,7 @@ def test_a_batch_is_written_whole_or_not_at_all(target: GraphTarget, monkeypatch
 def test_another_writer_is_waited_out(target: GraphTarget, monkeypatch: pytest.MonkeyPatch):
     from douban_pipeline.tmdb.graph import target as module
 
-    calls, original = [], module._write
+    calls, original = [], module.write
 
     def meets_another(*arguments: Any, **options: Any) -> Written:
         calls.append(1)
@@ -130,7 +130,7 @@ def test_another_writer_is_waited_out(target: GraphTarget, monkeypatch: pytest.M
             raise ConstraintError
         return original(*arguments, **options)
 
-    monkeypatch.setattr(module, "_write", meets_another)
+    monkeypatch.setattr(module, "write", meets_another)
     assert target.apply(batch()) == Written()
     assert len(calls) == 3
 

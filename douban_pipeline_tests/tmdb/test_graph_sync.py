@@ -13,6 +13,7 @@ from dataclasses import astuple, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from neo4j.exceptions import ClientError, Neo4jError
@@ -261,7 +262,7 @@ def test_old_answers_leave_the_graph_when_they_leave_the_store(store: PostgresTm
 WORKER = """
 import sys
 from douban_pipeline.tmdb import graph_sync
-from douban_pipeline.tmdb.graph import target as module
+from douban_pipeline.tmdb.graph import rows, target as module
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 
 url, uri, user, password, database, where = sys.argv[1:]
@@ -273,7 +274,7 @@ def stop(*_):
 if where == "before the graph":
     graph_sync.apply_entities = stop
 elif where == "within the batch":
-    module._delete_orphans = stop
+    rows._delete_orphans = stop
 elif where == "before the acknowledgement":
     graph_sync.outbox.acknowledge = stop
 with PostgresTmdbStore(url) as store, module.GraphTarget(uri, user, password, database) as graph:
@@ -337,6 +338,16 @@ def test_the_commands_bring_answers_into_the_graph_and_ask_it(
     assert "3 entities written" in run("sync")
     rows = json.loads(run("graph", "directors", "The Dark Knight Rises", "--json"))
     assert [row["director"] for row in rows] == ["Christopher Nolan"]
+    drawn = tmp_path / "directors.svg"
+    assert str(drawn) in run("graph", "directors", "the dark knight", "--picture", str(drawn))
+    texts = [*ElementTree.parse(drawn).getroot().itertext()]
+    assert {"Christopher Nolan", "The Dark Knight Rises", "2012"} <= {*texts}
+    assert any("TMDB API" in text for text in texts)
+    for file, said in ((drawn, "--force"), (tmp_path / "a.png", "SVG"), (tmp_path / "no" / "a.svg", "no such folder")):
+        refused = CliRunner().invoke(app, ["tmdb", "graph", "directors", "x", "--picture", str(file)])
+        assert (refused.exit_code, said in str(refused.exception)) == (1, True)
+    run("graph", "co-actors", "Christian Bale", "--picture", str(drawn), "--force")
+    assert "× 1" in [*ElementTree.parse(drawn).getroot().itertext()]
     assert "no answer" in run("graph", "regulars", "Nobody")
     running = target.dump()
     assert "would empty" in run("rebuild")

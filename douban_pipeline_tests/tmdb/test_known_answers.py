@@ -99,6 +99,13 @@ def test_without_a_key_what_is_stored_is_answered_and_the_rest_is_said_to_be_unk
         assert (unknown.state, unknown.retry_after) == (State.REFUSED, 0)
         assert unknown.answer == "没有存过相关资料，也没有去问 TMDB：没有设置 TMDB 的密钥。"
         assert ask(service, "Who directed Arrow?").answer.startswith("Nothing is stored of that")
+        keep(
+            store, movie(2, cast(6, "x", name="一位演员"), title="坏人", genres=film()["genres"]), age=timedelta(days=9)
+        )
+        works = ask(service, "一位演员演过哪些电影").answer
+        assert all(said in works for said in ("一位演员出演", "《好人》", "《坏人》", "只来自已存的"))
+        assert "《坏人》" in ask(service, "一位演员都有啥值得翻出来再看的").answer, "the longest stored name in it"
+        assert ask(service, "有没有和好人类似的电影").answer.endswith("有相同的人：《坏人》（1993）。")
     assert server.asked == []
 
 

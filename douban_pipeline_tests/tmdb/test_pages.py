@@ -29,6 +29,7 @@ def pages(tmp_path: Path, store: PostgresTmdbStore, store_url: str) -> Iterator[
         movie(1, lee, lang, crew(LIN, "c", name="林导"), title="灯塔守夜人", original_title="Keeper", **SERIES),
         movie(2, cast(LANG, "d", name="郎望海"), title="灯塔守夜人2", release_date="2021-01-01", **SERIES),
         movie(3, title=HOSTILE, overview=HOSTILE),
+        movie(4, title="重庆之夜"),
     ]
     people = [
         actor(LEE, title(1, "a", title="灯塔守夜人"), name="李守灯", also_known_as=["Lee the Keeper", "守灯李"]),
@@ -52,12 +53,20 @@ def found(pages: httpx.Client, words: str) -> list[str]:
         ("李", [f"person/{LEE}"]),
         ("守灯李", [f"person/{LEE}"]),
         ("守夜", []),
+        ("dengtashouyer", ["movie/1", "movie/2"]),
+        ("Deng ta shou ye ren 2", ["movie/2"]),
+        ("dtsyr", ["movie/1", "movie/2"]),
+        ("lsd", [f"person/{LEE}"]),
+        ("chongqing", ["movie/4"]),
+        ("d", []),
         ("%", []),
         ("_", []),
         ("\x00", []),
     ],
 )
-def test_names_are_found_by_how_they_begin_and_other_names_of_people_as_a_whole(pages, words, addresses):
+def test_names_are_found_by_how_they_or_their_pinyin_begin_and_other_names_of_people_as_a_whole(
+    pages, words, addresses
+):
     assert found(pages, words) == addresses
     page = pages.get("/tmdb/", params={"q": words})
     assert page.status_code == 200
@@ -77,6 +86,17 @@ def test_a_person_has_titles_and_those_who_were_there_too(pages):
     page = pages.get(f"/tmdb/person/{LEE}").text
     assert f'<a href="../person/{LANG}">郎望海</a> 1 部' in page
     assert "Lee the Keeper" in page
+
+
+def test_a_person_of_whom_only_the_name_is_stored_has_the_stored_titles(pages):
+    page = pages.get(f"/tmdb/person/{LIN}").text
+    for said in ("林导", "灯塔守夜人", "只有库里已存的"):
+        assert said in page
+    assert pages.get("/tmdb/person/99").status_code == 404
+    drawn = pages.get(f"/tmdb/graph/person/{LIN}.json").json()
+    assert {node["id"] for node in drawn["nodes"]} == {f"person-{LIN}", "movie-1"}
+    way = pages.get("/tmdb/way", params={"one": "林导", "other": "郎望海"}).text
+    assert f'林导</a> — <a href="./movie/1">灯塔守夜人</a> — <a href="./person/{LANG}">郎望海</a>' in way
 
 
 def test_the_drawing_has_the_entity_and_its_neighbours(pages):

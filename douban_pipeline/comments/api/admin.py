@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.context import Context, accepted, tagged
-from douban_pipeline.comments.api.problems import CommentId, IdText, Number, Problem, ProblemRoute
+from douban_pipeline.comments.api.problems import CommentId, IdText, Moment, Number, Problem, ProblemRoute, not_a_switch
 from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
+from douban_pipeline.comments.event_handlers.status_steps import ERASED
 from douban_pipeline.comments.heat.explanation import PART_NAMES
 from douban_pipeline.comments.store import comment_search, events
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
 from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import get_section
-from douban_pipeline.comments.types import Actor, CommentStatus, EventKind, Rank, SectionType
+from douban_pipeline.comments.trust import ADDRESS, subject_of
+from douban_pipeline.comments.types import (
+    Actor,
+    Attribute,
+    CommentStatus,
+    EventKind,
+    Rank,
+    SectionStatus,
+    SectionType,
+)
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
 
 _PAGE = 50
 
@@ -31,9 +44,9 @@ class StatusRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     ids: list[IdText] = Field(min_length=1, max_length=500)
-    status: CommentStatus
+    status: Annotated[CommentStatus, BeforeValidator(not_a_switch)]
     reason: str = Field(min_length=2, max_length=300)
-    dry_run: bool = True
+    dry_run: StrictBool = True
 
 
 class Undo(BaseModel):
@@ -59,6 +72,18 @@ def admin_router(context: Context) -> APIRouter:
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
 
+    async def names_of(facts: comment_search.RowFacts, degraded: list[str]) -> dict[int, tuple[str, bool]]:
+        """Return name of each video of the rows, and whether it has a poster; none where the CMS cannot be asked."""
+        numbers = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
+        if not numbers or context.services.settings.library_url.get_secret_value() == "":
+            return {}
+
+        def read() -> dict[int, tuple[str, bool]]:
+            films = context.services.films
+            return films.names(numbers) if films is not None else {}
+
+        return await context.dependencies.try_call("films", partial(context.in_thread, read), degraded) or {}
+
     async def why(found: dict[str, Any]) -> dict[str, Any]:
         """Return a comment's place in the served order by heat and sentences that explain it, if that is possible."""
         if found["root"] is not None:
@@ -79,7 +104,7 @@ def admin_router(context: Context) -> APIRouter:
             why = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
         return {"place_by_heat": place, "why": why, "degraded": degraded}
 
-    @router.get("/search")
+    @router.get("/search", response_model=answers.FoundPage)
     async def search(
         request: Request,
         text: Annotated[str, Query(max_length=100)] = "",
@@ -89,31 +114,55 @@ def admin_router(context: Context) -> APIRouter:
         before: Number = 0,
         kind: Annotated[SectionType | None, Query(alias="type")] = None,
         object_id: Annotated[Number, Query(alias="object")] = 0,
-        since: AwareDatetime | None = None,
-        until: AwareDatetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         reports: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+        address: Annotated[str, Query(max_length=48)] = "",
+        reason: Annotated[str, Query(max_length=32)] = "",
     ) -> Response:
         """Return comments of any status that meet all criteria, newest first; with status 1, those waiting for review.
 
         An item about which something waits to be applied, such as a decision of a moment ago, is ``pending``.
         """
         await context.operator(request)
+        try:
+            network = subject_of(ADDRESS, address) if address.strip() else ""
+        except ProblemsError as error:
+            raise Problem(400, str(error)) from None
         asked = SearchRequest(
-            text.strip(), user, section, status, before, kind or 0, object_id, since, until, reports=reports
+            text.strip(),
+            user,
+            section,
+            status,
+            before,
+            kind or 0,
+            object_id,
+            since,
+            until,
+            reports=reports,
+            address=network,
+            reason=reason,
         )
 
-        def find(connection: Connection) -> tuple[comment_search.SearchPage, set[int]]:
+        def find(connection: Connection) -> tuple[comment_search.SearchPage, set[int], comment_search.RowFacts]:
             page = comment_search.search_comments(connection, asked, _PAGE)
-            return page, events.pending_about(connection, [view.comment_id for view in page.comments])
+            pending = events.pending_about(connection, [view.comment_id for view in page.comments])
+            return page, pending, comment_search.row_facts(connection, page.comments)
 
-        found, pending = await in_database(find)
+        found, pending, facts = await in_database(find)
+        degraded: list[str] = []
+        films = await names_of(facts, degraded)
         body = {
-            "items": [{**_item(view), "pending": view.comment_id in pending} for view in found.comments],
+            "items": [
+                {**_item(view), **_facts(view, facts, films), "pending": view.comment_id in pending}
+                for view in found.comments
+            ],
             "next": str(found.before) if found.before is not None else None,
+            "degraded": degraded,
         }
         return tagged(request, body)
 
-    @router.get("/comments/{comment_id}")
+    @router.get("/comments/{comment_id}", response_model=answers.ExplainedComment)
     async def comment(request: Request, comment_id: CommentId) -> Response:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
         await context.operator(request)
@@ -122,7 +171,7 @@ def admin_router(context: Context) -> APIRouter:
             raise Problem(404, "评论不存在")
         return tagged(request, {**found, **await why(found)})
 
-    @router.post("/moderate")
+    @router.post("/moderate", response_model=answers.Moderated, responses={202: {"model": answers.Moderated}})
     async def moderate(request: Request, body: StatusRequest) -> Response:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
         actor = await context.operator(request)
@@ -147,7 +196,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"batch": batch, "refused": {k: v for k, v in outcome.items() if v}})
 
-    @router.post("/undo")
+    @router.post("/undo", status_code=202, response_model=answers.Undone)
     async def undo(request: Request, body: Undo) -> Response:
         """Undo the last decision on comments, or on all comments of a batch."""
         actor = await context.operator(request)
@@ -165,7 +214,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"undone": [str(number) for number in sorted(found)]})
 
-    @router.get("/state")
+    @router.get("/state", response_model=answers.ServiceState)
     async def state(request: Request) -> Response:
         """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
         await context.operator(request)
@@ -219,11 +268,21 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
         }
         for row in comment_search.select_moderation(connection, comment_id)
     ]
+    edits = [
+        {"content": row["content"], "at": row["created_at"].isoformat()}
+        for row in comment_search.earlier_texts(connection, comment_id)
+    ]
     section = get_section(connection, view.section_id)
     heat = comment_search.stored_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
-    return {**_item(view), "decided": decided, "heat": heat, "place": None if section is None else _place(section)}
+    return {
+        **_item(view),
+        "decided": decided,
+        "edits": edits,
+        "heat": heat,
+        "place": None if section is None else _place(section),
+    }
 
 
 def _place(section: RowMapping) -> dict[str, Any]:
@@ -235,6 +294,32 @@ def _place(section: RowMapping) -> dict[str, Any]:
         "title": section["title"],
         "douban_id": str(douban_id) if douban_id else None,
         "titled_at": at.isoformat() if at is not None else None,
+    }
+
+
+def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
+    """Return what a row says besides the comment: its film or other object, its section's state, the address."""
+    section = facts.sections[view.section_id]
+    name, has_poster = (
+        films.get(section["object_id"], ("", False)) if section["type"] == SectionType.VIDEO else ("", False)
+    )
+    return {
+        "object": {
+            "type": section["type"],
+            "id": str(section["object_id"]),
+            "title": section["title"] or name,
+            "poster": has_poster,
+            "closed": section["status"] != SectionStatus.ACTIVE,
+            "review_first": bool(section["settings"].get("review_first")),
+            "douban_id": str(section["title_douban_id"] or "") or None,
+        },
+        "address": facts.addresses.get(view.comment_id),
+        "reported": facts.reports.get(view.comment_id, {}),
+        "edits": facts.edits.get(view.comment_id, 0),
+        "pinned": bool(view.attributes & Attribute.PINNED),
+        "featured": bool(view.attributes & Attribute.FEATURED),
+        "promoted": bool(view.attributes & Attribute.PROMOTED),
+        "erased": bool(view.meta.get(ERASED)),
     }
 
 

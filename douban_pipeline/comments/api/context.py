@@ -23,10 +23,12 @@ from douban_pipeline.comments import pages
 from douban_pipeline.comments.api.overlay import Overlay
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.api.sessions import ASKED_BY, COOKIE, ModeratorSessions, moderator, moderator_name
 from douban_pipeline.comments.cache.flights import Fetched, HotKeys, LoopFlights
 from douban_pipeline.comments.cache.lists import open_lists
 from douban_pipeline.comments.dependencies import Dependencies, UnavailableError
 from douban_pipeline.comments.identity import CmsUsers, TokenError, UnsignedError, ViewTokens, guest, read_token
+from douban_pipeline.comments.ids import first_of
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.services import LIST_SECONDS, LIST_SIZE, CommentsServices
 from douban_pipeline.comments.settings import PREFIX, read_api_keys, read_sites
@@ -41,6 +43,8 @@ PAGE_SIZE = 20
 """Number of roots of a page, unless a request names another."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
+_AHEAD = timedelta(days=1)
+"""How far the clocks of other hosts may have been ahead of this one's."""
 
 _Result = TypeVar("_Result")
 _THREADS = 32
@@ -51,7 +55,7 @@ _LOCAL_MOST = 2000
 
 @dataclass(slots=True)
 class SharedPage:
-    """The impersonal part of a page, its notice, and its encoded form for anonymous visitors.
+    """The impersonal part of a page, its notice, and its encoded forms for anonymous visitors, by device.
 
     ``view`` is the token of what it shows, with the window in which it was issued; ``encoded`` contains it.
     ``until`` is the time until which a copy may be served while the section is hot, in seconds of the monotonic clock.
@@ -60,7 +64,7 @@ class SharedPage:
     body: dict[str, Any]
     notice: str
     degraded: list[str] = field(default_factory=list)
-    encoded: tuple[bytes, str] | None = None
+    encoded: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     view: tuple[int, str] | None = None
     until: float = 0.0
 
@@ -84,9 +88,11 @@ class Context:
         self.loads = 0
         """Number of shared pages that this process read itself."""
         self.views = ViewTokens(self.settings)
+        self.moderators = ModeratorSessions(self.settings, services.clock, self._guard.counters)
         self._users = CmsUsers(self.settings.table_prefix)
         self._pool = ThreadPoolExecutor(_THREADS, "comments-service")
-        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool)
+        pictured = self._users if self.settings.cms_login else None
+        self.overlay = Overlay(services, self.sites, self.dependencies, self._pool, pictured)
         self._counting: Gathering[tuple[str, int], int | None] = Gathering(self._count)
         self._keys = read_api_keys(self.settings.api_keys.get_secret_value())
 
@@ -145,6 +151,15 @@ class Context:
             self.local[key] = page
         return page
 
+    def refuse_unborn(self, comment_id: int) -> None:
+        """Refuse an id that no comment can have yet without asking the database: ids grow with time.
+
+        Raises:
+            NoSuchPageError: It is of a time to come.
+        """
+        if comment_id >= first_of(self.services.clock.now() + _AHEAD):
+            raise NoSuchPageError
+
     async def read_only(self, target: pages.Target, order: Order, cursor: str | None) -> dict[str, Any] | None:
         """Return a page of a section as anybody sees it; None where there is none, or nothing can be read now."""
         try:
@@ -165,11 +180,13 @@ class Context:
         Raises:
             Problem: The token is not valid.
         """
-        if token := _bearer(request):
+        if token := bearer_of(request):
             found = await self._known(request, token)
             if isinstance(found, Actor):
                 return found
             raise Problem(401, "这个密钥只用于服务端接口" if found else "令牌不正确", _ASK)
+        if ASKED_BY in request.headers and (moderator := await self._by_cookie(request)) is not None:
+            return moderator
         if self.settings.cms_login and request.cookies.get("user_check") and self._is_own(request):
             cookies = dict(request.cookies)
             logged_in = await self.dependencies.call(
@@ -233,26 +250,35 @@ class Context:
 
     def _person(self, token: str) -> Actor | None:
         """Return the operator or auditor that a token identifies; None if it is neither's."""
-        for secret, rank, name in (
-            (self.settings.audit_token, Rank.AUDIT, "audit"),
-            (self.settings.admin_token, Rank.OPERATOR, "ops"),
+        for secret, rank in (
+            (self.settings.audit_token, Rank.AUDIT),
+            (self.settings.admin_token, Rank.OPERATOR),
         ):
             expected = secret.get_secret_value()
             if expected and hmac.compare_digest(token.encode(), expected.encode()):
-                return Actor(name, name="管理员", rank=rank)
+                return moderator(rank, "")
         return None
 
     async def operator(self, request: Request) -> Actor:
-        """Return the operator or auditor who sends the request; ``X-Operator`` gives the person's name for the log.
+        """Return the operator or auditor who sends a request, with a token or with the cookie of a session.
+
+        With a token, the header ``X-Operator`` gives the person's name for the log; a session has it already.
 
         Raises:
-            Problem: The token is neither an operator's nor an auditor's, or its sender has guessed too often.
+            Problem: Neither is an operator's or an auditor's, or its sender has guessed too often.
         """
-        found = await self._known(request, token) if (token := _bearer(request)) else None
-        if not isinstance(found, Actor) or found.rank < Rank.OPERATOR:
-            raise Problem(401, "需要管理令牌", _ASK)
-        name = "".join(letter for letter in request.headers.get("x-operator", "") if letter.isalnum())[:30]
-        return Actor(f"{found.key}:{name}" if name else found.key, name=name, rank=found.rank)
+        if token := bearer_of(request):
+            found = await self._known(request, token)
+            if isinstance(found, Actor) and found.rank >= Rank.OPERATOR:
+                return moderator(found.rank, moderator_name(request.headers.get(ASKED_BY, "")))
+        elif (logged_in := await self._by_cookie(request)) is not None:
+            return logged_in
+        raise Problem(401, "需要管理令牌", _ASK)
+
+    async def _by_cookie(self, request: Request) -> Actor | None:
+        """Return the moderator of a request's cookie, if it only reads, or our page sent it."""
+        is_ours = request.method in ("GET", "HEAD") or ASKED_BY in request.headers
+        return await self.moderators.actor(request) if COOKIE in request.cookies and is_ours else None
 
     async def server_key(self, request: Request) -> str:
         """Return the name of the server that sends the request, if it is within its quota.
@@ -260,7 +286,7 @@ class Context:
         Raises:
             Problem: Its key is unknown, or its quota used up, or its sender has guessed too often.
         """
-        name = await self._known(request, token) if (token := _bearer(request)) else None
+        name = await self._known(request, token) if (token := bearer_of(request)) else None
         if not isinstance(name, str):
             raise Problem(401, "需要服务端密钥", _ASK)
         if await self.counted(f"server:{name}", 60) > self._keys[name][1]:
@@ -317,7 +343,7 @@ def _open_sites(services: CommentsServices) -> Sites:
     return Sites(sites, services.clock, MAX_LAG)
 
 
-def _bearer(request: Request) -> str:
+def bearer_of(request: Request) -> str:
     """Return the bearer token of a request; empty without one."""
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     return given.strip() if kind.lower() == "bearer" else ""

@@ -17,20 +17,19 @@ from douban_pipeline.comments import identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
+from douban_pipeline.comments.api.requests import MAX_LENGTH
 from douban_pipeline.comments.ids import moment_of
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.scoring.impressions import add_views
-from douban_pipeline.comments.store import events, sections
+from douban_pipeline.comments.store import events, moderators, sections
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
 from douban_pipeline.comments.text_pieces import mentions, pieces
-from douban_pipeline.comments.types import EDIT_TIME, Actor, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.trust import TrustLevel
+from douban_pipeline.comments.types import EDIT_TIME, Actor, CommentStatus, EventKind, Rank, SectionStatus
 from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
 from douban_pipeline.core.guesses import household
-
-MAX_LENGTH = 2000
-"""Maximum characters of a comment."""
 
 _KEY = "idempotency-key"
 _OTHER_REQUEST = "这个 Idempotency-Key 已用于另一个请求；请换一个键再试"
@@ -46,6 +45,7 @@ class _Wanted:
 
     Attributes:
         named: Whether the request has an idempotency key, so that its event may exist already.
+        address: Address of the visitor.
     """
 
     actor: Actor
@@ -56,6 +56,14 @@ class _Wanted:
     target: Target | None = None
     may: May | None = None
     named: bool = False
+    address: str = ""
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether it only takes something back, which a banned visitor may still do: delete, withdraw a like."""
+        if self.kind == EventKind.SET_STATUS:
+            return self.payload.get("status") == CommentStatus.DELETED
+        return self.kind == EventKind.WITHDRAW_REPORT or (self.kind == EventKind.VOTE and not self.payload.get("value"))
 
 
 class Writing:
@@ -102,7 +110,15 @@ class Writing:
         }
         key = _request_key(request, actor, "publish")
         comment_id = await self._write(
-            _Wanted(actor, EventKind.PUBLISH, key, payload, target=target, named=_KEY in request.headers)
+            _Wanted(
+                actor,
+                EventKind.PUBLISH,
+                key,
+                payload,
+                target=target,
+                named=_KEY in request.headers,
+                address=address_of(request),
+            )
         )
         return {
             "id": str(comment_id),
@@ -134,7 +150,7 @@ class Writing:
         if not content:
             raise Problem(400, "内容为空")
         if len(content) > MAX_LENGTH:
-            raise Problem(413, f"评论最多 {MAX_LENGTH} 字")
+            raise Problem(400, f"评论最多 {MAX_LENGTH} 字")
         return content
 
     async def about(
@@ -152,10 +168,11 @@ class Writing:
         Raises:
             Problem: There is no such comment, or the actor may not change it.
         """
+        self._context.refuse_unborn(comment_id)
         if await self._context.counted(f"act:{_counted_as(request, actor)}", 60) > 600:
             raise Problem(429, "操作过于频繁，请稍后再试", {"Retry-After": "60"})
         key = _request_key(request, actor, f"{kind}:{comment_id}")
-        await self._write(_Wanted(actor, kind, key, payload, comment_id, may=may))
+        await self._write(_Wanted(actor, kind, key, payload, comment_id, may=may, address=address_of(request)))
 
     async def change_section(
         self, request: Request, actor: Actor, target: Target, may: May, payload: Mapping[str, Any]
@@ -199,11 +216,16 @@ class Writing:
         found = sections.find_sections(connection, {(each.type, each.object_id) for each in targets})
         about = {each.comment_id for each in wanted if each.comment_id}
         places = sections.whereabouts(connection, about)
+        visitors = {(each.actor.user_id, each.address) for each in wanted if each.actor.rank < Rank.OPERATOR}
+        levels = moderators.levels_of(connection, visitors, now) if visitors else {}
         outcomes: list[int | Exception] = []
         given: list[EventInput] = []
         for each, number in zip(wanted, ids, strict=True):
             try:
                 actor = each.actor
+                level = levels.get((actor.user_id, each.address)) if actor.rank < Rank.OPERATOR else None
+                if level is not None and level.level is TrustLevel.BANNED and not each.withdraws:
+                    raise Problem(403, level.ban_refusal())
                 if each.target is None:
                     place = places.get(each.comment_id)
                     if place is None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from sqlalchemy.exc import DBAPIError
+
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.dependencies import Dependencies
+from douban_pipeline.comments.identity import CmsUsers
+from douban_pipeline.comments.plugs import Decoration
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.sites import Sites
 from douban_pipeline.comments.types import Actor
+from douban_pipeline.core.database import is_cut, reading
+
+_LOG = logging.getLogger(__name__)
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -56,10 +64,18 @@ class Overlay:
         sites: Where votes and likes are read.
         dependencies: Limits of what is asked.
         threads: Where blocking work runs.
+        users: The CMS's users, whose own pictures are shown where no service of the site decorates them.
     """
 
-    def __init__(self, services: CommentsServices, sites: Sites, dependencies: Dependencies, threads: Executor) -> None:
-        self._services, self._sites = services, sites
+    def __init__(
+        self,
+        services: CommentsServices,
+        sites: Sites,
+        dependencies: Dependencies,
+        threads: Executor,
+        users: CmsUsers | None,
+    ) -> None:
+        self._services, self._sites, self._users = services, sites, users
         self._dependencies, self._threads = dependencies, threads
         self._friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self._badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
@@ -67,17 +83,33 @@ class Overlay:
     async def decorations(self, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
         """Return the decorations of a page's authors, by id; authors without any are missing."""
         plugs = self._services.plugs
-        if not plugs.has_decorations:
+        if not plugs.has_decorations and self._users is None:
             return {}
+        ask = plugs.decorations if plugs.has_decorations else self._portraits
         shown = [*items_of(body), *([body["root"]] if "root" in body else [])]
         authors = sorted({int(item["author"]["id"]) for item in shown if item["author"]["id"]})
         unknown = [user for user in authors if self._badges.get(user) is None]
         if unknown:
-            found = await self._ask("decorations", partial(plugs.decorations, unknown), degraded)
+            found = await self._ask("decorations", partial(ask, unknown), degraded)
             for user in unknown if found is not None else ():
                 known = (found or {}).get(str(user))
                 self._badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
         return {str(user): badge for user in authors if (badge := self._badges.get(user))}
+
+    def _portraits(self, users: Sequence[int]) -> dict[str, Decoration]:
+        """Return the pictures that users chose in the CMS; none from then on where its table may not be read."""
+        if self._users is None:
+            return {}
+        try:
+            with reading(self._services.engine) as connection:
+                found = self._users.portraits(connection, users)
+        except DBAPIError as error:
+            if is_cut(error):
+                raise
+            _LOG.warning("pictures of the CMS's users are not shown, its table cannot be read: %s", error.orig)
+            self._users = None
+            return {}
+        return {str(user): Decoration(avatar=path) for user, path in found.items()}
 
     async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
         """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked.

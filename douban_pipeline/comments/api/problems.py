@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ from fastapi import Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
+from starlette.exceptions import HTTPException
 
 from douban_pipeline.comments.dependencies import UnavailableError
 from douban_pipeline.comments.pages import NoSuchPageError
@@ -23,7 +25,6 @@ _TITLES = {
     403: "没有权限",
     404: "不存在",
     409: "无法执行",
-    413: "内容过长",
     429: "过于频繁",
     503: "暂时不可用",
 }
@@ -61,6 +62,8 @@ class ProblemRoute(APIRoute):
                 return await handle(request)
             except Problem as problem:
                 return problem_response(problem.status, problem.detail, problem.headers)
+            except HTTPException as error:  # FastAPI's own, of a body that is no UTF-8
+                return problem_response(error.status_code, "请求正文无法读取", error.headers)
             except RequestValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(str(part) for part in first["loc"][1:])
@@ -79,9 +82,34 @@ def _fitting(given: str) -> str:
     return given
 
 
+ID_PATTERN = r"(?:[0-8]\d{18}|\d{1,18})"
+"""Ids as the description of the API has them: a pattern for `BIGGEST_ID` to the digit would be four lines long."""
 Number = Annotated[int, Field(ge=0, le=BIGGEST_ID)]
 """An id in a query."""
+
+
+def _written_out(given: object) -> object:
+    if isinstance(given, str) and re.fullmatch(r"[\d.+-]*", given):
+        raise ValueError("a number is no time of day: write 2026-11-01T12:00:00+08:00")
+    return given
+
+
+def not_a_switch(given: object) -> object:
+    """Refuse true and false, which pydantic takes for 1 and 0."""
+    if isinstance(given, bool):
+        raise ValueError("true and false are no numbers")
+    return given
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+"""A time with its zone; pydantic takes numbers, too."""
+OwnerId = Annotated[int, Field(ge=0, le=2**53 - 1), BeforeValidator(not_a_switch)]
+"""A user in a body, as a number that JSON holds to the digit."""
 CommentId = Annotated[int, Path(ge=0, le=BIGGEST_ID)]
 ObjectId = Annotated[int, Path(ge=1, le=BIGGEST_ID)]
-IdText = Annotated[str, Field(pattern=r"^\d{1,19}$"), AfterValidator(_fitting)]
+IdText = Annotated[
+    str,
+    Field(pattern=r"^\d{1,19}$", json_schema_extra={"pattern": f"^{ID_PATTERN}$"}),
+    AfterValidator(_fitting),
+]
 """An id as text, because JavaScript cannot hold all of them as numbers."""

@@ -5,25 +5,25 @@ The paths for notices and for other servers of the site are here, those of pages
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import re
 from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from douban_pipeline import __version__
 from douban_pipeline.comments import pages, user_notices
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.admin import admin_router
+from douban_pipeline.comments.api.admin_page import admin_page
+from douban_pipeline.comments.api.admin_tools import admin_tools_router
 from douban_pipeline.comments.api.context import Context, tagged
-from douban_pipeline.comments.api.problems import IdText, Number, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.description import describe, name_of
+from douban_pipeline.comments.api.problems import IdText, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.requests import Read, SectionInput, Targets
 from douban_pipeline.comments.api.view import targets_of, view_router
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
@@ -42,14 +42,19 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
     """Return the router and its context; see `Context`."""
     context = Context(services, guard)
     router = APIRouter()
-    for part in (view_router(context), notices_router(context), server_router(context), admin_router(context)):
-        router.include_router(part, prefix="/comments")
+    for part in (
+        view_router(context),
+        notices_router(context),
+        server_router(context),
+        admin_router(context),
+        admin_tools_router(context),
+    ):
+        router.include_router(part, prefix="/comments", generate_unique_id_function=name_of)
     described = list(router.routes)
 
     @router.get("/comments/openapi.json", include_in_schema=False)
     def description() -> JSONResponse:
-        found = get_openapi(title="Comments", version=__version__, routes=described)
-        return JSONResponse(found)
+        return JSONResponse(describe(described))
 
     @router.get("/comments/comments.js", include_in_schema=False)
     def script(request: Request) -> Response:
@@ -81,9 +86,7 @@ def comments_router(services: CommentsServices, guard: GuessGuard | None = None)
             headers.pop("X-Frame-Options")  # which cannot name other sites, as frame-ancestors does
         return HTMLResponse(text, headers=headers)
 
-    @router.get("/demo/admin", include_in_schema=False)
-    def admin() -> Response:
-        return _page("admin.html")
+    router.include_router(admin_page(services.settings))
 
     return router, context
 
@@ -92,28 +95,12 @@ def _read(name: str) -> str:
     return files(__package__).joinpath("pages", name).read_text(encoding="utf-8")
 
 
-def _page(name: str) -> Response:
-    text = _read(name)
-    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)
-    assert script is not None
-    mark = base64.b64encode(hashlib.sha256(script.group(1).encode()).digest()).decode()
-    return HTMLResponse(text, headers=_page_headers(f"'sha256-{mark}'"))
-
-
 def _page_headers(scripts: str, pictures: str = "", around: str = "'self'") -> dict[str, str]:
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src 'self' data:{pictures}; "
         f"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {around}"
     )
     return {"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"}
-
-
-class Read(BaseModel):
-    """Notices to mark as read: some by id, or all up to an id."""
-
-    model_config = ConfigDict(extra="forbid")
-    ids: list[IdText] = Field(default_factory=list, max_length=200)
-    upto: IdText = "0"
 
 
 def notices_router(context: Context) -> APIRouter:
@@ -130,7 +117,7 @@ def notices_router(context: Context) -> APIRouter:
     async def in_thread(work: Any) -> Any:
         return await context.dependencies.call("notices", lambda: context.in_thread(work))
 
-    @router.get("")
+    @router.get("", response_model=answers.Notices)
     async def notices(
         request: Request,
         before: IdText | None = None,
@@ -147,7 +134,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, await in_thread(work))
 
-    @router.get("/count")
+    @router.get("/count", response_model=answers.Unread)
     async def count(request: Request) -> Response:
         """Return the number of unread notices; 100 means 100 or more."""
         whose = await user(request)
@@ -158,7 +145,7 @@ def notices_router(context: Context) -> APIRouter:
 
         return tagged(request, {"unread": await in_thread(work)})
 
-    @router.post("/read")
+    @router.post("/read", response_model=answers.Marked)
     async def read(request: Request, body: Read) -> Response:
         """Mark notices as read."""
         whose = await user(request)
@@ -175,27 +162,19 @@ def notices_router(context: Context) -> APIRouter:
 _FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
 
 
-class SectionInput(BaseModel):
-    """Owner and title of a section."""
-
-    model_config = ConfigDict(extra="forbid")
-    owner_id: Number = 0
-    title: str = Field("", max_length=300)
-
-
 def server_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/server``."""
     router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
 
-    @router.get("/counts")
-    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/counts", response_model=answers.Counts)
+    async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects."""
         await context.server_key(request)
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.get("/comments")
+    @router.get("/comments", response_model=answers.ServedComments)
     async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
         """Return comments by id, only those that are shown; 50 at most."""
         await context.server_key(request)
@@ -203,7 +182,7 @@ def server_router(context: Context) -> APIRouter:
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
         return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
 
-    @router.put("/sections/{kind}/{object_id}")
+    @router.put("/sections/{kind}/{object_id}", response_model=answers.MadeSection)
     async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
         """Create a section with its owner if there is none; an existing one is not changed."""
         await context.server_key(request)

@@ -34,6 +34,12 @@ def _counts(targets: Sequence[Target], site: Site) -> list[dict[str, Any]]:
     return pages.read_counts(site, targets)
 
 
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+
+
 class CountStreams:
     """Streams of the counts of sections, all fed by one task that runs while there are any.
 
@@ -62,7 +68,7 @@ class CountStreams:
         if self._addresses[address] >= MOST_OF_ADDRESS:
             raise Problem(429, "打开的页面过多", {"Retry-After": "60"})
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._stream(target, address), headers=headers, media_type="text/event-stream")
+        return EventStream(self._stream(target, address), headers=headers)
 
     async def _stream(self, target: Target, address: str) -> AsyncIterator[str]:
         self._watched[target] += 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from douban_pipeline.comments import pages
+from douban_pipeline.comments.api import answers
 from douban_pipeline.comments.api.context import (
     PAGE_SIZE,
     Context,
@@ -22,8 +22,22 @@ from douban_pipeline.comments.api.context import (
 )
 from douban_pipeline.comments.api.event_writer import May, Writing
 from douban_pipeline.comments.api.overlay import items_of
-from douban_pipeline.comments.api.problems import CommentId, IdText, ObjectId, Problem, ProblemRoute
-from douban_pipeline.comments.api.streams import CountStreams
+from douban_pipeline.comments.api.problems import CommentId, ObjectId, Problem, ProblemRoute
+from douban_pipeline.comments.api.requests import (
+    Complaint,
+    Cursor,
+    Device,
+    Draft,
+    NewComment,
+    Opinion,
+    SectionChange,
+    ShownComments,
+    Size,
+    Switch,
+    Targets,
+    Typed,
+)
+from douban_pipeline.comments.api.streams import CountStreams, EventStream
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
@@ -40,68 +54,6 @@ from douban_pipeline.comments.types import (
 from douban_pipeline.comments.word_forms import clean
 from douban_pipeline.core.guesses import household
 
-_Size = Annotated[int, Query(ge=1, le=50)]
-_Cursor = Annotated[str | None, Query(max_length=40)]
-
-
-class _ViewBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Advert(_ViewBody):
-    """Title and link of an advertisement."""
-
-    title: str = Field(min_length=1, max_length=60)
-    link: str = Field(pattern=r"^https?://[^\s<>\"]+$", max_length=500)
-
-
-class NewComment(_ViewBody):
-    """A comment to be published."""
-
-    content: str = Field(min_length=1, max_length=16_000)
-    parent: IdText | None = None
-    name: str = Field("", max_length=60, description="Of a guest.")
-    ad: Advert | None = Field(None, description="Makes it an advertisement; of operators alone.")
-
-
-class Draft(_ViewBody):
-    """A text that is not published yet, or that replaces a comment's."""
-
-    content: str = Field(min_length=1, max_length=16_000)
-
-
-class Opinion(_ViewBody):
-    """A vote: 1 like, -1 dislike, 0 neither."""
-
-    value: int = Field(ge=-1, le=1)
-
-
-class Complaint(_ViewBody):
-    """The reason for reporting a comment."""
-
-    reason: str = Field("other", max_length=32)
-    detail: str = Field("", max_length=300)
-
-
-class Switch(_ViewBody):
-    """A switch: on or off."""
-
-    on: bool
-
-
-class SectionChange(_ViewBody):
-    """Changes to a section: whether it is closed, and whether comments are reviewed before they are shown."""
-
-    closed: bool | None = None
-    review_first: bool | None = None
-
-
-class ShownComments(_ViewBody):
-    """Comments that were displayed on a visitor's screen."""
-
-    ids: list[IdText] = Field(max_length=200)
-    view: str = Field(max_length=8000, description="``view`` of the page that showed them.")
-
 
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
@@ -114,14 +66,15 @@ def view_router(context: Context) -> APIRouter:
         await writing.about(request, actor, comment_id, kind, may=may, **payload)
         return accepted({"accepted": True})
 
-    @router.get("/sections/{kind}/{object_id}/page")
+    @router.get("/sections/{kind}/{object_id}/page", response_model=answers.SectionPage | answers.PhonePage)
     async def page(
         request: Request,
         kind: SectionType,
         object_id: ObjectId,
         sort: Order = Order.HEAT,
-        cursor: _Cursor = None,
-        size: _Size = PAGE_SIZE,
+        cursor: Cursor = None,
+        size: Size = PAGE_SIZE,
+        device: Device = Device.DESKTOP,
     ) -> Response:
         """Return a page of a section: the section, pinned comments, roots with replies, and the next cursor."""
         target, after = Target(kind, object_id), _place(cursor)
@@ -129,22 +82,30 @@ def view_router(context: Context) -> APIRouter:
         shared = await context.shared_page(
             key, target, lambda site: pages.read_roots(site, target, sort, after, size), first=after is None
         )
-        return await _answer(context, request, shared)
+        return await _answer(context, request, shared, device)
 
-    @router.get("/comments/{comment_id}/replies")
-    async def replies(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    @router.get("/comments/{comment_id}/replies", response_model=answers.RepliesPage | answers.PhoneReplies)
+    async def replies(
+        request: Request,
+        comment_id: CommentId,
+        cursor: Cursor = None,
+        size: Size = 20,
+        device: Device = Device.DESKTOP,
+    ) -> Response:
         """Return a page of the replies to a root, oldest first."""
+        context.refuse_unborn(comment_id)
         after = _place(cursor)
         shared = await context.shared_page(
             ("replies", comment_id, cursor, size),
             comment_id,
             lambda site: pages.read_replies(site, comment_id, after, size),
         )
-        return await _answer(context, request, shared)
+        return await _answer(context, request, shared, device)
 
-    @router.get("/comments/{comment_id}/dialog")
-    async def dialog(request: Request, comment_id: CommentId, cursor: _Cursor = None, size: _Size = 20) -> Response:
+    @router.get("/comments/{comment_id}/dialog", response_model=answers.DialogPage)
+    async def dialog(request: Request, comment_id: CommentId, cursor: Cursor = None, size: Size = 20) -> Response:
         """Return a page of the dialog that a reply belongs to."""
+        context.refuse_unborn(comment_id)
         after = _place(cursor)
         shared = await context.shared_page(
             ("dialog", comment_id, cursor, size),
@@ -153,33 +114,33 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
-    @router.get("/sections/{kind}/{object_id}/stream")
+    @router.get("/sections/{kind}/{object_id}/stream", response_class=EventStream)
     async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
         """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
         return streams.open(request, Target(kind, object_id))
 
-    @router.get("/counts")
-    async def counts(request: Request, of: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/counts", response_model=answers.Counts)
+    async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects, such as ``1:17,1:18``; 100 at most."""
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.post("/sections/{kind}/{object_id}/comments", status_code=202)
+    @router.post("/sections/{kind}/{object_id}/comments", status_code=202, response_model=answers.Published)
     async def publish(request: Request, kind: SectionType, object_id: ObjectId, body: NewComment) -> Response:
         """Publish a comment; return what is needed to display it at once. It is applied within a second."""
         actor = await context.writer(request)
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
-    @router.post("/preview")
-    async def preview(request: Request, body: Draft) -> Response:
+    @router.post("/preview", response_model=answers.Preview)
+    async def preview(request: Request, body: Typed) -> Response:
         """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
         if await context.counted(f"preview:{household(address_of(request))}", 60) > 60:
             raise Problem(429, "预览过于频繁，请稍后再试", {"Retry-After": "60"})
         return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
 
-    @router.get("/me")
+    @router.get("/me", response_model=answers.Me)
     async def me(request: Request) -> Response:
         """Return who asks: a user, a guest (without id) if guests may write, or null."""
         visitor = await context.visitor(request)
@@ -187,7 +148,7 @@ def view_router(context: Context) -> APIRouter:
             {"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"}
         )
 
-    @router.put("/comments/{comment_id}/vote", status_code=202)
+    @router.put("/comments/{comment_id}/vote", status_code=202, response_model=answers.Accepted)
     async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
         """Like or dislike a comment, or withdraw the vote."""
         actor = await context.writer(request)
@@ -196,19 +157,19 @@ def view_router(context: Context) -> APIRouter:
     async def reporter(request: Request) -> Actor:
         return _all_guests(await context.writer(request), request)
 
-    @router.post("/comments/{comment_id}/report", status_code=202)
+    @router.post("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
     async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
         """Report a comment. All guests at an address report it once."""
         actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
-    @router.delete("/comments/{comment_id}/report", status_code=202)
+    @router.delete("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
     async def withdraw(request: Request, comment_id: CommentId) -> Response:
         """Withdraw a report."""
         actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
-    @router.delete("/comments/{comment_id}", status_code=202)
+    @router.delete("/comments/{comment_id}", status_code=202, response_model=answers.Accepted)
     async def delete(request: Request, comment_id: CommentId) -> Response:
         """Delete one's own comment, or a comment in one's own section."""
         actor = await context.writer(request)
@@ -216,37 +177,37 @@ def view_router(context: Context) -> APIRouter:
             request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
         )
 
-    @router.patch("/comments/{comment_id}", status_code=202)
+    @router.patch("/comments/{comment_id}", status_code=202, response_model=answers.Edited)
     async def edit(request: Request, comment_id: CommentId, body: Draft) -> Response:
         """Replace the text of one's own comment within `edit_seconds`; what it said before is kept for reviewers."""
         actor = await context.writer(request)
         return accepted(await writing.edit(request, actor, comment_id, body.content))
 
-    @router.post("/comments/{comment_id}/undo", status_code=202)
+    @router.post("/comments/{comment_id}/undo", status_code=202, response_model=answers.Accepted)
     async def undo(request: Request, comment_id: CommentId) -> Response:
         """Undo one's own deletion."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
-    @router.put("/comments/{comment_id}/pin", status_code=202)
+    @router.put("/comments/{comment_id}/pin", status_code=202, response_model=answers.Accepted)
     async def pin(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Pin a comment to the top of its section, or unpin it."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/feature", status_code=202)
+    @router.put("/comments/{comment_id}/feature", status_code=202, response_model=answers.Accepted)
     async def feature(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as featured, or remove the mark."""
         actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/promote", status_code=202)
+    @router.put("/comments/{comment_id}/promote", status_code=202, response_model=answers.Accepted)
     async def promote(request: Request, comment_id: CommentId, body: Switch) -> Response:
         """Mark a comment as an advertisement, or remove the mark; for operators only."""
         actor = await context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
-    @router.patch("/sections/{kind}/{object_id}", status_code=202)
+    @router.patch("/sections/{kind}/{object_id}", status_code=202, response_model=answers.Accepted)
     async def change_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionChange) -> Response:
         """Close or open a section, or set whether comments are reviewed first."""
         actor = await context.writer(request)
@@ -258,7 +219,7 @@ def view_router(context: Context) -> APIRouter:
         await writing.change_section(request, actor, Target(kind, object_id), _may_manage, payload)
         return accepted({"accepted": True})
 
-    @router.post("/impressions", status_code=202)
+    @router.post("/impressions", status_code=202, response_model=answers.Counted)
     async def impressions(request: Request, body: ShownComments) -> Response:
         """Record which comments of a page were displayed, once a visitor; used for the order by heat only.
 
@@ -279,22 +240,29 @@ def view_router(context: Context) -> APIRouter:
     return router
 
 
-async def _answer(context: Context, request: Request, page: SharedPage) -> Response:
+async def _answer(context: Context, request: Request, page: SharedPage, device: Device = Device.DESKTOP) -> Response:
     """Return the response: a shared page combined with the visitor's personal data."""
-    lists, shared = context.services.lists, page.body
+    lists = context.services.lists
     degraded = [*page.degraded, *(["redis"] if lists is not None and lists.away else [])]
     visitor = await context.visitor(request)
     view = _view(context, page)
     if visitor is None and not degraded:
-        if page.encoded is None:
-            page.encoded = encode({**shared, **view, "notice": page.notice or None, "degraded": []})
-        return answer_with(request, *page.encoded)
-    body: dict[str, Any] = {**shared, **view, "notice": page.notice or None}
+        if device not in page.encoded:
+            page.encoded[device] = encode(
+                {**_shared(page, device), **view, "notice": page.notice or None, "degraded": []}
+            )
+        return answer_with(request, *page.encoded[device])
+    shared = _shared(page, device)
+    body = {**shared, **view, "notice": page.notice or None}
     if visitor is not None and (items_of(shared) or "section" in shared):
         body |= await context.overlay.personal(visitor, shared, degraded)
         body["me"] = _who(visitor)
     body["degraded"] = degraded
     return tagged(request, body)
+
+
+def _shared(page: SharedPage, device: Device) -> dict[str, Any]:
+    return pages.for_phones(page.body) if device == Device.PHONE else page.body
 
 
 def _who(visitor: Actor) -> dict[str, Any]:
@@ -315,7 +283,7 @@ def _view(context: Context, page: SharedPage) -> dict[str, str]:
     if page.view is None or page.view[0] != window:
         ids = [int(item["id"]) for item in (*page.body["pinned"], *page.body["items"])]
         page.view = (window, context.views.issue(int(page.body["section"]["id"]), ids, now))
-        page.encoded = None
+        page.encoded.clear()
     return {"view": page.view[1]}
 
 

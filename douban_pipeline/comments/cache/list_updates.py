@@ -10,7 +10,7 @@ from douban_pipeline.comments.cache.lists import ListChange, ListName, RedisList
 from douban_pipeline.comments.event_handlers.state import PendingEvent
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.comment_lists import CommentPlace, Order, list_replies, list_roots
-from douban_pipeline.comments.types import CommentStatus, EventKind
+from douban_pipeline.comments.types import CommentStatus
 from douban_pipeline.core.database import chunks, reading
 
 _TRIES = 3
@@ -39,7 +39,6 @@ class ListFollower:
         for event in applied if self._by_events else ():
             if event.touched and not event.refusal:
                 sections.setdefault(event.section_id, set()).update(event.touched)
-        self._lists.drop_contents(sorted({event.comment_id for event in applied if event.kind == EventKind.EDIT}))
         for section_id, touched in sections.items():
             self.follow_section(section_id, sorted(touched))
 
@@ -79,7 +78,6 @@ class ListFollower:
             missed.add(ListName(section_id, Order.HEAT))
         if len(self._missed) < _MOST_MISSED:
             self._missed |= missed
-        self._lists.drop_contents(gone)
 
     def work(self) -> int:
         """Rebuild requested lists, a few at a time; return their number.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -271,31 +271,6 @@ class RedisLists:
         """Return the subscription with which a worker waits for `wake`."""
         return WakeUps(self._client, self._channel)
 
-    def contents(self, ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the cached texts of comments, by id."""
-        if not ids:
-            return {}
-        found: Any = self.attempt(lambda: self._client.mget([self._content(number) for number in ids]))
-        return {number: text for number, text in zip(ids, found or (), strict=False) if text is not None}
-
-    def keep_contents(self, texts: Mapping[int, str]) -> None:
-        """Cache texts of comments; texts never change."""
-        if not texts:
-            return
-
-        def work() -> None:
-            pipe = self._client.pipeline(transaction=False)
-            for number, text in texts.items():
-                pipe.set(self._content(number), text, ex=self._seconds)
-            pipe.execute()
-
-        self.attempt(work)
-
-    def drop_contents(self, ids: Sequence[int]) -> None:
-        """Delete cached texts of comments that are no longer shown."""
-        if ids:
-            self.attempt(lambda: self._client.delete(*[self._content(number) for number in ids]))
-
     def kept(self, name: str) -> str | None:
         """Return the value stored under a name; None where there is none or Redis is unavailable."""
         found: Any = self.attempt(lambda: self._client.get(f"{self._prefix}{name}"))
@@ -330,9 +305,6 @@ class RedisLists:
 
     def _version(self, section_id: int) -> str:
         return f"{self._prefix}{{{section_id}}}:version"
-
-    def _content(self, comment_id: int) -> str:
-        return f"{self._prefix}text:{comment_id}"
 
     @property
     def _queue(self) -> str:

@@ -66,7 +66,9 @@ class CommentState:
     level: int = 0
     source_key: str | None = None
     text: str | None = None
-    """Text of a comment that this batch publishes or edits; None for others."""
+    """Text of a comment that this batch publishes, edits or erases; None for others."""
+    address: str = ""
+    """Address that a comment of this batch was sent from; empty for others."""
 
     @property
     def is_root(self) -> bool:
@@ -188,6 +190,7 @@ class BatchState:
 
     new_comments: set[int] = field(default_factory=set)
     edited_comments: set[int] = field(default_factory=set)
+    erased_comments: set[int] = field(default_factory=set)
     changed_comments: set[int] = field(default_factory=set)
     changed_votes: set[tuple[int, str]] = field(default_factory=set)
     changed_reports: set[tuple[int, str]] = field(default_factory=set)

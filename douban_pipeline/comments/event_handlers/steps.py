@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from douban_pipeline.comments.event_handlers.priority import rank_after, status_refusal, undo_refusal
+from douban_pipeline.comments.event_handlers.priority import status_refusal
 from douban_pipeline.comments.event_handlers.section_steps import (
     GONE,
     feature,
-    owner_refusal,
     pin,
     promote,
     set_section,
@@ -25,12 +24,27 @@ from douban_pipeline.comments.event_handlers.state import (
     CommentReport,
     CommentState,
     Findings,
-    ModerationEntry,
-    NoticeInput,
     PendingEvent,
     SectionState,
 )
-from douban_pipeline.comments.types import EDIT_TIME, Attribute, CommentStatus, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.event_handlers.status_steps import (
+    change_status,
+    count_shown,
+    erase,
+    notify,
+    set_status,
+    undo_status,
+)
+from douban_pipeline.comments.types import (
+    EDIT_TIME,
+    IMPORTED_VOTES,
+    MORE_VOTES,
+    Attribute,
+    CommentStatus,
+    EventKind,
+    Rank,
+    SectionStatus,
+)
 
 _CLOSED = "评论区已关闭"
 
@@ -48,7 +62,7 @@ def apply_events(batch: BatchState, events: Sequence[PendingEvent]) -> None:
         section.event_seq += 1
         event.seq = section.event_seq
         event.refusal = event.refusal or _STEPS[event.kind](batch, section, event) or ""
-        if not event.refusal:
+        if not event.refusal and event.kind != EventKind.ERASE:
             section.active_at = max(section.active_at, event.created_at)
     for section in batch.sections.values():
         section.hidden_count = section.total_count - section.visible_count
@@ -62,7 +76,7 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
     if event.comment_id in batch.comments:
         return "编号已被使用"
     if found.refusal:
-        _tell(batch, event, event.user_id, "refused")
+        notify(batch, event, event.user_id, "refused")
         return found.refusal
     imported = payload.get("imported") if event.actor_rank >= Rank.OPERATOR else None
     parent = None
@@ -78,7 +92,7 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
     section.total_count += 1
     waits = found.status == CommentStatus.REVIEW
     by_owner = bool(event.user_id) and event.user_id == section.owner_id
-    meta = {name: payload[name] for name in ("name", "ip", "device", "ads") if payload.get(name)}
+    meta = {name: payload[name] for name in ("name", "device", "ads") if payload.get(name)}
     if found.reasons:
         meta["reasons"] = list(found.reasons)
     comment = CommentState(
@@ -103,6 +117,7 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
         level=int(payload.get("level", 0)),
         source_key=payload.get("source_key"),
         text=found.text,
+        address=str(payload.get("ip", "")),
     )
     batch.comments[comment.comment_id] = comment
     batch.new_comments.add(comment.comment_id)
@@ -112,7 +127,7 @@ def _publish(batch: BatchState, section: SectionState, event: PendingEvent) -> s
         batch.root_of(comment).child_total += 1
         batch.change(batch.root_of(comment))
     if comment.status == CommentStatus.NORMAL:
-        _count(batch, section, comment, 1)
+        count_shown(batch, section, comment, 1)
         if imported is None:
             _tell_of(batch, event, comment, parent, payload)
     event.touched |= {comment.comment_id, comment.root_id or comment.comment_id}
@@ -144,14 +159,18 @@ def _edit(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
         refusal = status_refusal(comment.status, comment.status_rank, CommentStatus.REVIEW, Rank.AUTOMATION, own=False)
         if refusal is None:
             reason = "编辑后" + "、".join(found.reasons)
-            _set(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
+            change_status(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
     event.touched |= {comment.comment_id}
     return None
 
 
 def _take_votes(batch: BatchState, comment: CommentState, imported: Mapping[str, Any]) -> None:
-    """Give an imported comment the votes and reports that it had in the CMS, as those of anonymous voters."""
-    likes, dislikes, reports = (int(imported.get(name, 0)) for name in ("likes", "dislikes", "reports"))
+    """Give an imported comment the votes and reports that it had in the CMS.
+
+    At most `IMPORTED_VOTES` of each become rows of anonymous voters; how many more there were is in `meta`.
+    """
+    counts = [int(imported.get(name, 0)) for name in ("likes", "dislikes", "reports")]
+    likes, dislikes, reports = (min(count, IMPORTED_VOTES) for count in counts)
     for number in range(likes + dislikes):
         key = (comment.comment_id, f"imported:{number}")
         batch.votes[key] = 1 if number < likes else -1
@@ -160,25 +179,12 @@ def _take_votes(batch: BatchState, comment: CommentState, imported: Mapping[str,
         key = (comment.comment_id, f"imported:{number}")
         batch.reports[key] = CommentReport("imported", "", comment.created_at)
         batch.changed_reports.add(key)
-    comment.like_count, comment.dislike_count, comment.report_count = likes, dislikes, reports
-
-
-def _count(batch: BatchState, section: SectionState, comment: CommentState, sign: int) -> int:
-    """Count a comment that became NORMAL or ceased to be; return the change of the number of shown comments."""
-    if comment.is_root:
-        section.root_count += sign
-        change = sign * (1 + comment.child_visible)
-    else:
-        root = batch.root_of(comment)
-        root.child_visible += sign
-        if comment.attributes & Attribute.BY_OWNER:
-            replies = int(root.meta.get("owner_replies", 0)) + sign
-            root.meta = {**root.meta, "owner_replies": replies}
-            root.mark(Attribute.OWNER_REPLIED, replies > 0)
-        batch.change(root)
-        change = sign if root.status == CommentStatus.NORMAL else 0
-    section.visible_count += change
-    return change
+    comment.like_count, comment.dislike_count, comment.report_count = counts
+    names = ("like_count", "dislike_count", "report_count")
+    if many := {
+        name: count - IMPORTED_VOTES for name, count in zip(names, counts, strict=True) if count >= IMPORTED_VOTES
+    }:
+        comment.meta = {**comment.meta, MORE_VOTES: many}
 
 
 def _tell_of(
@@ -191,18 +197,11 @@ def _tell_of(
     notified = {event.user_id, 0}
     if parent is not None and parent.publisher_id not in notified:
         notified.add(parent.publisher_id)
-        _tell(batch, event, parent.publisher_id, "reply")
+        notify(batch, event, parent.publisher_id, "reply")
     for user in payload.get("mentions", ()):
         if int(user) not in notified:
             notified.add(int(user))
-            _tell(batch, event, int(user), "mention")
-
-
-def _tell(batch: BatchState, event: PendingEvent, user_id: int, kind: str) -> None:
-    if user_id:
-        batch.notices.append(
-            NoticeInput(user_id, kind, event.comment_id, event.section_id, event.actor, event.created_at)
-        )
+            notify(batch, event, int(user), "mention")
 
 
 def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
@@ -226,7 +225,7 @@ def _vote(batch: BatchState, section: SectionState, event: PendingEvent) -> str 
     if likes:
         batch.liked[comment.comment_id] = batch.liked.get(comment.comment_id, 0) + likes
     if likes > 0 and event.user_id and comment.publisher_id != event.user_id:
-        _tell(batch, event, comment.publisher_id, "like")
+        notify(batch, event, comment.publisher_id, "like")
     if event.user_id and event.user_id == section.owner_id:
         comment.mark(Attribute.OWNER_LIKED, value == 1)
     batch.change(comment)
@@ -251,7 +250,7 @@ def _report(batch: BatchState, section: SectionState, event: PendingEvent) -> st
         refusal = status_refusal(comment.status, comment.status_rank, CommentStatus.REVIEW, Rank.AUTOMATION, own=False)
         if refusal is None:
             reason = f"{comment.report_count} 人举报"
-            _set(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
+            change_status(batch, section, event, comment, CommentStatus.REVIEW, Rank.AUTOMATION, "auto", reason)
     event.touched |= {comment.comment_id}
     return None
 
@@ -269,121 +268,15 @@ def _withdraw_report(batch: BatchState, section: SectionState, event: PendingEve
     return None
 
 
-def _set_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    comment = batch.comments.get(event.comment_id)
-    if comment is None or comment.section_id != section.section_id:
-        return GONE
-    wanted = CommentStatus(int(event.payload["status"]))
-    own = bool(event.user_id) and event.user_id == comment.publisher_id
-    refusal = owner_refusal(section, event) or status_refusal(
-        comment.status, comment.status_rank, wanted, event.actor_rank, own=own
-    )
-    if refusal is not None:
-        return refusal
-    reason, together = str(event.payload.get("reason", "")), str(event.payload.get("batch", ""))
-    waited = comment.status == CommentStatus.REVIEW
-    _set(batch, section, event, comment, wanted, event.actor_rank, event.actor, reason, together)
-    parent = batch.comments.get(comment.parent_id)
-    if waited and wanted == CommentStatus.NORMAL and parent and parent.publisher_id != comment.publisher_id:
-        _tell(batch, event, parent.publisher_id, "reply")
-    if event.actor_rank >= Rank.OPERATOR:
-        comment.mark(Attribute.REVIEWED, True)
-        if not own:
-            _tell(batch, event, comment.publisher_id, "status")
-    return None
-
-
-def _set(
-    batch: BatchState,
-    section: SectionState,
-    event: PendingEvent,
-    comment: CommentState,
-    status: CommentStatus,
-    rank: Rank,
-    actor: str,
-    reason: str = "",
-    together: str = "",
-) -> None:
-    entry = ModerationEntry(
-        event_id=event.event_id,
-        section_id=section.section_id,
-        comment_id=comment.comment_id,
-        action=status.name.lower(),
-        old_status=comment.status,
-        old_rank=comment.status_rank,
-        old_actor=comment.status_actor,
-        new_status=status,
-        new_rank=rank_after(comment.status_rank, rank),
-        actor=actor,
-        created_at=batch.now,
-        reason=reason[:300],
-        batch=together,
-    )
-    entry.visible_change = _become(batch, section, event, comment, status, entry.new_rank, actor)
-    batch.moderation.setdefault(comment.comment_id, []).append(entry)
-
-
-def _become(
-    batch: BatchState,
-    section: SectionState,
-    event: PendingEvent,
-    comment: CommentState,
-    status: CommentStatus,
-    rank: Rank,
-    actor: str,
-) -> int:
-    """Set a comment's status, update the counters, and return the change of the number of shown comments."""
-    was, comment.status = comment.status, status
-    comment.status_rank, comment.status_actor, comment.updated_at = rank, actor, batch.now
-    batch.change(comment)
-    event.touched |= {comment.comment_id, comment.root_id or comment.comment_id}
-    if (was == CommentStatus.NORMAL) == (status == CommentStatus.NORMAL):
-        return 0
-    return _count(batch, section, comment, 1 if status == CommentStatus.NORMAL else -1)
-
-
-def _undo_status(batch: BatchState, section: SectionState, event: PendingEvent) -> str | None:
-    comment = batch.comments.get(event.comment_id)
-    if comment is None or comment.section_id != section.section_id:
-        return GONE
-    last = next((entry for entry in reversed(batch.moderation.get(comment.comment_id, [])) if not entry.undone), None)
-    if last is None:
-        return "没有可撤销的操作"
-    refusal = owner_refusal(section, event) or undo_refusal(
-        comment.status_rank, last.actor, event.actor, event.actor_rank
-    )
-    if refusal is not None:
-        return refusal
-    last.undone = True
-    entry = ModerationEntry(
-        event_id=event.event_id,
-        section_id=section.section_id,
-        comment_id=comment.comment_id,
-        action="undo",
-        old_status=comment.status,
-        old_rank=comment.status_rank,
-        old_actor=comment.status_actor,
-        new_status=last.old_status,
-        new_rank=last.old_rank,
-        actor=event.actor,
-        created_at=batch.now,
-        reason=str(event.payload.get("reason", ""))[:300],
-        batch=str(event.payload.get("batch", "")),
-        undone=True,
-    )
-    entry.visible_change = _become(batch, section, event, comment, last.old_status, last.old_rank, last.old_actor)
-    batch.moderation[comment.comment_id].append(entry)
-    return None
-
-
 _STEPS: Mapping[EventKind, Callable[[BatchState, SectionState, PendingEvent], str | None]] = {
     EventKind.PUBLISH: _publish,
     EventKind.EDIT: _edit,
     EventKind.VOTE: _vote,
     EventKind.REPORT: _report,
     EventKind.WITHDRAW_REPORT: _withdraw_report,
-    EventKind.SET_STATUS: _set_status,
-    EventKind.UNDO_STATUS: _undo_status,
+    EventKind.SET_STATUS: set_status,
+    EventKind.UNDO_STATUS: undo_status,
+    EventKind.ERASE: erase,
     EventKind.PIN: pin,
     EventKind.FEATURE: feature,
     EventKind.PROMOTE: promote,

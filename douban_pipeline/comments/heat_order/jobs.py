@@ -5,19 +5,15 @@ from typing import Any, Literal
 import dagster as dg
 from pydantic import Field
 
+from douban_pipeline.comments import rule_changes
 from douban_pipeline.comments.assets import sweep_metadata
-from douban_pipeline.comments.heat.experiments import Policies
-from douban_pipeline.comments.heat.ranking import Policy, columns_to_read, rank
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
-from douban_pipeline.comments.heat.what_if import WhatIf, what_if
 from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
 from douban_pipeline.comments.scoring import policies
-from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
-from douban_pipeline.comments.store.tables import section
 from douban_pipeline.comments.sweep import explain_places, rebuild
-from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, person_job
@@ -63,22 +59,11 @@ def save_rule(context: dg.OpExecutionContext, config: RuleConfig, services: dg.R
     services.ready()
     if not config.dry_run and not config.operator.strip():
         raise ProblemsError(["保存规则需要写明操作人（operator）"])
-    saved, now = config.rule(), services.clock.now()
-    weights = services.settings.heat_weights
-    with reading(services.engine) as connection:
-        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
-        kind = connection.execute(select_type(config.try_on)).scalar()
-    if kind is None:
-        raise ProblemsError([f"没有编号为 {config.try_on} 的评论区；请在 try_on 中写明用哪个评论区试算"])
-    before = Policies(weights, rules, experiments).of(config.try_on, kind)
-    after = Policies(weights, policies.with_rule(rules, saved), experiments).of(config.try_on, kind)
-    found = _compare(services, config.try_on, before, after)
+    saved = config.rule()
+    found = rule_changes.preview_rule(services, config.try_on, saved).effect
     revision = 0
     if not config.dry_run:
-        author = config.operator.strip()
-        revision = run_transaction(
-            services.engine, lambda connection: policies.save_rule(connection, saved, found, author, now)
-        )
+        revision = rule_changes.activate_rule(services, saved, found, config.operator.strip())
     for sentence in found.sentences()[:20]:
         context.log.info(sentence)
     rows = [
@@ -94,18 +79,6 @@ def save_rule(context: dg.OpExecutionContext, config: RuleConfig, services: dg.R
             "moves": run_table(rows, most=_SHOWN),
         }
     )
-
-
-def select_type(section_id: int) -> Any:
-    """Return the query for a section's type."""
-    return section.select().with_only_columns(section.c.type).where(section.c.section_id == section_id)
-
-
-def _compare(services: CommentsServices, section_id: int, before: Policy, after: Policy) -> WhatIf:
-    wanted = columns_to_read(before) | columns_to_read(after)
-    with reading(services.engine) as connection:
-        columns = read_columns(connection, section_id, wanted, services.clock.now())
-    return what_if(rank(columns.ids, columns.read, before), rank(columns.ids, columns.read, after))
 
 
 _SAVE_RULE = page_text(
@@ -154,15 +127,7 @@ def retire_rule(
 ) -> None:
     """Retire a rule; the next sweep ranks without it."""
     services.ready()
-    with reading(services.engine) as connection:
-        rules, experiments = policies.rules_in_force(connection), policies.running(connection)
-    if config.name not in {rule.name for rule in rules}:
-        raise ProblemsError([f"没有启用中的规则「{config.name}」"])
-    kept = [rule for rule in rules if rule.name != config.name]
-    Policies(services.settings.heat_weights, kept, experiments)
-    if not config.dry_run:
-        now = services.clock.now()
-        run_transaction(services.engine, lambda connection: policies.retire_rule(connection, config.name, now))
+    rule_changes.retire_rule(services, config.name, "job", dry_run=config.dry_run)
     context.add_output_metadata({"dry_run": config.dry_run, "rule": config.name})
 
 

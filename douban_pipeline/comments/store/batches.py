@@ -24,7 +24,10 @@ from douban_pipeline.comments.event_handlers.state import (
     SectionState,
 )
 from douban_pipeline.comments.ids import first_of
-from douban_pipeline.comments.store import tables
+from douban_pipeline.comments.store import moderator_tables, tables
+from douban_pipeline.comments.store.actions import note_events
+from douban_pipeline.comments.store.erasure import erase_texts
+from douban_pipeline.comments.trust import network_of
 from douban_pipeline.comments.types import (
     CommentStatus,
     EventKind,
@@ -184,6 +187,7 @@ def write_batch(connection: Connection, batch: BatchState, events: Sequence[Pend
     _write_comments(connection, batch)
     _write_opinions(connection, batch)
     _write_moderation(connection, batch)
+    note_events(connection, events, batch.now)
     if batch.notices:
         rows = [{field.name: getattr(notice, field.name) for field in fields(notice)} for notice in batch.notices]
         unique = {(row["user_id"], row["comment_id"], row["kind"]): row for row in rows}
@@ -204,6 +208,9 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
             for comment in new
         ]
         connection.execute(insert(tables.content), contents)
+        addresses = [_address_row(comment) for comment in new if network_of(comment.address)]
+        if addresses:
+            connection.execute(insert(moderator_tables.address), addresses)
         roots = [comment for comment in new if comment.is_root]
         if roots:
             scores = [
@@ -215,6 +222,7 @@ def _write_comments(connection: Connection, batch: BatchState) -> None:
                 for root in roots
             ]
             connection.execute(insert(tables.score), scores)
+    erase_texts(connection, [batch.comments[number] for number in sorted(batch.erased_comments - batch.new_comments)])
     _write_edits(connection, [batch.comments[number] for number in sorted(batch.edited_comments)], batch.now)
     rescored = [row for number, row in sorted(batch.scores.items()) if number not in batch.new_comments]
     upsert(connection, tables.score, rescored, keys=["comment_id"], changes=list(_UNSCORED))
@@ -235,6 +243,12 @@ def _write_edits(connection: Connection, edited: Sequence[CommentState], now: da
         text = comment.text or ""
         given = {"content": text, "content_hash": text_hash(text), "indexed": False, "judged": False}
         connection.execute(update(tables.content).where(c.comment_id == comment.comment_id), given)
+
+
+def _address_row(comment: CommentState) -> dict[str, Any]:
+    network = network_of(comment.address)
+    found = {"comment_id": comment.comment_id, "address": comment.address, "network": network}
+    return {**found, "created_at": comment.created_at}
 
 
 def _comment_row(comment: CommentState) -> dict[str, Any]:
@@ -345,14 +359,15 @@ def recent_hashes_of_guests(
     found: dict[tuple[str, int], set[str]] = {guest: set() for guest in guests}
     c = tables.comment.c
     query = (
-        select(c.section_id, c.meta, tables.content.c.content_hash)
+        select(c.section_id, moderator_tables.address.c.address, tables.content.c.content_hash)
         .join(tables.content, tables.content.c.comment_id == c.comment_id)
+        .join(moderator_tables.address, moderator_tables.address.c.comment_id == c.comment_id)
         .where(c.publisher_id == 0, c.comment_id >= first_of(now - GUESTS_WINDOW))
         .order_by(c.comment_id.desc())
         .limit(_GUESTS_TEXTS)
     )
     for row in connection.execute(query):
-        guest = (household(str(row.meta.get("ip", ""))), row.section_id)
+        guest = (household(row.address), row.section_id)
         if guest in found:
             found[guest].add(row.content_hash)
     return found

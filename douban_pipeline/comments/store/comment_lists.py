@@ -6,9 +6,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, literal, select, union_all
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Executable,
+    Row,
+    and_,
+    bindparam,
+    case,
+    select,
+    union_all,
+)
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import CommentStatus, Vote
@@ -38,7 +50,13 @@ class CommentPlace:
 
 @dataclass(frozen=True, slots=True)
 class CommentView:
-    """One comment as read from the database, shown or not."""
+    """One comment as read from the database, shown or not.
+
+    Attributes:
+        root_status: Status of its root, its own for a root; None where there is no root any more.
+        above_id: Author of the comment that it answers, where that is another than its root and is NORMAL; else None.
+        above_meta: The `meta` of that comment.
+    """
 
     comment_id: int
     section_id: int
@@ -59,9 +77,34 @@ class CommentView:
     created_at: datetime
     meta: Mapping[str, Any]
     content: str
+    root_status: int | None
+    above_id: int | None
+    above_meta: Mapping[str, Any] | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether its own status and its root's are NORMAL."""
+        return self.status == self.root_status == CommentStatus.NORMAL
 
 
-_VIEW_COLUMNS = tuple(_C[name] for name in CommentView.__dataclass_fields__ if name != "content")
+_ROOT, _ABOVE = tables.comment.alias("root"), tables.comment.alias("above")
+_ELSEWHERE: dict[str, ColumnElement[Any]] = {
+    "content": tables.content.c.content,
+    "root_status": case((_C.root_id == 0, _C.status), else_=_ROOT.c.status),
+    "above_id": _ABOVE.c.publisher_id,
+    "above_meta": _ABOVE.c.meta,
+}
+_VIEWS = (
+    select(*(_ELSEWHERE[name] if name in _ELSEWHERE else _C[name] for name in CommentView.__dataclass_fields__))
+    .join(tables.content, tables.content.c.comment_id == _C.comment_id)
+    .outerjoin(_ROOT, _ROOT.c.comment_id == _C.root_id)
+    .outerjoin(
+        _ABOVE,
+        and_(_ABOVE.c.comment_id == _C.parent_id, _C.parent_id != _C.root_id, _ABOVE.c.status == CommentStatus.NORMAL),
+    )
+)
+"""Everything that a page shows of comments, in one statement: a page is read thousands of times a minute."""
+_BY_ID = _VIEWS.where(_C.comment_id.in_(bindparam("ids", expanding=True)))
 
 
 def list_roots(
@@ -78,32 +121,14 @@ def list_roots(
     """
     if order == Order.HEAT:
         return _by_heat(connection, section_id, after, most)
-    if order == Order.LIKES:
-        return _by_key(connection, _roots(section_id, _C.like_count), _C.like_count, _C.comment_id, after, most)
-    query = _roots(section_id, _C.floor)
-    if order == Order.FLOOR:
-        return _upwards(connection, query, after, most)
-    if after is not None:
-        query = query.where(_C.floor < after.key)
-    return _places(connection, query.order_by(_C.floor.desc()), most)
+    return _following(connection, order, section_id, after, most)
 
 
 def list_replies(
     connection: Connection, root_id: int, section_id: int, after: CommentPlace | None, most: int
 ) -> list[CommentPlace]:
     """Return the places of replies to a root whose own status is NORMAL, oldest first."""
-    query = select(_C.floor, _C.comment_id).where(
-        _C.section_id == section_id, _C.root_id == root_id, _C.status == CommentStatus.NORMAL
-    )
-    return _upwards(connection, query, after, most)
-
-
-def _upwards(
-    connection: Connection, query: Select[tuple[int, int]], after: CommentPlace | None, most: int
-) -> list[CommentPlace]:
-    if after is not None:
-        query = query.where(_C.floor > after.key)
-    return _places(connection, query.order_by(_C.floor), most)
+    return _following(connection, Order.FLOOR, section_id, after, most, root_id)
 
 
 def list_dialog(connection: Connection, dialog_id: int, after: CommentPlace | None, most: int) -> list[CommentPlace]:
@@ -113,42 +138,61 @@ def list_dialog(connection: Connection, dialog_id: int, after: CommentPlace | No
     )
     if after is not None:
         query = query.where(_C.comment_id > after.comment_id)
-    return _places(connection, query.order_by(_C.comment_id), most)
+    return [CommentPlace(*row) for row in connection.execute(query.order_by(_C.comment_id).limit(most)).tuples()]
 
 
-def _roots(section_id: int, key: ColumnElement[int]) -> Select[tuple[int, int]]:
-    return select(key.label("key"), _C.comment_id).where(
-        _C.section_id == section_id, _C.root_id == 0, _C.status == CommentStatus.NORMAL
-    )
+_SECTION: BindParameter[int] = bindparam("section")
+_UNDER: BindParameter[int] = bindparam("under")
+_KEY: BindParameter[int] = bindparam("key")
+_NUMBER: BindParameter[int] = bindparam("number")
+_MOST: BindParameter[int] = bindparam("most")
+_Part = Literal["first", "equal", "after"]
+"""Which part of an order: from its beginning; from a place on, what has the same key, and what has a later one."""
 
 
-def _by_key(
-    connection: Connection,
-    query: Select[tuple[int, int]],
-    key: ColumnElement[int],
-    number: ColumnElement[int],
-    after: CommentPlace | None,
-    most: int,
+@cache
+def _statement(order: Order, part: _Part) -> Executable:
+    """Return the statement for a part of an order; made once, it is compiled once."""
+    if order == Order.HEAT:
+        key, number = tables.score.c.heat, tables.score.c.comment_id
+        query = select(key, number).where(tables.score.c.section_id == _SECTION)
+    else:
+        key, number = _C.like_count if order == Order.LIKES else _C.floor, _C.comment_id
+        query = select(key, number).where(
+            _C.section_id == _SECTION, _C.root_id == _UNDER, _C.status == CommentStatus.NORMAL
+        )
+    if part == "equal":
+        query = query.where(key == _KEY, number < _NUMBER)
+    elif part == "after":
+        query = query.where(key > _KEY if order == Order.FLOOR else key < _KEY)
+    if order in (Order.NEW, Order.FLOOR):  # no two comments have one floor
+        return query.order_by(key if order == Order.FLOOR else key.desc()).limit(_MOST)
+    return query.order_by(key.desc(), number.desc()).limit(_MOST)
+
+
+def _following(
+    connection: Connection, order: Order, section_id: int, after: CommentPlace | None, most: int, root_id: int = 0
 ) -> list[CommentPlace]:
-    """Read by descending key, then id: two queries, because the index serves equal keys and lower keys separately."""
-    found: list[CommentPlace] = []
+    """Read an order from a place on: the index serves equal keys and later keys separately."""
+    parts: list[_Part] = ["first"]
+    given = {"section": section_id, "under": root_id}
     if after is not None:
-        equal = query.where(key == after.key, number < after.comment_id).order_by(number.desc())
-        found = _places(connection, equal, most)
-        query = query.where(key < after.key)
-    if len(found) < most:
-        found += _places(connection, query.order_by(key.desc(), number.desc()), most - len(found))
+        parts = ["after"] if order in (Order.NEW, Order.FLOOR) else ["equal", "after"]
+        given |= {"key": after.key, "number": after.comment_id}
+    found: list[CommentPlace] = []
+    for part in parts:
+        if len(found) < most:
+            rows = connection.execute(_statement(order, part), {**given, "most": most - len(found)})
+            found += [CommentPlace(*row) for row in rows]
     return found
 
 
 def _by_heat(connection: Connection, section_id: int, after: CommentPlace | None, most: int) -> list[CommentPlace]:
     """Read by heat, skipping roots that are not shown; their status is looked up page by page."""
-    score = tables.score.c
-    query = select(score.heat, score.comment_id).where(score.section_id == section_id)
     found: list[CommentPlace] = []
     while len(found) < most:
         wanted = most - len(found)
-        page = _by_key(connection, query, score.heat, score.comment_id, after, wanted)
+        page = _following(connection, Order.HEAT, section_id, after, wanted)
         shown = shown_ids(connection, [place.comment_id for place in page])
         found += [place for place in page if place.comment_id in shown]
         if len(page) < wanted:
@@ -157,90 +201,63 @@ def _by_heat(connection: Connection, section_id: int, after: CommentPlace | None
     return found
 
 
-def _places(connection: Connection, query: Select[tuple[int, int]], most: int) -> list[CommentPlace]:
-    return [CommentPlace(int(row[0]), int(row[1])) for row in connection.execute(query.limit(most))]
-
-
 def shown_ids(connection: Connection, ids: Iterable[int]) -> set[int]:
     """Return those of ``ids`` that are shown: their own status and their root's are NORMAL."""
+    query = (
+        select(_C.comment_id)
+        .outerjoin(_ROOT, _ROOT.c.comment_id == _C.root_id)
+        .where(_C.status == CommentStatus.NORMAL)
+        .where((_C.root_id == 0) | (_ROOT.c.status == CommentStatus.NORMAL))
+    )
     found: set[int] = set()
-    rows = _statuses(connection, ids)
-    roots = _statuses(connection, {root for _, root in rows.values() if root})
-    for number, (status, root) in rows.items():
-        if status == CommentStatus.NORMAL and (not root or roots.get(root, (None, 0))[0] == CommentStatus.NORMAL):
-            found.add(number)
-    return found
-
-
-def _statuses(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
     for part in chunks(sorted(ids)):
-        query = select(_C.comment_id, _C.status, _C.root_id).where(_C.comment_id.in_(part))
-        found.update((row.comment_id, (row.status, row.root_id)) for row in connection.execute(query))
+        found.update(connection.execute(query.where(_C.comment_id.in_(part))).scalars())
     return found
 
 
-def get_comments(
-    connection: Connection, ids: Collection[int], texts: Mapping[int, str] | None = None
-) -> dict[int, CommentView]:
-    """Return comments by id, whatever their status; ids that do not exist are missing.
-
-    Args:
-        connection: Connection to the database.
-        ids: Ids of the comments.
-        texts: Texts that are known already and are not read again.
-    """
-    known = texts or {}
+def get_comments(connection: Connection, ids: Collection[int]) -> dict[int, CommentView]:
+    """Return comments by id, whatever their status; ids that do not exist are missing."""
     found: dict[int, CommentView] = {}
     for part in chunks(sorted(set(ids))):
-        rows = connection.execute(select(*_VIEW_COLUMNS).where(_C.comment_id.in_(part))).mappings().all()
-        missing = [row["comment_id"] for row in rows if row["comment_id"] not in known]
-        read = _texts(connection, missing)
-        for row in rows:
-            number = row["comment_id"]
-            content = known[number] if number in known else read[number]
-            given: dict[str, Any] = {**row, "status": CommentStatus(row["status"]), "content": content}
-            found[number] = CommentView(**given)
+        found.update((row[0], _view(row)) for row in connection.execute(_BY_ID, {"ids": part}))
     return found
 
 
-def authors_of(connection: Connection, ids: Collection[int]) -> dict[int, tuple[int, Mapping[str, Any]]]:
-    """Return the authors' ids and the `meta` of those of ``ids`` whose own status is NORMAL."""
-    found: dict[int, tuple[int, Mapping[str, Any]]] = {}
-    for part in chunks(sorted(ids)):
-        query = select(_C.comment_id, _C.publisher_id, _C.meta).where(
-            _C.comment_id.in_(part), _C.status == CommentStatus.NORMAL
-        )
-        found.update((row.comment_id, (row.publisher_id, row.meta)) for row in connection.execute(query))
-    return found
+def _view(row: Row[Any]) -> CommentView:
+    values = list(row)
+    values[_STATUS] = CommentStatus(values[_STATUS])
+    return CommentView(*values)
 
 
-def _texts(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    if not ids:
-        return {}
-    query = select(tables.content.c.comment_id, tables.content.c.content).where(tables.content.c.comment_id.in_(ids))
-    return {row.comment_id: row.content for row in connection.execute(query)}
+_STATUS = list(CommentView.__dataclass_fields__).index("status")
 
 
 def preview_replies(
     connection: Connection, section_id: int, roots: Sequence[int], most: int = 3
-) -> dict[int, list[int]]:
-    """Return the ids of the most liked replies under each of ``roots``, at most ``most`` each."""
-    found: dict[int, list[int]] = {}
+) -> dict[int, list[CommentView]]:
+    """Return the most liked replies under each of ``roots``, at most ``most`` each; their own status is NORMAL."""
+    found: dict[int, list[CommentView]] = {}
     for part in chunks(roots, 50):
-        each = []
-        for root in part:
-            best = (
-                select(literal(root).label("root"), _C.comment_id, _C.like_count)
-                .where(_C.section_id == section_id, _C.root_id == root, _C.status == CommentStatus.NORMAL)
-                .order_by(_C.like_count.desc(), _C.comment_id.desc())
-                .limit(most)
-                .subquery()
-            )
-            each.append(select(best))
-        for row in connection.execute(union_all(*each)):
-            found.setdefault(int(row.root), []).append(int(row.comment_id))
+        given = {f"root{place}": root for place, root in enumerate(part)}
+        rows = connection.execute(_preview_statement(len(part)), {**given, "section": section_id, "most": most})
+        for view in sorted(map(_view, rows), key=lambda each: (-each.like_count, -each.comment_id)):
+            found.setdefault(view.root_id, []).append(view)
     return found
+
+
+@cache
+def _preview_statement(roots: int) -> Executable:
+    """Return the statement for the replies below so many roots: the index serves each root by itself."""
+    best = (
+        select(_C.comment_id)
+        .where(_C.section_id == _SECTION, _C.root_id == bindparam(f"root{place}"), _C.status == CommentStatus.NORMAL)
+        .order_by(_C.like_count.desc(), _C.comment_id.desc())
+        .limit(_MOST)
+        .subquery()
+        for place in range(roots)
+    )
+    chosen = union_all(*(select(each) for each in best)).subquery()
+    return _VIEWS.join(chosen, chosen.c.comment_id == _C.comment_id)
 
 
 def liked_by(connection: Connection, ids: Collection[int], voters: Collection[str]) -> dict[int, list[str]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Text, func, select, type_coerce
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
+from douban_pipeline.comments.store.moderator_tables import address
 from douban_pipeline.comments.store.search_index import comments_waiting, comments_with, rarest, searched_form
-from douban_pipeline.comments.types import CommentStatus
+from douban_pipeline.comments.trust import network_of
+from douban_pipeline.comments.types import CMS_ACTOR, CommentStatus
 
 _C = tables.comment.c
 _MOST_READ = 5000
@@ -34,6 +37,8 @@ class SearchRequest:
         since: Earliest time of publishing.
         until: Time before which it was published.
         reports: Least number of reports.
+        address: Address that it was sent from, or its network as `trust.subject_of` writes it.
+        reason: Why it waits or was reported: one of `REASONS`, or the reason of a report.
         before: Exclusive upper bound of ids: the ``before`` of the previous page.
     """
 
@@ -47,6 +52,8 @@ class SearchRequest:
     since: datetime | None = None
     until: datetime | None = None
     reports: int = 0
+    address: str = ""
+    reason: str = ""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on a comment's row, all but its text and its place among the pages."""
@@ -68,7 +75,51 @@ class SearchRequest:
             found.append(_C.created_at < self.until)
         if self.reports:
             found.append(_C.report_count >= self.reports)
+        if self.address:
+            found.append(_C.comment_id.in_(_sent_from(self.address)))
+        if self.reason:
+            found.append(_because(self.reason))
         return found
+
+
+def _sent_from(given: str) -> Select[tuple[int]]:
+    """Return the query of comments sent from an address, or from a network that is in one network of the table."""
+    a = address.c
+    network = ipaddress.ip_network(given, strict=False)
+    stored = network_of(str(network.network_address))
+    query = select(a.comment_id)
+    if network.version == 4 and network.prefixlen == 16:
+        return query.where(a.network.startswith(f"{str(network.network_address).rsplit('.', 2)[0]}."))
+    query = query.where(a.network == stored)
+    if "/" not in given:
+        return query.where(a.address == given)
+    if network.version == 6 and network.prefixlen == 64:
+        groups = str(network.network_address.exploded).split(":")[:4]
+        beginning = ":".join(group.lstrip("0") or "0" for group in groups)
+        return query.where(a.address.startswith(f"{beginning}:", autoescape=True))
+    return query
+
+
+REASONS = {
+    "words": "含词语",
+    "links": "个链接",
+    "section": "先审后发",
+    "newcomer": "新用户的前",
+    "watched": "受关注",
+}
+"""What a comment's own reasons contain, by name; see `review`."""
+_ACTORS = {"model": "model", "cms": CMS_ACTOR}
+"""Who sent a comment to review, by name."""
+
+
+def _because(reason: str) -> ColumnElement[bool]:
+    if words := REASONS.get(reason):
+        return type_coerce(_C.meta, Text).contains(words)
+    if reason in _ACTORS:
+        m = tables.moderation.c
+        return _C.comment_id.in_(select(m.comment_id).where(m.actor == _ACTORS[reason], m.undone.is_(False)))
+    r = tables.report.c
+    return _C.comment_id.in_(select(r.comment_id).where(r.reason == reason, r.withdrawn.is_(False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +215,43 @@ def stored_heat(connection: Connection, comment_id: int) -> dict[str, Any] | Non
         "version": own["version"],
         "score_at": own["score_at"].isoformat() if own["score_at"] is not None else None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What the rows of moderators say besides the comments.
+
+    Attributes:
+        sections: Rows of sections, by id.
+        addresses: Addresses that comments were sent from, by comment.
+        reports: Numbers of reports by reason, by comment.
+        edits: Numbers of edits, by comment.
+    """
+
+    sections: dict[int, RowMapping]
+    addresses: dict[int, str]
+    reports: dict[int, dict[str, int]]
+    edits: dict[int, int]
+
+
+def row_facts(connection: Connection, views: Sequence[CommentView]) -> RowFacts:
+    """Return the facts about some comments."""
+    ids = [view.comment_id for view in views]
+    s, r, e = tables.section.c, tables.report.c, tables.edit.c
+    of_sections = select(tables.section).where(s.section_id.in_({view.section_id for view in views}))
+    sections = {row["section_id"]: row for row in connection.execute(of_sections).mappings()}
+    sent = select(address.c.comment_id, address.c.address).where(address.c.comment_id.in_(ids))
+    counted = select(r.comment_id, r.reason, func.count()).where(r.comment_id.in_(ids), r.withdrawn.is_(False))
+    reports: dict[int, dict[str, int]] = {}
+    for number, reason, count in connection.execute(counted.group_by(r.comment_id, r.reason)):
+        reports.setdefault(number, {})[reason] = count
+    edited = select(e.comment_id, func.count()).where(e.comment_id.in_(ids)).group_by(e.comment_id)
+    addresses, edits = (dict(connection.execute(query).tuples().all()) for query in (sent, edited))
+    return RowFacts(sections, addresses, reports, edits)
+
+
+def earlier_texts(connection: Connection, comment_id: int) -> list[RowMapping]:
+    """Return the texts that a comment's edits replaced, with the time of each edit, oldest first."""
+    e = tables.edit.c
+    query = select(e.content, e.created_at).where(e.comment_id == comment_id).order_by(e.edit_id)
+    return list(connection.execute(query).mappings())

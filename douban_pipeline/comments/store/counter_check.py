@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, Select, and_, case, func, select
 
 from douban_pipeline.comments.store.tables import comment, report, section, vote
-from douban_pipeline.comments.types import CommentStatus
+from douban_pipeline.comments.types import MORE_VOTES, CommentStatus
 
 _NORMAL = CommentStatus.NORMAL
 _root = comment.alias("root")
@@ -42,13 +42,17 @@ def count_differences(connection: Connection, section_id: int) -> Iterator[str]:
     for name, counted in _counted(section_id).items():
         rows = counted.subquery()
         differing = (
-            select(comment.c.comment_id, comment.c[name], func.coalesce(rows.c.number, 0).label("number"))
+            select(
+                comment.c.comment_id, comment.c[name], func.coalesce(rows.c.number, 0).label("number"), comment.c.meta
+            )
             .outerjoin(rows, rows.c.comment_id == comment.c.comment_id)
             .where(comment.c.section_id == section_id, comment.c[name] != func.coalesce(rows.c.number, 0))
         )
         if name.startswith("child"):
             differing = differing.where(comment.c.root_id == 0)
         for row in connection.execute(differing):
+            if row[1] == row.number + row.meta.get(MORE_VOTES, {}).get(name, 0):
+                continue
             yield f"comment {row.comment_id}: {name} is {row[1]}, its rows say {row.number}"
 
 

@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tabulate import tabulate
-
 MOST_ROWS = 20
 PAGE, DIALOG = 38, 100
 """Width of a table row in Dagster's UI at 1440 pixels, in Latin letters: on an asset's page, and in its dialog."""
@@ -95,6 +93,8 @@ def _shown(
 
 def _piped(columns: Sequence[str], cells: Sequence[Mapping[str, str]]) -> str:
     rows = [[row[name] for name in columns] for row in cells]
+    from tabulate import tabulate  # slow to load, and the lists do without it
+
     return tabulate(rows, headers=list(columns), tablefmt="pipe", disable_numparse=True)
 
 

@@ -14,12 +14,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from douban_pipeline.core.system import release_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _HERE = "douban_pipeline.core.ui"
 _HASH = re.compile(r"\b[0-9a-f]{40,128}\b")
@@ -100,6 +102,9 @@ def short_hashes(text: object) -> Markup:
 
 @cache
 def _environment(package: str) -> Environment:
+    # Imported here: a list in the terminal has cards and figures too, and no page.
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(_HERE, ".")]),
         autoescape=True,

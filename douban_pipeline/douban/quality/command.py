@@ -36,7 +36,8 @@ from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
 from douban_pipeline.douban.quality.terminal import print_changes, print_evidence, print_row, print_tables
 from douban_pipeline.douban.settings import Settings
-from douban_pipeline.matching.profiles import PROFILES, Profile
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.matching.weights import PROFILES
 
 BOTH = "both"
 

@@ -11,7 +11,13 @@ from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_l
 from douban_pipeline.douban.quality.brakes import name_of
 from douban_pipeline.douban.quality.labels import LinkLabel
 from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
-from douban_pipeline.douban.quality.rates import clean_labels, target_status
+from douban_pipeline.douban.quality.rates import (
+    OPENING_ERROR,
+    Opening,
+    clean_decisions,
+    clean_labels,
+    target_status,
+)
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.douban.wording import VERDICTS, word_for
 from douban_pipeline.matching import SENTENCES
@@ -84,7 +90,7 @@ def stratum_rows(
             "自动关联": links.get(name, 0),
             **rate_row(rate),
             "50% … 100%": bar(rate),
-            "结论": _conclusion(rate, counted[name], brakes.get(name), target, least),
+            "结论": _conclusion(rate, counted.get(name, Rate(0, 0)), brakes.get(name), target, least),
         }
         for name, rate in rates.items()
     ]
@@ -121,6 +127,31 @@ def rule_rows(rules: Mapping[str, Rate]) -> list[dict[str, object]]:
         }
         for code, rate in rules.items()
     ]
+
+
+def opening_rows(found: Iterable[Opening], opened: Collection[str]) -> list[dict[str, object]]:
+    """Return a row for every stratum that a person may open: what people decided, and whether it would be safe."""
+    return [
+        {
+            "类别": stratum_label(each.stratum),
+            "同意首选": each.agreed,
+            "不同意": each.differed,
+            "审核员": each.people,
+            "批量，不计": each.at_once,
+            "错误率至多": f"{each.error:.1%}（95% 置信）" if each.agreed + each.differed else "",
+            "结论": "已开放" if each.stratum in opened else opening_conclusion(each),
+        }
+        for each in found
+    ]
+
+
+def opening_conclusion(found: Opening) -> str:
+    """Return whether a stratum would be safe to open, and if not why, in Chinese."""
+    if found.safe:
+        return "可以放心开放，由人决定（lift_brakes）"
+    if found.differed:
+        return f"不宜开放：{found.differed} 条与首选不同"
+    return f"证据不足：逐条同意首选的有 {found.agreed} 条，至少要 {clean_decisions(OPENING_ERROR)} 条"
 
 
 def brake_rows(brakes: Iterable[Brake]) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ from douban_pipeline.dagster_kit.launchpad import Filled, LaunchpadConfig, Perso
 from douban_pipeline.dagster_kit.metadata import run_table
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.quality import figures
-from douban_pipeline.douban.quality.brakes import lift
+from douban_pipeline.douban.quality.brakes import close_again, lift
 from douban_pipeline.douban.quality.labels import acts_of_people, chosen_by_people
 from douban_pipeline.douban.quality.library_replay import Replay, replay_all
 from douban_pipeline.douban.quality.stored_verdicts import RescoreSelection, StoredVerdicts
@@ -26,8 +26,8 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.matching.profiles import PROFILES, Profile
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.matching.weights import PROFILES, Weights
 
 _MOST_POINTS = 1000.0
 _THRESHOLDS: dict[str, tuple[str, float, float]] = {
@@ -238,11 +238,21 @@ class LiftConfig(LaunchpadConfig):
     strata: Annotated[list[str], Filled("请填写 automatic_precision 所列类别的代码")] = Field(
         default_factory=list, description=page_text("Codes of the strata, as shown by `automatic_precision`.")
     )
+    close: bool = Field(
+        False, description=page_text("true: close strata that were opened (`only:…`) again, instead of opening them.")
+    )
 
 
 def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.ResourceParam[Services]) -> None:
-    """Lift the brakes, or only show what would be lifted."""
+    """Lift the brakes or pull them again, or only show what would be done."""
     services.ready()
+    if config.close:
+        closed = close_again(
+            services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run
+        )
+        shown = run_table(figures.brake_rows(closed))
+        context.add_output_metadata({"dry_run": config.dry_run, "closed": len(closed), "brakes": shown})
+        return
     lifted = lift(services, config.strata, reviewer=config.reviewer, note=config.note, dry_run=config.dry_run)
     names = ", ".join(brake.stratum for brake in lifted.brakes)
     context.log.info(f"{'would lift' if config.dry_run else 'lifted'}: {names}; {lifted.waiting} videos waited for it")
@@ -259,11 +269,15 @@ def release(context: dg.OpExecutionContext, config: LiftConfig, services: dg.Res
 lift_brakes = person_job(
     release,
     name="lift_brakes",
-    manual=page_text("Resume automatic confirmation in strata where `automatic_precision` suspended it."),
+    manual=page_text(
+        "Resume automatic confirmation in strata where `automatic_precision` suspended it, or open one that is safe."
+    ),
     writes=page_text(
         "The brakes of the named strata; videos that waited for them become due. A dry run writes nothing."
     ),
-    when=page_text("When `precision_holds` fails and you have removed the cause."),
+    when=page_text(
+        "When `precision_holds` fails and you have removed the cause, or `would_be_safe_to_open` names a stratum."
+    ),
     examples={
         "": {
             "reviewer": "小王",

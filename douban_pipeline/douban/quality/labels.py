@@ -80,6 +80,7 @@ class Settled:
         chosen: The chosen subject; 0 if the person cleared the id in the CMS.
         place: Rank of the chosen subject among the candidates, None if it was not among them.
         codes: What blocked confirming.
+        person: Who chose, and ``at`` when.
     """
 
     verdict_id: int
@@ -90,6 +91,8 @@ class Settled:
     place: int | None
     codes: tuple[str, ...]
     strata: tuple[str, ...]
+    person: str = ""
+    at: datetime | None = None
 
     @property
     def top_right(self) -> bool:
@@ -242,7 +245,7 @@ def settled_by_people(
     by_video: dict[int, list[Any]] = {}
     for row in _by_chunks(connection, query, verdict.c.vod_id, acts):
         by_video.setdefault(row.vod_id, []).append(row)
-    waited: dict[int, tuple[Any, int]] = {}
+    waited: dict[int, tuple[Any, PersonAct]] = {}
     for vod_id, rows in by_video.items():
         for act in acts[vod_id]:
             if act.kind not in (ActKind.CHOSEN, ActKind.CLEARED):
@@ -251,17 +254,20 @@ def settled_by_people(
                 (row for row in rows if row.created_at <= act.at), key=lambda row: row.verdict_id, default=None
             )
             if newest is not None and newest.verdict != ReviewStatus.CONFIRMED:
-                waited[newest.verdict_id] = (newest, act.subject)
+                waited[newest.verdict_id] = (newest, act)
     shown: dict[int, dict[int, int]] = {}
     query = select(candidate.c.verdict_id, candidate.c.douban_id, candidate.c.rank)
     for row in _by_chunks(connection, query, candidate.c.verdict_id, waited):
         shown.setdefault(row.verdict_id, {})[row.douban_id] = row.rank
     found: list[Settled] = []
-    for verdict_id, (row, chosen) in sorted(waited.items()):
-        places = shown.get(verdict_id, {})
+    for verdict_id, (row, act) in sorted(waited.items()):
+        chosen, places = act.subject, shown.get(verdict_id, {})
         top = min(places, key=lambda subject: places[subject], default=0)
         codes, strata = tuple(row.reasons or ()), tuple(row.strata or ())
-        found.append(Settled(verdict_id, row.vod_id, row.verdict, top, chosen, places.get(chosen), codes, strata))
+        place = places.get(chosen)
+        found.append(
+            Settled(verdict_id, row.vod_id, row.verdict, top, chosen, place, codes, strata, act.person, act.at)
+        )
     return found
 
 

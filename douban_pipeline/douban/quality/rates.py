@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from douban_pipeline.core.intervals import Rate, Z
+from douban_pipeline.core.intervals import Rate, Z, most_when_none_seen
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
-from douban_pipeline.matching.strata import STRATA
+from douban_pipeline.matching.strata import OPENINGS, STRATA, opening_of
 
 BANDS: tuple[tuple[str, float], ...] = (("96+", 96.0), ("92–96", 92.0), ("88–92", 88.0), ("85–88", 85.0))
 """Score bands with their lower bounds, the best first."""
@@ -133,7 +133,8 @@ def shortfalls(
 
 
 def _of_every_stratum(groups: Mapping[str, Collection[LinkLabel]]) -> dict[str, Rate]:
-    return {name: overall(groups.get(name, ())) for name in STRATA}
+    opened = [name for name in OPENINGS if name in groups]
+    return {name: overall(groups.get(name, ())) for name in (*STRATA, *opened)}
 
 
 def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
@@ -141,6 +142,64 @@ def overruled_rules(settled: Iterable[Settled]) -> dict[str, Rate]:
     groups = grouped(settled, lambda item: item.codes)
     found = {code: Rate(sum(item.top_right for item in items), len(items)) for code, items in groups.items()}
     return dict(sorted(found.items(), key=lambda pair: (-pair[1].hits, pair[0])))
+
+
+OPENING_ERROR = 0.01
+"""Share of errors that people's decisions may leave possible at most, with 95 % confidence, for a stratum to be safe to
+open: one in a hundred, which takes 299 decisions without one that differs."""
+MOST_AT_ONCE = 20
+"""Decisions of a person at one moment beyond which nobody looked at each: they are orders, not evidence."""
+
+
+def clean_decisions(error: float) -> int:
+    """Return how many decisions without one that differs leave at most ``error`` possible, with 95 % confidence."""
+    return math.ceil(math.log(0.05) / math.log(1 - error))
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What people decided where a match lacked one thing, see `matching.strata.OPENINGS`.
+
+    Attributes:
+        stratum: Its name.
+        agreed: Decisions, one by one, for the first candidate.
+        differed: Those for another one, or for none.
+        at_once: Decisions that were not counted because too many were made at once.
+        people: How many people made those that were counted.
+    """
+
+    stratum: str
+    agreed: int
+    differed: int
+    at_once: int
+    people: int
+
+    @property
+    def error(self) -> float:
+        """The greatest share of errors, 0 to 1, that the decisions leave possible with 95 % confidence."""
+        if not self.differed:
+            return most_when_none_seen(self.agreed)
+        return 1 - Rate(self.agreed, self.agreed + self.differed).interval.low
+
+    @property
+    def safe(self) -> bool:
+        """Whether people always agreed, and often enough."""
+        return not self.differed and self.error <= OPENING_ERROR
+
+
+def openings(settled: Collection[Settled]) -> dict[str, Opening]:
+    """Return what people decided of every stratum that a person may open, by name; a video counts once, the newest."""
+    together = Counter((item.person, item.at) for item in settled)
+    newest = {item.vod_id: item for item in sorted(settled, key=lambda item: item.verdict_id)}
+    groups = grouped(newest.values(), lambda item: (opening_of(item.codes),))
+    found: dict[str, Opening] = {}
+    for name in OPENINGS:
+        items = groups.get(name, [])
+        single = [item for item in items if together[item.person, item.at] <= MOST_AT_ONCE]
+        agreed = sum(item.top_right for item in single)
+        people = len({item.person for item in single})
+        found[name] = Opening(name, agreed, len(single) - agreed, len(items) - len(single), people)
+    return found
 
 
 # --- what to check next -----------------------------------------------------------------------------------------------

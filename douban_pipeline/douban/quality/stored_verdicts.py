@@ -17,14 +17,16 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.match.judgement import Case, Circumstances
 from douban_pipeline.douban.evidence.added_facts import Added, posters_of
+from douban_pipeline.douban.evidence.known_names import stored_names
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.douban.store.states import ChangeState, DecisionAction
+from douban_pipeline.douban.store.states import ChangeState, DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline.matching import Code, Subject
+from douban_pipeline.matching.strata import OPENINGS
 
 BATCH = 150
 """Verdicts read at once. For lists longer than 199, MariaDB and MySQL estimate the number of rows from statistics that
@@ -50,7 +52,7 @@ class StoredVerdict:
         douban_id: The subject, confirmed or not; 0 without candidates.
         current_id: The id in the CMS then, 0 for none.
         case: What was judged. Of people's choices it holds only one that affected the verdict; of brakes the strata
-            whose brake was on, of reverted and linked videos those of that moment.
+            whose brake was on, of reverted and linked videos and of known names those of that moment.
     """
 
     vod_id: int
@@ -319,6 +321,8 @@ class StoredVerdicts:
                     linked=linked.of(row, candidates),
                     chosen=_chosen(row, codes),
                     braked=frozenset(strata if Code.STRATUM_BRAKED in codes else ()),
+                    opened=frozenset(OPENINGS.keys() & strata if row["verdict"] == ReviewStatus.CONFIRMED else ()),
+                    names=stored_names(row["facts"]),
                 ),
                 added=Added.of_facts(row["facts"]),
             ),

@@ -9,14 +9,16 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from douban_pipeline.core.errors import SourceUnavailable
-from douban_pipeline.core.http import FetchedAnswer, Fetcher
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing, error_of_body, read_json
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID, subject_ids
+
+if TYPE_CHECKING:
+    from douban_pipeline.core.http import FetchedAnswer, Fetcher
 
 SOURCE = "douban"
 PARSER_VERSION = "douban-3"

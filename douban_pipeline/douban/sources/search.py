@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from douban_pipeline.core.errors import SourceDoubted, SourceError
-from douban_pipeline.core.http import FetchedAnswer, Fetcher
+
+if TYPE_CHECKING:
+    from douban_pipeline.core.http import FetchedAnswer, Fetcher
 
 MISS_MAX_AGE = timedelta(days=1)
 """An archived answer without any subject is believed no longer than this, unless the caller gives another age."""

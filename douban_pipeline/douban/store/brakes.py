@@ -1,6 +1,7 @@
 """Brakes on strata: while one is on, nothing in its stratum is confirmed automatically.
 
-Measured precision pulls a brake, only a person lifts it. Whoever judges or writes asks `active`.
+Measured precision pulls a brake, only a person lifts it. Whoever judges or writes asks `active`. Strata that lack one
+thing are held back without a brake; one that a person lifted opens them, and pulled again closes them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, insert, select, update
 
 from douban_pipeline.douban.store.tables import OwnTables
+from douban_pipeline.matching.strata import OPENINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,13 @@ def active(connection: Connection, tables: OwnTables) -> frozenset[str]:
     """Return the strata whose brake is on."""
     brake = tables.brake
     return frozenset(connection.execute(select(brake.c.stratum).where(brake.c.lifted_at.is_(None))).scalars())
+
+
+def opened(connection: Connection, tables: OwnTables) -> frozenset[str]:
+    """Return the strata that a person opened (`matching.strata.OPENINGS`): closed until a person lifts their brake."""
+    brake = tables.brake
+    query = select(brake.c.stratum).where(brake.c.stratum.in_(OPENINGS), brake.c.lifted_at.is_not(None))
+    return frozenset(connection.execute(query).scalars())
 
 
 def newest(connection: Connection, tables: OwnTables) -> dict[str, Brake]:

@@ -101,15 +101,19 @@ def left_to_the_site(row: Mapping[Any, Any], state: Mapping[Any, Any]) -> bool:
     return bool(row["vod_lock"]) and state["douban_review_reason"] != REMATCH_ASKED
 
 
-def cms_locked(tables: OwnTables, prefix: str) -> ColumnElement[bool]:
-    """Return the condition that the site locked a video's row, found by its key, and nobody asked for a rematch.
+def cms_locked(tables: OwnTables, prefix: str, *, by_key: bool = False) -> ColumnElement[bool]:
+    """Return the condition that the site locked a video's row, and nobody asked for a rematch.
 
     Args:
         tables: Our tables; the condition is about `OwnTables.video`.
         prefix: That of the CMS's tables.
+        by_key: Whether each row is looked up by its key: quicker for a hundred videos. By default MariaDB reads all
+            locked rows by the CMS's index of them, which is quicker for thousands.
     """
     video, vod = tables.video, table(f"{prefix}vod", column("vod_id"), column("vod_lock"))
-    locked = exists().where(vod.c.vod_id == video.c.vod_id, vod.c.vod_lock == 1)
+    # A sum is in no index.
+    lock = vod.c.vod_lock + 0 if by_key else vod.c.vod_lock
+    locked = exists().where(vod.c.vod_id == video.c.vod_id, lock == 1)
     return and_(video.c.douban_review_reason != REMATCH_ASKED, locked)
 
 

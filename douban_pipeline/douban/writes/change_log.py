@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, Engine, RowMapping, and_, bindparam, func, insert, or_, select, update
 from sqlalchemy.exc import DataError, IntegrityError
 
 from douban_pipeline.cms.maccms import WRITABLE_COLUMNS, Cms
@@ -242,6 +242,7 @@ class ChangeLog:
         applied = [outcome for outcome in settled if outcome.state is ChangeState.APPLIED and outcome.change.state]
         decided_since = self._decided_since(connection, applied)
         reverted: dict[int, set[str]] = {}
+        states: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for outcome in settled:
             change = outcome.change
             if change.action == INTRO:
@@ -252,9 +253,15 @@ class ChangeLog:
             decided = decided_since.get(outcome.change_id, set())
             ours = {name: value for name, value in change.state.items() if name not in decided}
             if ours:
-                connection.execute(update(video).where(video.c.vod_id == change.vod_id).values(**ours))
+                # SQLAlchemy keeps the names of columns for itself.
+                bound = {f"new_{name}": value for name, value in ours.items()}
+                states.setdefault(tuple(ours), []).append({"of_vod_id": change.vod_id, **bound})
             if change.reverts_change_id is not None:
                 reverted[change.reverts_change_id] = set(change.new)
+        # A statement for each set of columns, put together once: that takes longer than sending it.
+        for names, rows in states.items():
+            new = {name: bindparam(f"new_{name}", type_=video.c[name].type) for name in names}
+            connection.execute(update(video).where(video.c.vod_id == bindparam("of_vod_id")).values(new), rows)
         mark_reverted(connection, self.tables, reverted)
 
     def _decided_since(self, connection: Connection, outcomes: Sequence[WriteOutcome]) -> dict[int, set[str]]:

@@ -26,7 +26,7 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
             Asked.TOGETHER,
             rf"(?:which |what |any |list |all )*{_E_KIND} (?:do|did|have|has|are|were|star|feature|that|"
             rf"where|in which|featuring|starring|of|by|with|both|from)+(?: both)? {_E_TWO}(?: (?:both|"
-            rf"together|in common|share|worked|work|appear(?:ed)?|act(?:ed)?|star(?:red)?|made|make|been|"
+            rf"together|in common|share|worked|work|appear(?:ed)?|act(?:ed)?|star(?:red)?|did|do|made|make|been|"
             rf"co-star(?:red)?|have|in|on|play(?:ed)?))*",
         ),
         (
@@ -44,14 +44,16 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         (
             Asked.CAST,
             rf"who(?:'?s| is| was| are| were)? (?:(?:all )?(?:starred|stars?|starring|acted|acts|acting|"
-            rf"played|plays|appears?|appeared) )?(?:in|the (?:main |lead )?(?:actors?|actress(?:es)?|stars?|"
+            rf"played|plays|appears?|appeared) )?(?:in the cast of|in|the (?:main |lead )?(?:actors?|"
+            rf"actress(?:es)?|stars?|"
             rf"leads?|cast|cast members?) (?:in|of|from)) {_E_THE}{_E_NAME}",
         ),
         (Asked.CAST, rf"who (?:played|plays) .{{1,40}}? in {_E_THE}{_E_NAME}"),
         (Asked.DIRECTOR, rf"(?:who(?:'?s| is| was)? )?(?:the )?director (?:of|behind|for) {_E_THE}{_E_NAME}"),
         (
             Asked.WRITER,
-            rf"(?:who(?:'?s| is| was| are)? )?(?:the )?(?:screen)?writers? (?:of|behind|for) {_E_THE}{_E_NAME}",
+            rf"(?:who(?:'?s| is| was| are)? )?(?:the )?(?:(?:screen)?writers? (?:of|behind|for)|behind the "
+            rf"(?:script|screenplay) (?:of|for)) {_E_THE}{_E_NAME}",
         ),
         (
             Asked.CAST,
@@ -64,11 +66,22 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
             rf"ratings|reviews?) (?:of|for|on) {_E_THE}{_E_NAME}",
         ),
         (Asked.RATING, rf"what (?:score|rating) (?:does|did|has) {_E_NAME} (?:have|get|got)"),
+        (
+            Asked.COUNTRY,
+            rf"(?:is|was) {_E_NAME} (?:an? )?(?:american|british|french|german|italian|spanish|korean|japanese|"
+            rf"chinese|indian|thai|russian|canadian|australian|mexican|brazilian|swedish|danish|irish|iranian|"
+            rf"turkish|polish)(?: (?:movie|film|show|series))?",
+        ),
         (Asked.GENRES, rf"(?:is|was) {_E_NAME} (?:a|an) [\w-]+(?: [\w-]+)? or (?:an? )?[\w-]+(?: [\w-]+)?"),
+        (
+            Asked.GENRES,
+            rf"(?:is|was) {_E_NAME} (?:a|an) (?:horror|comedy|drama|thriller|western|musical|documentary|romance|"
+            rf"sci-?fi|action|war|crime|fantasy|animated|family|mystery)(?: (?:movie|film|show|series))?",
+        ),
         (
             Asked.RATING,
             rf"(?:is|was) {_E_NAME} (?:any |really |actually |a )?(?:good|worth (?:watching|it|seeing|"
-            rf"my time)|great|bad|worth|good movie|good film|good show)(?: .{{0,20}})?",
+            rf"my time)|great|bad|scary|funny|sad|boring|worth|good movie|good film|good show)(?: .{{0,20}})?",
         ),
         (
             Asked.RATING,
@@ -86,7 +99,7 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         (
             Asked.EPISODES,
             rf"how many (?:seasons?|episodes?|eps)(?: and (?:seasons?|episodes?))? (?:does|did|do|of|"
-            rf"are there (?:in|of)|are in|were there in|in|has|is) {_E_THE}{_E_NAME}(?: (?:have|has|had|run|"
+            rf"are there (?:in|of)|are in|were there in|in|has|is) {_E_THE}{_E_NAME}(?: (?:have|has|had|run(?: for)?|"
             rf"is there|are there|there))?",
         ),
         (Asked.EPISODES, rf"(?:the )?number of (?:seasons?|episodes?) (?:in|of|for) {_E_THE}{_E_NAME}"),
@@ -108,8 +121,8 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         ),
         (
             Asked.PLOT,
-            rf"what(?:'?s| is| was| happens in)? {_E_THE}{_E_NAME} (?:all )?about|what happens in "
-            rf"(?P<n1>.{{1,80}}?)|what(?:'?s| is) the (?:plot|story|synopsis|ending|premise) (?:of|in|for) "
+            rf"what(?:'?s| is| was| happens in)? {_E_THE}{_E_NAME} (?:all )?about|what happens (?:in|at the end of) "
+            rf"(?P<n1>.{{1,80}}?)|(?:what(?:'?s| is)|explain) the (?:plot|story|synopsis|ending|premise) (?:of|in|for) "
             rf"(?P<n2>.{{1,80}}?)|(?:the )?(?:plot|story|synopsis|summary|premise|plot summary) (?:of|for) "
             rf"(?P<n3>.{{1,80}}?)|summar(?:ize|ise) (?:(?:the )?(?:plot|story) of )?(?P<n4>.{{1,80}}?)",
         ),
@@ -125,7 +138,8 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         ),
         (
             Asked.LANGUAGE,
-            rf"(?:what|which) language (?:is|was) {_E_NAME}(?: in)?|(?:what(?:'?s| is) )?(?:the )?"
+            rf"(?:what|which) language (?:is|was) {_E_NAME}(?: in)?|(?:what|which) languages? (?:do|does|did) "
+            rf"(?:they|everyone|people) speak in (?P<n2>.{{1,80}}?)|(?:what(?:'?s| is) )?(?:the )?"
             rf"(?:original )?language of (?P<n1>.{{1,80}}?)",
         ),
         (
@@ -135,7 +149,8 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         ),
         (
             Asked.LIKE,
-            rf"(?:what|which) (?:{_E_KIND} )?(?:is|are) (?:similar to|like) {_E_NAME}|similar "
+            rf"what'?s (?:similar to|like) (?P<n4>.{{1,80}}?)|(?:what|which) (?:{_E_KIND} )?(?:is|"
+            rf"are) (?:similar to|like) {_E_NAME}|similar "
             rf"(?:{_E_KIND} )?to (?P<n1>.{{1,80}}?)|if i (?:like|liked|love|loved|enjoyed) "
             rf"(?P<n2>.{{1,80}}?)[, ]+what.*|(?:i (?:like|liked|love|loved|enjoyed)) "
             rf"(?P<n3>.{{1,80}}?)[,.]+ ?(?:what|anything|any).*",
@@ -143,7 +158,8 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         (
             Asked.WORKS,
             rf"(?:what|which) (?:{_E_KIND} )?(?:was|were) directed by {_E_NAME}|(?:the )?filmography of "
-            rf"(?P<n1>.{{1,80}}?)|(?:list |all |show me )*(?P<n2>.{{1,60}}?)(?:'s|s')? (?:best |latest |new |"
+            rf"(?P<n1>.{{1,80}}?)|(?:list |all |show me |what (?:are|were) )*(?P<n2>.{{1,60}}?)(?:'s|"
+            rf"s')? (?:best |latest |new |"
             rf"newest |early |top |popular |famous )*(?:movies|films|filmography|works|tv shows)"
             rf"(?: list)?{_E_YEARS}",
         ),
@@ -165,7 +181,9 @@ _E_FORMS: Sequence[tuple[Asked, re.Pattern[str]]] = tuple(
         (Asked.YEAR, rf"{_E_NAME}(?:'s)? (?:release date|release year|year of release)"),
         (Asked.PLOT, rf"{_E_NAME}(?:'s)? (?:plot|synopsis|plot summary|ending explained|storyline)"),
         (Asked.EPISODES, rf"{_E_NAME} (?:number of )?(?:episodes?|seasons?|episode count)"),
-        (Asked.GENRES, rf"{_E_NAME}(?:'s)? genre"),
+        (Asked.GENRES, rf"{_E_NAME}(?:'s)? genres?"),
+        (Asked.LANGUAGE, rf"{_E_NAME}(?:'s)? (?:original )?language"),
+        (Asked.COUNTRY, rf"{_E_NAME}(?:'s)? country(?: of origin)?"),
     )
 )
 _NO_NAME = re.compile(r"(?i)^(?:the|an?|best|top|this|that|it|he|she|they|some|any|new|good|(?:the )?(?:19|20)?\d\ds)$")
@@ -220,6 +238,7 @@ def _bare(name: str) -> str:
     name = re.sub(
         r"(?i)^(?:(?:the|some|all|any) )?(?:best|top|latest|newest|early|famous|great|popular) (?=\S+ \S)", "", name
     )
+    name = re.sub(r"(?i)^the (?=\w+ (?:brothers|sisters)$)", "", name)
     plain = re.sub(r"(?i)^(?:the )?(?:movie|film|show|tv show|series|actor|actress|director) (?=\S)", "", name)
     return re.sub(r"(?: (?:the )?(?:movie|film|show|series)|\s*\((?:19|20)\d\d\))$", "", plain)
 

@@ -41,6 +41,11 @@ _GENRES: Sequence[tuple[re.Pattern[str], int | None, int | None]] = (
     (re.compile(r"(?i)科幻|sci-?fi|science fiction"), 878, 10765),
     (re.compile(r"(?i)惊悚|thriller"), 53, None),
     (re.compile(r"(?i)战争|war\b"), 10752, 10768),
+    (re.compile(r"(?i)西部|\bwesterns?\b"), 37, 37),
+    (re.compile(r"(?i)音乐|歌舞|musical|\bmusic\b"), 10402, None),
+    (re.compile(r"(?i)儿童|\bkids\b|children"), 10751, 10762),
+    (re.compile(r"(?i)真人秀|综艺|reality"), None, 10764),
+    (re.compile(r"(?i)政治|politic"), None, 10768),
 )
 """Words, with TMDB's genre ids for films and for series."""
 _RATED = re.compile(r"(?i)高分|评分(?:最)?高|口碑|经典|best|top")

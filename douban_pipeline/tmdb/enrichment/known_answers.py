@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -23,10 +23,10 @@ from psycopg_pool import PoolTimeout
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank
-from douban_pipeline.tmdb.store import lookups
+from douban_pipeline.tmdb.store import credited, lookups
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter
 from douban_pipeline.tmdb.store.postgres import LOOKUP_SECONDS, LOOKUPS, PostgresTmdbStore
-from douban_pipeline.tmdb.types import EntityKey
+from douban_pipeline.tmdb.types import EntityKey, EntityType
 
 _logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -80,6 +80,26 @@ class StoredTitles:
         """Return what is known of those names whose meaning is clear and whose answer is fresh, by name."""
         found = await self._look(lambda: self._named(wanted, language))
         return found or {}
+
+    async def named_by_titles(self, wanted: Sequence[WantedEntity], language: str) -> dict[str, Known]:
+        """Return what is known of those names for want of TMDB: also of people whom only stored titles name, and of
+        the longest stored name in one that is not stored itself, as far as the question was misread."""
+        found = await self._look(lambda: self._named(wanted, language, by_titles=True))
+        return found or {}
+
+    async def like(self, known: Known, most: int) -> list[ScoredCandidate]:
+        """Return stored titles that share people and genres with a known one."""
+
+        def look() -> list[ScoredCandidate]:
+            with self._store.lookup() as connection:
+                items = credited.like(connection, known.chosen.key, known.answer.raw, most)
+            ranked = {
+                each.key: each for each in rank(WantedEntity("", None, None, False, known.chosen.key.type), items)
+            }
+            keys = [EntityKey(known.chosen.key.type, int(item["id"])) for item in items]
+            return [ranked[key] for key in keys if key in ranked]
+
+        return await self._look(look) or []
 
     async def film(self, key: EntityKey, language: str) -> KnownAnswer | None:
         """Return the fresh answer about an entity, as `answer`, without holding up the event loop."""
@@ -155,20 +175,29 @@ class StoredTitles:
             self._pause,
         )
 
-    def _named(self, wanted: Sequence[WantedEntity], language: str) -> dict[str, Known]:
+    def _named(self, wanted: Sequence[WantedEntity], language: str, *, by_titles: bool = False) -> dict[str, Known]:
         found = {}
         with self._store.lookup() as connection:
             for each in wanted:
-                if (known := self._known(connection, each, language)) is not None:
+                if (known := self._known(connection, each, language, by_titles)) is not None:
                     found[each.name] = known
         return found
 
-    def _known(self, connection: Connection, wanted: WantedEntity, language: str) -> Known | None:
+    def _known(self, connection: Connection, wanted: WantedEntity, language: str, by_titles: bool) -> Known | None:
         ranked = rank(wanted, lookups.named(connection, wanted.name, language))
         chosen = choose(ranked)
+        if by_titles and (chosen is None or not chosen.exact) and not wanted.is_title:
+            within = lookups.longest_within(connection, wanted.name, language)
+            if within is not None and within.lower() != wanted.name.strip().lower():
+                return self._known(connection, replace(wanted, name=within), language, by_titles)
         if chosen is None or not chosen.exact or (wanted.year is not None and chosen.year != wanted.year):
             return None
-        answer = _read(connection, chosen.key, language, self._clock.now() - self._fresh)
+        since = self._clock.now() - self._fresh
+        answer = _read(connection, chosen.key, language, since)
+        if answer is None and by_titles and chosen.key.type is EntityType.PERSON:
+            together = credited.person_of_titles(connection, chosen.key.tmdb_id)
+            if together is not None and together[1] >= since:
+                answer = KnownAnswer(EntityType.PERSON, together[0], language, together[1])
         return None if answer is None else Known(ranked, chosen, is_uncertain(ranked), answer)
 
     def _answer(self, key: EntityKey, language: str) -> KnownAnswer | None:

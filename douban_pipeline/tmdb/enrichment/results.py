@@ -134,7 +134,7 @@ def answer_of(state: State, route: Route, found: SearchResults, graph: Transient
         return translated("TMDB cannot answer now; please ask again later.", wanted)
     sentences = Sentences(wanted, found.payloads, graph)
     if found.selected:
-        said = sentences.found(route, found.selected, found.ranked, found.alike)
+        said = sentences.found(route, found.selected, found.ranked, found.alike, stored=found.alike_stored)
         return said + sentences.unasked(found.unasked)
     if route.query_intent is not Intent.ENTITY:
         return sentences.recommended(route, found.ranked)

@@ -24,6 +24,7 @@ from douban_pipeline.tmdb.enrichment.route import (
     Role,
     Route,
 )
+from douban_pipeline.tmdb.enrichment.two_sentences import read_two
 from douban_pipeline.tmdb.types import EntityType
 
 MOST_ENTITIES = 3
@@ -50,12 +51,12 @@ _RECOMMEND = re.compile(
     r"找(?:一?部|几部|点|些)|想看(?:点|部|一?些|个|几部)?|排行|榜|"
     r"\brecommend|\bsuggest|what (?:to|should (?:i|we)|can (?:i|we)) watch|\b(?:best|top|good|great|"
     r"must-watch|must-see|underrated|classic|popular)\b|"
-    r"looking for|in the mood for|\bsome\b|any good|\bwant to (?:watch|see) an?\b"
+    r"\bworth (?:watching|seeing)\b|looking for|in the mood for|\bsome\b|any good|\bwant to (?:watch|see) an?\b"
 )
 _SERIES = re.compile(
     r"(?i)电视剧|连续剧|剧集|网剧|[美韩日英国泰港台]剧|国产剧|番剧|剧荒|追剧|sitcom|情景喜剧|"
     r"(?<![喜悲歌戏话])(?<=[\u4e00-\u9fff])剧(?!情|本|院|组|照|片)|"
-    r"series|\bdramas\b|\btv\b|\bshows?\b"
+    r"series|\bdramas\b|\b(?:korean|chinese|japanese|turkish|thai|k-|tv|period|crime)\s?dramas?\b|\btv\b|\bshows?\b"
 )
 _FILMS = re.compile(
     r"(?i)电影|影片|片子|大片|片荒|片单|[\u4e00-\u9fff]片|movie|film|\b(?:westerns|thrillers|documentaries|"
@@ -66,11 +67,13 @@ _OFF_TOPIC = re.compile(
     r"(?i)天气|气温|下雨|股票|股价|股市|大盘|基金|汇率|房价|房贷|翻译|怎么做|做法|菜谱|食谱|几点|星期几|几号|"
     r"路线|怎么走|怎么去|多少钱|快递|外卖|代码|编程|程序|写(?:一)?(?:首|篇|封|个|段|份)|等于|加上|乘以|算一下|"
     r"高铁|火车|航班|地铁|朝代|平方|方程|根号|总统|首相|主席|首都|人口|面积|公式|单词|作文|邮件|简历|机票|"
-    r"酒店|医院|感冒|头疼|发烧|减肥|彩票|手机|电脑|wifi|wi-fi|密码|充值|会员|客服|退款|登录|注册|你是谁|"
+    r"酒店|医院|感冒|头疼|发烧|减肥|彩票|手机|电脑|你.{0,4}心情|换工作|找工作|该不该|谢谢你|火锅|餐厅|饭店推荐|吉他|英语|wifi|wi-fi|密码|充值|会员|客服|退款|登录|注册|你是谁|"
     r"你叫什么|讲个笑话|笑话|讲个故事|唱歌|闹钟|提醒我|世界杯|球赛|比分|\bweather\b|\btemperature\b|"
-    r"\bstocks?\b|\bprice\b|\btranslate\b|\brecipe\b|how (?:do|can|many (?:people|days|cups))\b|\bcode\b|"
+    r"\bstocks?\b|\bprice\b|\btranslate\b|\brecipe\b|how (?:do|can|many (?:people|days|cups))\b|"
+    r"should i (?:cook|eat|wear|buy)\b|\bcode\b|"
     r"\bpython\b|\bjava(?:script)?\b|what time|\bemail\b|\bdirections?\b to|\bcalculate\b|\bsquare root\b|"
-    r"capital of|\bpresident\b|\bprime minister\b|\bpoem\b|\bjoke\b|\balarm\b|remind me|\bfix\b|\bdefine\b|"
+    r"capital of|\bpresident\b|\bprime minister\b|\bworld cup\b|how tall\b|\bpoem\b|\bjoke\b|\balarm\b|"
+    r"remind me|\bfix\b|\bdefine\b|"
     r"\bmeaning of\b|\bpopulation\b|\bbitcoin\b|\d\s*[-+*/x×]\s*\d|\d\s*%"
 )
 """Words of questions that are about anything but films."""
@@ -91,7 +94,7 @@ _FILLER = re.compile(
     r"治愈|下饭|催泪|轻松|适合|一个人|孩子|小孩|儿童|全家|家人|情侣|周末|睡前|晚上|今晚|今天|过年|假期|国产|"
     r"中国|大陆|内地|华语|中文|美国|好莱坞|欧美|欧洲|韩国|日本|英国|香港|台湾|泰国|法国|印度|德国|西班牙|"
     r"意大利|俄罗斯|韩|日|美|英|港|台|泰|动作|冒险|动画|动漫|喜剧|犯罪|刑侦|警匪|纪录|剧情|文艺|家庭|奇幻|"
-    r"魔幻|历史|恐怖|惊悚|悬疑|推理|爱情|浪漫|恋爱|科幻|战争|古装|武侠|谍战|谍|宫斗|青春|校园|励志|灾难|丧尸|"
+    r"魔幻|历史|黑色|公路|灾难|不错|精彩|奥斯卡|获奖|得奖|影片|甜宠|仙侠|近[一二两三几]年|[八九]十|恐怖|惊悚|悬疑|推理|爱情|浪漫|恋爱|科幻|战争|古装|武侠|谍战|谍|宫斗|青春|校园|励志|灾难|丧尸|"
     r"僵尸|鬼|音乐|歌舞|西部|黑帮|传记|体育|运动|律政|医疗|职场|电视剧|连续剧|剧集|电影|影片|片子|大片|片|剧|"
     r"番|集|部|类型|题材|排行|榜|单|前十|年代|年|的|了|吗|呢|吧|啊|有|没|哪|些|什么|啥|一|几|点|看|我|给|求|"
     r"来|想|找|可以|能|不|最|佳|好|多|少|高|于|以上|以后|以前|之后|之前|到|和|或|者|在|上映|上|下|里|中|是|都|"
@@ -99,7 +102,7 @@ _FILLER = re.compile(
 )
 """Words of a recommendation that name nothing."""
 _DESCRIBES = re.compile(
-    r"适合|把|让人|一起看|带.*看|吓人|看哭|哪部|最|朋友|那种|一点|十几|上映|完结|不超过|左右|以内|不要太|比较|"
+    r"^讲|适合|把|让人|一起看|带.*看|吓人|看哭|哪部|最|朋友|那种|一点|十几|上映|完结|不超过|左右|以内|不要太|比较|"
     r"心情|老人|爱看|家里"
 )
 """Words of a description of what somebody wants to see."""
@@ -113,7 +116,8 @@ _E_COMMON = re.compile(
     r"ies)|comed(?:y|ies)|horrors?|romances?|miniseries|sitcoms?|musicals?|cartoons?|"
     r"since|after|before|what|are|the|is|there|whats|nordic|\w+(?:[vdtnlrg]ian|ish|ese)|scary|funny|sad|"
     r"short|long|new|old|recent|latest|classic|underrated|overrated|highly|rated|popular|romantic|feel-good|"
-    r"slow|dark|indie|animated|"
+    r"slow|dark|indie|road|heist|noir|disaster|superhero|zombie|gangster|spy|martial|arts|nature|about|worth|watching|seeing|"
+    r"animated|"
     r"foreign|family|kids?|historical|psychological|action|adventure|crime|mystery|war|fantasy|animation|"
     r"anime|great|must-watch|must-see|christmas|halloween|christian|english)\b"
 )
@@ -229,6 +233,13 @@ def _each_once(names: Sequence[str]) -> list[str]:
 
 
 def _phrased(text: str) -> Phrased:
+    chinese = is_chinese(text)
+    if (two := read_two(text, _read, chinese=chinese)) is not None:
+        return two
+    return _read(text)
+
+
+def _read(text: str) -> Phrased:
     said = read_english(text)
     if is_chinese(text) and said.asked is None:
         return read_chinese(text)
@@ -252,7 +263,7 @@ def _season(name: str, around: str) -> tuple[str, int | None]:
     """Return the name of a series without its season, and the season, which is in it or beside it."""
     if of := _SEASON_OF.fullmatch(name):
         return of[2], int(of[1])
-    parsed = parse_title(_HOW_MANY.sub("", name))
+    parsed = parse_title(_HOW_MANY.sub("", re.sub(r"(?<=..)(第[0-9一二三四五六七八九十]{1,3})部$", r"\1季", name)))
     if parsed.number_kind == "season" and parsed.name:
         return parsed.name, parsed.number
     beside = _SEASON_BESIDE.search(around)

@@ -11,6 +11,7 @@ from douban_pipeline.tmdb.enrichment.choice import LEAD, ScoredCandidate
 from douban_pipeline.tmdb.enrichment.route import Asked, Intent, Role, Route
 from douban_pipeline.tmdb.enrichment.transient import TransientGraph
 from douban_pipeline.tmdb.projection import SHOWN
+from douban_pipeline.tmdb.store.credited import OF_TITLES
 from douban_pipeline.tmdb.types import LABELS, EntityKey, EntityType, NodeKey, Relation
 from douban_pipeline.tmdb.values import day_of, id_of, items_of, number_of, text_of
 
@@ -98,6 +99,8 @@ class Sentences:
         selected: Sequence[ScoredCandidate],
         candidates: Sequence[Sequence[ScoredCandidate]],
         alike: Sequence[ScoredCandidate] | None,
+        *,
+        stored: bool = False,
     ) -> str:
         """Return the answer about what was chosen.
 
@@ -106,12 +109,13 @@ class Sentences:
             selected: What was chosen.
             candidates: The candidates of each name.
             alike: Titles of the genres of the one that was chosen; None if they are not known.
+            stored: Whether those are stored ones that share people with it.
         """
         people = [each for each in selected if each.key.type is EntityType.PERSON]
         if route.asked is Asked.TOGETHER and len(people) > 1:
             said = self._together(people, route)
         elif route.asked is Asked.LIKE and alike is not None and selected[0] not in people:
-            said = self._alike(selected[0], alike)
+            said = self._alike(selected[0], alike, stored=stored)
         else:
             said = "".join(self._about(each, route) for each in selected)
         others = [each for ranked in candidates for each in ranked if _rivals(each, selected)]
@@ -162,7 +166,8 @@ class Sentences:
         if raw is None:
             return translated("{title} was found, but not its details.", self._language).format(title=titled)
         if chosen.key.type is EntityType.PERSON:
-            return self._person(chosen, raw, route)
+            only = translated(" That is of stored titles only.", self._language) if raw.get(OF_TITLES) else ""
+            return self._person(chosen, raw, route) + only
         role = _ROLE_OF.get(route.asked) or (route.role_hint if route.asked in (Asked.ABOUT, Asked.WORKS) else None)
         if role is not None:
             return self._credited(titled, role, chosen.key)
@@ -328,7 +333,7 @@ class Sentences:
         some = translated("{names} have in common: {titles}{more}.", self._language)
         return some.format(names=names, titles=self._works(common), more=self._more(common))
 
-    def _alike(self, chosen: ScoredCandidate, alike: Sequence[ScoredCandidate]) -> str:
+    def _alike(self, chosen: ScoredCandidate, alike: Sequence[ScoredCandidate], *, stored: bool) -> str:
         raw = self._raw.get(chosen.key, {})
         genres = self._genre_names(raw)
         titles = self._list(map(self.titled, [each for each in alike if each.key != chosen.key][:_SHOWN]))
@@ -337,6 +342,8 @@ class Sentences:
                 title=self.titled(chosen)
             )
         some = translated("Of the kind of {title} ({genres}): {titles}.", self._language)
+        if stored:
+            some = translated("Of what is stored, with people of {title} ({genres}): {titles}.", self._language)
         return some.format(title=self.titled(chosen), genres=genres or "—", titles=titles)
 
     def _works(self, works: Sequence[Work]) -> str:

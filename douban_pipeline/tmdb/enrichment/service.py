@@ -37,7 +37,14 @@ from douban_pipeline.tmdb.enrichment.route import Asked, Intent, Route, Router
 from douban_pipeline.tmdb.enrichment.router import RuleRouter
 from douban_pipeline.tmdb.enrichment.shared_client import SharingClient, ThreadFlights, search_flight
 from douban_pipeline.tmdb.enrichment.spool import Job, Spool, SpoolError, conversation_hash, user_hash
-from douban_pipeline.tmdb.enrichment.tmdb_requests import MOST_DETAILS, Asking, Client, SearchResults, wanted_by
+from douban_pipeline.tmdb.enrichment.tmdb_requests import (
+    MOST_ALIKE,
+    MOST_DETAILS,
+    Asking,
+    Client,
+    SearchResults,
+    wanted_by,
+)
 from douban_pipeline.tmdb.enrichment.transient import EMPTY, TransientGraph, TransientGraphBuilder
 from douban_pipeline.tmdb.enrichment.writer import Store, Writer
 from douban_pipeline.tmdb.store.entities import EntityAnswer
@@ -247,10 +254,15 @@ class TMDBEnrichmentService:
             await before_tmdb()
         ticket = self._admission.enter(calls, wait - (time.monotonic() - started)) if calls else None
         if isinstance(ticket, AdmissionRefusal):
+            if self._known is not None and wanted and len(known) < len(set(wanted)):
+                known = await self._known.named_by_titles([wanted_by(route, name) for name in wanted], spoken)
             if not known:
                 return ticket
             asking = Asking(self._client, spoken, started + wait, known, only_known=True)
             asking.run(route)
+            if self._known is not None and route.asked is Asked.LIKE:
+                asking.found.alike = await self._known.like(next(iter(known.values())), MOST_ALIKE) or None
+                asking.found.alike_stored = True
             return _Flight(asking, None, ticket)
         on_call = ticket.called if ticket is not None else lambda: None
         client = SharingClient(self._client, self._requests, self._known, answers, on_call)

@@ -20,6 +20,8 @@ from douban_pipeline.tmdb.values import id_of, items_of
 
 MOST_DETAILS = 5
 """Number of recommended titles whose details are fetched."""
+MOST_ALIKE = 8
+"""Number of stored titles like another that are named while TMDB cannot be asked."""
 _ALIKE = 3
 """Number of a title's genres that titles like it share."""
 _LOOKED_AT = 3
@@ -68,7 +70,8 @@ class SearchResults:
         seconds: Time taken by TMDB, including waiting at the gate.
         complete: Whether all necessary requests were made.
         stored: The candidates that the store knew.
-        alike: Titles of the genres of the one that was chosen; None if TMDB was not asked for them.
+        alike: Titles of the genres of the one that was chosen; None if they are not known.
+        alike_stored: Whether those are stored ones that share people with it, because TMDB was not asked.
         unasked: Names in the question that are not stored, and about which TMDB gave no answer.
     """
 
@@ -84,6 +87,7 @@ class SearchResults:
     stored: set[EntityKey] = field(default_factory=set)
     alike: list[ScoredCandidate] | None = None
     unasked: list[str] = field(default_factory=list)
+    alike_stored: bool = False
 
     def copied(self) -> SearchResults:
         """Return a copy that later results leave as it is."""

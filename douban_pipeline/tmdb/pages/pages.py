@@ -16,7 +16,7 @@ from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION, LINK
 from douban_pipeline.tmdb.pages import cards, relations
 from douban_pipeline.tmdb.pages.cards import Tile
 from douban_pipeline.tmdb.pages.relations import Neighbour
-from douban_pipeline.tmdb.store import by_name
+from douban_pipeline.tmdb.store import by_name, credited
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline.tmdb.values import id_of, text_of
@@ -29,6 +29,9 @@ FILES = {
 _LISTED = 30
 _SUGGESTED = 6
 _CO_ACTORS = 12
+_OF_TITLES = "此人的资料没有存下，这里只有库里已存的影片和剧集所写的。"
+_TOGETHER = 10
+"""People without answers of their own whom one step of a way goes over, by the titles that name them."""
 
 
 class UnavailableError(Exception):
@@ -95,7 +98,9 @@ class TmdbPages:
             link=cards.link_of(key),
             picture=cards.picture_of(path, 342),
             facts=cards.facts_of(key, raw),
-            text=text_of(raw.get("biography" if person else "overview")) or "",
+            text=_OF_TITLES
+            if raw.get(credited.OF_TITLES)
+            else text_of(raw.get("biography" if person else "overview")) or "",
             age=cards.age_of(fetched, self.clock.now()),
             near=[cards.tile_of(each) for each in near[:_LISTED]],
             left=max(0, len(near) - _LISTED),
@@ -157,13 +162,26 @@ class TmdbPages:
 
     def _answer(self, key: EntityKey) -> tuple[Any, Mapping[str, Any]] | None:
         try:
-            return self.store.dated_raws(key.type, [key.tmdb_id]).get(key.tmdb_id)
+            found = self.store.dated_raws(key.type, [key.tmdb_id]).get(key.tmdb_id)
+            if found is None and key.type is EntityType.PERSON:
+                with self.store.lookup() as connection:
+                    if (together := credited.person_of_titles(connection, key.tmdb_id)) is not None:
+                        raw, fetched_at = together
+                        return fetched_at, raw
+            return found
         except PostgresError as error:
             raise UnavailableError from error
 
     def _raws(self, entity: EntityType, ids: Iterable[int]) -> Mapping[int, Mapping[str, Any]]:
+        wanted = [*ids]
         try:
-            return self.store.raws(entity, ids)
+            found: dict[int, Mapping[str, Any]] = {**self.store.raws(entity, wanted)}
+            if entity is EntityType.PERSON and (missing := [each for each in wanted if each not in found][:_TOGETHER]):
+                with self.store.lookup() as connection:
+                    for tmdb_id in missing:
+                        if (together := credited.person_of_titles(connection, tmdb_id)) is not None:
+                            found[tmdb_id] = together[0]
+            return found
         except PostgresError as error:
             raise UnavailableError from error
 

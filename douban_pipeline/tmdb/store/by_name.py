@@ -1,4 +1,4 @@
-"""Entities by how one of their names begins, and the films of a series; all by index."""
+"""Entities by how one of their names begins, or its pinyin, and the films of a series; all by index."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import date
 from psycopg import Connection, sql
 from psycopg.sql import SQL, Identifier
 
+from douban_pipeline.tmdb.store import pinyin
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.store.tables import SERIES
 from douban_pipeline.tmdb.types import EntityKey, EntityType
@@ -21,6 +22,7 @@ _FOUND = """
         (SELECT tmdb_id FROM {table} WHERE lower({name}) LIKE %(prefix)s LIMIT %(matches)s)
         UNION (SELECT tmdb_id FROM {table} WHERE lower({original}) LIKE %(prefix)s LIMIT %(matches)s)
         UNION ({others} LIMIT %(matches)s)
+        UNION (SELECT tmdb_id FROM {table} WHERE lower({name}) = ANY(%(sounding)s) LIMIT %(matches)s)
     )
     SELECT tmdb_id, {name}, {original}, {more}, raw->>{picture}
     FROM {table} JOIN named USING (tmdb_id) WHERE gone_at IS NULL
@@ -52,14 +54,15 @@ class NamedEntity:
 
 
 def by_beginning(connection: Connection, words: str, most: int) -> list[NamedEntity]:
-    """Return entities of which a name, an original or a translated one begins with ``words``, or whose other name is
-    exactly that; of each type the most popular ones, whole names first."""
+    """Return entities of which a name, an original or a translated one begins with ``words``, whose other name is
+    exactly that, or the pinyin of whose name begins so; of each type the most popular ones, whole names first."""
     given = " ".join(words.replace("\x00", "").split())
     if not given:
         return []
     lowered = given.lower()
     escaped = lowered.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     values = {"given": given, "whole": lowered, "prefix": f"{escaped}%", "most": most, "matches": _MATCHES}
+    values["sounding"] = [name.lower() for name in pinyin.sounding(connection, given, _MATCHES)]
     found = []
     for entity, table in TABLES.items():
         shown, more = table.shown

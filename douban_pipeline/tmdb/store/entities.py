@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from douban_pipeline.core.database import chunks
-from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, project
+from douban_pipeline.tmdb.projection import columns_of, is_full, key_of, name_of, project
+from douban_pipeline.tmdb.store import genres, pinyin
 from douban_pipeline.tmdb.store.statements import TABLES, EntityTable
 from douban_pipeline.tmdb.types import TYPES, EntityKey, EntityType, Node, NodeLabel, PayloadError
 from douban_pipeline.tmdb.values import canonical, graph_hash, id_of, items_of, text_hash, text_of
@@ -108,14 +109,14 @@ class EntityWriter:
         Raises:
             PayloadError: One of them is not an answer about an entity; nothing was written.
         """
-        prepared = [prepare(answer) for answer in answers]
+        keys = [entity_key(answer) for answer in answers]
         found: list[Stored | None] = [None] * len(answers)
         waiting: dict[EntityKey, int] = {}
-        for place, item in enumerate(prepared):
-            if item.key in waiting:  # the same entity again: store the earlier answers first
-                self._write_round(prepared, waiting, found)
-            waiting[item.key] = place
-        self._write_round(prepared, waiting, found)
+        for place, key in enumerate(keys):
+            if key in waiting:  # the same entity again: store the earlier answers first
+                self._write_round(answers, waiting, found)
+            waiting[key] = place
+        self._write_round(answers, waiting, found)
         return [each for each in found if each is not None]
 
     def knows_newer(self, key: EntityKey, language: str | None, fetched_at: datetime) -> bool:
@@ -125,27 +126,52 @@ class EntityWriter:
         return self.connection.execute(query, given).fetchone() is not None
 
     def _write_round(
-        self, prepared: Sequence[_Prepared], waiting: dict[EntityKey, int], found: list[Stored | None]
+        self, answers: Sequence[EntityAnswer], waiting: dict[EntityKey, int], found: list[Stored | None]
     ) -> None:
         for entity in EntityType:
-            places = {place: prepared[place] for key, place in sorted(waiting.items()) if key.type is entity}
-            full = {place: item for place, item in places.items() if is_full(entity, item.answer.raw)}
-            seen = self._touch(TABLES[entity], full.values()) if full else {}
-            for place, item in full.items():
-                if item.key.tmdb_id in seen:
-                    found[place] = Stored(item.key, StoreResult.UNCHANGED, full=True)
-                    if _on_another_day(seen[item.key.tmdb_id], item.answer):
-                        self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
-            changed = [(place, item) for place, item in full.items() if found[place] is None]
-            for (place, _), stored in zip(changed, self._store([item for _, item in changed]), strict=True):
-                found[place] = stored
-            for place, item in places.items():
+            places = {place: answers[place] for key, place in sorted(waiting.items()) if key.type is entity}
+            full = {place: answer for place, answer in places.items() if is_full(entity, answer.raw)}
+            stored = self._write_full(entity, [*full.values()]) if full else []
+            for place, each in zip(full, stored, strict=True):
+                found[place] = each
+            for place, answer in places.items():
                 if place not in full:
-                    found[place] = self._translate(item)
+                    found[place] = self._translate(prepare(answer))
+            self._write_named()
         waiting.clear()
 
-    def _touch(self, table: EntityTable, items: Iterable[_Prepared]) -> dict[int, datetime]:
-        rows = list(items)
+    def _write_full(self, entity: EntityType, answers: Sequence[EntityAnswer]) -> list[Stored]:
+        """Store full answers about different entities of one type; return the result of each.
+
+        Those that seem unchanged are only touched. One that changes at that very moment is stored like the others.
+        """
+        table, held, same = TABLES[entity], dict[int, tuple[str, str]](), list[_Prepared]()
+        ids = [answer.raw["id"] for answer in answers]
+        for tmdb_id, *hashed in self.connection.execute(table.hashes, {"ids": ids}):
+            held[tmdb_id] = (hashed[0], hashed[1])
+
+        def changed() -> Iterator[_Prepared]:
+            for answer in answers:
+                item = prepare(answer)
+                if held.get(item.key.tmdb_id) == (item.raw_hash, answer.language):
+                    same.append(item)
+                else:
+                    yield item
+
+        found, said = self._store(entity, changed()), dict[str | None, datetime]()
+        seen = self._touch(table, same) if same else {}
+        for item in same:
+            if item.key.tmdb_id in seen:
+                found[item.key.tmdb_id] = Stored(item.key, StoreResult.UNCHANGED, full=True)
+                if _on_another_day(seen[item.key.tmdb_id], item.answer):
+                    self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
+                    said[name_of(entity, item.answer.raw)] = item.answer.fetched_at
+        if meanwhile := [item for item in same if item.key.tmdb_id not in seen]:
+            found |= self._store(entity, meanwhile)
+        pinyin.record(self.connection, said)
+        return [found[tmdb_id] for tmdb_id in ids]
+
+    def _touch(self, table: EntityTable, rows: Sequence[_Prepared]) -> dict[int, datetime]:
         parameters = {
             "ids": [item.key.tmdb_id for item in rows],
             "hashes": [item.raw_hash for item in rows],
@@ -154,20 +180,17 @@ class EntityWriter:
         }
         return dict(self.connection.execute(table.touch, parameters).fetchall())
 
-    def _store(self, items: Sequence[_Prepared]) -> list[Stored]:
-        """Store full answers of one type whose text differs from the stored one."""
-        if not items:
-            self._write_named()
-            return []
-        entity = items[0].key.type
+    def _store(self, entity: EntityType, items: Iterable[_Prepared]) -> dict[int, Stored]:
+        """Store full answers of one type whose text differs from the stored one; return the results by id."""
         table = TABLES[entity]
-        others: list[tuple[Node, ...]] = []
+        others: list[tuple[_Prepared, tuple[Node, ...]]] = []
 
         def parameters() -> Iterator[dict[str, Any]]:
             """Yield the rows some at a time, so that PostgreSQL stores earlier ones while later ones are computed."""
-            for piece in chunks(items, _ROWS):
+            coming = iter(items)
+            while piece := [*islice(coming, _ROWS)]:
                 projections = [project(entity, item.answer.raw) for item in piece]
-                others.extend(projection.others for projection in projections)
+                others.extend((item, found.others) for item, found in zip(piece, projections, strict=True))
                 columns = [columns_of(entity, item.answer.raw) for item in piece]
                 yield {
                     **{name: [row[name] for row in columns] for name in table.columns},
@@ -183,23 +206,27 @@ class EntityWriter:
 
         with self.connection.cursor() as cursor:
             cursor.executemany(table.upsert, parameters(), returning=True)
-            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()}
-        found: list[Stored] = []
-        for item, named in zip(items, others, strict=True):
-            stored, state, before, gone_at, queued, fetched_at = rows[item.key.tmdb_id]
+            rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()} if others else {}
+        found, said = dict[int, Stored](), dict[str | None, datetime]()
+        for item, named in others:
+            stored, state, before, gone_at, queued, fetched_at, called = rows[item.key.tmdb_id]
             if not stored:
-                found.append(self._translate(item))
+                found[item.key.tmdb_id] = self._translate(item)
                 continue
-            if queued or _on_another_day(fetched_at, item.answer):
+            another_day = _on_another_day(fetched_at, item.answer)
+            if queued or another_day:
                 self._name_others(named, item.answer, queued=queued)
+            name = name_of(entity, item.answer.raw)
+            if another_day or name != called:
+                said[name] = item.answer.fetched_at
             if state != "full" or gone_at is not None:
                 change = StoreResult.NEW
             elif queued:
                 change = StoreResult.GRAPH
             else:
                 change = StoreResult.UNCHANGED if before == item.raw_hash else StoreResult.CHANGED
-            found.append(Stored(item.key, change, full=True))
-        self._write_named()
+            found[item.key.tmdb_id] = Stored(item.key, change, full=True)
+        pinyin.record(self.connection, said)
         return found
 
     @staticmethod
@@ -226,32 +253,11 @@ class EntityWriter:
         """Write the names of the nodes at the other ends of edges; newer ones take precedence."""
         for (label, language), items in sorted(self._named.items()):
             if label is NodeLabel.GENRE:
-                self._name_genres(items, language)
+                said = {tmdb_id: (each.properties["name"], each.said_at) for tmdb_id, each in items.items()}
+                genres.name(self.connection, said, language, self.base)
             else:
                 self._name_stubs(TYPES[label], items, language)
         self._named.clear()
-
-    def _name_genres(self, genres: Mapping[int, _Named], language: str) -> None:
-        ids = sorted(genres)
-        self.connection.execute(
-            """
-            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language, last_seen_at)
-            SELECT seen.tmdb_id, seen.name, %(language)s, seen.said_at
-            FROM unnest(%(ids)s::int[], %(names)s::text[], %(times)s::timestamptz[]) AS seen (tmdb_id, name, said_at)
-            ON CONFLICT (tmdb_id) DO UPDATE
-            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = EXCLUDED.last_seen_at
-            WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-              AND kept.last_seen_at <= EXCLUDED.last_seen_at
-              AND (kept.name IS DISTINCT FROM EXCLUDED.name OR kept.last_seen_at::date < EXCLUDED.last_seen_at::date)
-            """,
-            {
-                "ids": ids,
-                "names": [genres[each].properties["name"] for each in ids],
-                "times": [genres[each].said_at for each in ids],
-                "language": language,
-                "base": self.base,
-            },
-        )
 
     def _name_stubs(self, entity: EntityType, items: Mapping[int, _Named], language: str) -> None:
         """Write names of stubs, and queue those stubs of whose new name no queued answer tells the graph."""
@@ -299,7 +305,11 @@ class EntityWriter:
         parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
         parameters |= {name: [items[tmdb_id].get(name) for tmdb_id in ids] for name in table.columns}
         parameters["times"] = [times[tmdb_id] for tmdb_id in ids]
-        return self.connection.execute(table.listed_stubs if listed else table.credit_stubs, parameters).fetchall()
+        query = table.listed_stubs if listed else table.credit_stubs
+        rows = self.connection.execute(query, parameters).fetchall()
+        said = {name: times[tmdb_id] for tmdb_id, _, name, *_ in rows if name == items[tmdb_id].get(table.shown[0])}
+        pinyin.record(self.connection, said)
+        return rows
 
     def _translate(self, item: _Prepared) -> Stored:
         """Store an answer that cannot be the base row: in another language, or without the credits."""
@@ -343,22 +353,21 @@ class EntityWriter:
         """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone."""
         return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
 
-    def genres(self, body: object, language: str, fetched_at: datetime) -> int:
-        """Store unknown names of genres that TMDB sent at ``fetched_at``; return how many."""
-        new = 0
-        for item in items_of(body, "genres"):
-            if (tmdb_id := id_of(item.get("id"))) is not None:
-                new += self.connection.execute(
-                    "INSERT INTO tmdb.genres (tmdb_id, name, raw_language, last_seen_at) VALUES (%s, %s, %s, %s) "
-                    "ON CONFLICT DO NOTHING",
-                    (tmdb_id, text_of(item.get("name")), language, fetched_at),
-                ).rowcount
-        return new
-
 
 def _on_another_day(before: datetime | None, answer: EntityAnswer) -> bool:
     """Return whether the previous answer is of an earlier day (UTC): then what this one names is confirmed."""
     return before is not None and before.astimezone(UTC).date() < answer.fetched_at.astimezone(UTC).date()
+
+
+def entity_key(answer: EntityAnswer) -> EntityKey:
+    """Return the entity that an answer is about.
+
+    Raises:
+        PayloadError: It is not an answer about an entity.
+    """
+    if not isinstance(answer.raw, Mapping):
+        raise PayloadError(f"{type(answer.raw).__name__} instead of an answer")
+    return key_of(answer.entity, answer.raw)
 
 
 def prepare(answer: EntityAnswer) -> _Prepared:
@@ -367,8 +376,5 @@ def prepare(answer: EntityAnswer) -> _Prepared:
     Raises:
         PayloadError: It is not an answer about an entity.
     """
-    if not isinstance(answer.raw, Mapping):
-        raise PayloadError(f"{type(answer.raw).__name__} instead of an answer")
-    key = key_of(answer.entity, answer.raw)
-    text = canonical(answer.raw)
+    key, text = entity_key(answer), canonical(answer.raw)
     return _Prepared(key, answer, text, text_hash(text))

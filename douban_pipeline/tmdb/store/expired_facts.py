@@ -144,6 +144,7 @@ _STRIPPED = (
 PLACES: Sequence[FactsPlace] = (
     *(place for table in TABLES.values() for place in _of_entities(table)),
     FactsPlace("genres", "names of genres", "类型名称", "tmdb_id", "last_seen_at", "true", later=CONFIRMED_EVERY),
+    FactsPlace("name_sounds", "pinyin of names", "名称的拼音", "name", "said_at", "true", later=CONFIRMED_EVERY),
     FactsPlace(
         "enrichment_requests",
         "answers in questions",

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from psycopg import Connection, sql
 
+from douban_pipeline.tmdb.store import pinyin
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType
@@ -127,6 +128,7 @@ def _merge(connection: Connection, entity: EntityType, rows: dict[int, str]) -> 
         ).format(table=table, shown=shown, emptied=emptied, confirmed=confirmed),
         listed | {"again": SAID_AGAIN},
     )
+    pinyin.record(connection, dict.fromkeys((row.split("\t")[1] for row in rows.values()), datetime.now(UTC)))
     columns = [name] if TABLES[entity].shown[0] == _NAMES[entity] else [shown, name]
     # Without ON CONFLICT, which costs a third more: the transaction is repeated if a concurrent one was faster.
     return connection.execute(

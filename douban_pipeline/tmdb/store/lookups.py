@@ -36,6 +36,20 @@ _NAMED_IN_ANY = (
     .as_string()
 )
 """One statement for all types: a round trip takes longer than the search."""
+_SHORTEST, _LONGEST_TEXT = 3, 60
+_WITHIN = (
+    SQL("SELECT name FROM ({}) AS found ORDER BY length(name) DESC, popularity DESC NULLS LAST LIMIT 1")
+    .format(
+        SQL(" UNION ALL ").join(
+            SQL(
+                "(SELECT {name} AS name, popularity FROM {table} WHERE gone_at IS NULL AND raw_language = %(language)s "
+                "AND lower({name}) = ANY(%(parts)s))"
+            ).format(name=sql.Identifier(table.shown[0]), table=sql.Identifier("tmdb", table.name))
+            for table in TABLES.values()
+        )
+    )
+    .as_string()
+)
 _FRESH = {
     entity: SQL(
         "SELECT raw, fetched_at FROM {} WHERE tmdb_id = %(tmdb_id)s AND data_state = 'full' AND gone_at IS NULL "
@@ -61,6 +75,26 @@ def named(connection: Connection, name: str, language: str) -> Iterator[Mapping[
             more: told,
             "popularity": popularity,
         }
+
+
+def longest_within(connection: Connection, text: str, language: str) -> str | None:
+    """Return the longest name of an entity in a language that stands in a text: of three characters or more, and whole
+    words of Latin ones; None for none."""
+    text = text.strip().replace("\x00", "").lower()[:_LONGEST_TEXT]
+    parts = {
+        text[first:last]
+        for first in range(len(text))
+        for last in range(first + _SHORTEST, len(text) + 1)
+        if _is_apart(text, first) and _is_apart(text, last) and not text[first:last].isdigit()
+    }
+    row = connection.execute(_WITHIN, {"parts": sorted(parts), "language": language}).fetchone()
+    return None if row is None else row[0]
+
+
+def _is_apart(text: str, place: int) -> bool:
+    """Return whether no Latin word goes on over a place of a text."""
+    around = text[max(0, place - 1) : place + 1]
+    return len(around) < 2 or not (around.isascii() and around.isalnum())
 
 
 def fresh(

@@ -25,7 +25,7 @@ from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
-from douban_pipeline.tmdb.store import expired_facts, lookups, outbox, requests
+from douban_pipeline.tmdb.store import expired_facts, genres, lookups, outbox, requests
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored
 from douban_pipeline.tmdb.store.expired_facts import FactsPlace
 from douban_pipeline.tmdb.store.migrations import TREE
@@ -377,8 +377,7 @@ class PostgresTmdbStore:
     def genre_names(self, ids: Iterable[int]) -> dict[int, str | None]:
         """Return names of genres by id."""
         with self.transaction() as connection:
-            rows = connection.execute("SELECT tmdb_id, name FROM tmdb.genres WHERE tmdb_id = ANY(%s)", (sorted(ids),))
-            return dict(rows.fetchall())
+            return genres.names(connection, ids)
 
     def full_ids(self, entity: EntityType, most: int = 500) -> Iterator[tuple[datetime, int]]:
         """Yield the ids of full entities with the times of their answers, the oldest first, read ``most`` at a time."""

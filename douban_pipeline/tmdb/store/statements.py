@@ -71,6 +71,7 @@ class EntityTable:
             translations=sql.Identifier(SCHEMA, self.translations),
             owner=sql.Identifier(self.owner),
             columns=_names(self.columns),
+            name=sql.Identifier(self.shown[0]),
             **parts,
         )
 
@@ -89,6 +90,14 @@ class EntityTable:
             SELECT 1 FROM {table} WHERE tmdb_id = %(tmdb_id)s AND data_state = 'full' AND fetched_at > %(fetched_at)s
               AND (%(language)s::text IS NULL OR raw_language = %(language)s)
             """
+        )
+
+    @cached_property
+    def hashes(self) -> sql.Composed:
+        """Select hash and language of the full rows with given ids that are not gone."""
+        return self._fill(
+            "SELECT tmdb_id, raw_hash, raw_language FROM {table} "
+            "WHERE data_state = 'full' AND gone_at IS NULL AND tmdb_id = ANY(%(ids)s)"
         )
 
     @cached_property
@@ -126,7 +135,7 @@ class EntityTable:
         changed, or whose credits are contested.
 
         Returns of each its id, whether it was stored (it is not if the row is in another language), state and hash of
-        the previous row, when it was gone, whether it was queued, and when the previous row was fetched.
+        the previous row, when it was gone, whether it was queued, when the previous row was fetched, and its name.
         """
         return self._fill(
             """
@@ -137,7 +146,7 @@ class EntityTable:
                 ) AS seen (tmdb_id, {columns}, language, raw, raw_hash, graph_hash, fetched_at)
             ), old AS MATERIALIZED (
                 SELECT kept.tmdb_id, data_state, kept.raw_hash, kept.graph_hash, gone_at, raw_language, kept.raw,
-                       kept.fetched_at
+                       kept.fetched_at, kept.{name} AS name
                 FROM {table} AS kept WHERE tmdb_id = ANY(%(ids)s::int[]) ORDER BY tmdb_id FOR UPDATE
             ), given AS MATERIALIZED (
                 SELECT count(*) AS rows_before FROM old
@@ -163,7 +172,7 @@ class EntityTable:
                 RETURNING tmdb_id, raw_hash, graph_hash
             ), queued AS ({enqueue})
             SELECT seen.tmdb_id, stored.tmdb_id IS NOT NULL, data_state, old.raw_hash, gone_at,
-                   queued.tmdb_id IS NOT NULL, old.fetched_at
+                   queued.tmdb_id IS NOT NULL, old.fetched_at, old.name
             FROM seen LEFT JOIN stored USING (tmdb_id) LEFT JOIN old USING (tmdb_id) LEFT JOIN queued USING (tmdb_id)
             """,
             arrays=self._arrays,

@@ -127,16 +127,23 @@ people = _entity_table(
     Column("popularity", Double),
 )
 CREDITED = "jsonb_path_query_array(raw, '$.*.*[*].id')"
-"""Ids of all that a person's answer lists, their titles among them; as its index has it."""
-Index(
-    "idx_tmdb_people_credited",
-    text(CREDITED),
-    _table=people,
-    postgresql_using="gin",
-    # Without a list of what is not sorted in yet: that makes reading every person look cheaper than the index.
-    postgresql_with={"fastupdate": "off"},
-    postgresql_where=text("data_state = 'full'"),
-)
+"""Ids of all that an answer lists, the titles of a person and the people of a title among them; as its index has it."""
+
+
+def _credited(table: Table) -> Index:
+    return Index(
+        f"idx_tmdb_{table.name}_credited",
+        text(CREDITED),
+        _table=table,
+        postgresql_using="gin",
+        # Without a list of what is not sorted in yet: that makes reading every row look cheaper than the index.
+        postgresql_with={"fastupdate": "off"},
+        postgresql_where=text("data_state = 'full'"),
+    )
+
+
+_credited(movies)
+_credited(people)
 Index(
     "idx_tmdb_people_known_as",
     text("(raw->'also_known_as')"),
@@ -148,6 +155,7 @@ SERIES = "raw#>>'{belongs_to_collection,id}'"
 """The series that a film belongs to; as its index has it."""
 Index("idx_tmdb_movies_series", text(f"({SERIES})"), _table=movies, postgresql_where=text(f"{SERIES} IS NOT NULL"))
 tv_shows = _entity_table("tv_shows", EntityType.TV, *_title_columns("name", "first_air_date"))
+_credited(tv_shows)
 
 
 def _translations_table(name: str, owner: str, parent: Table, *columns: str) -> Table:
@@ -179,6 +187,18 @@ genres = Table(
     _text("name"),
     _text("raw_language", "zh-CN"),
     _moment("last_seen_at"),
+)
+
+name_sounds = Table(
+    "name_sounds",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("initials", Text, nullable=False),
+    Column("pinyin", Text, nullable=False),
+    _moment("said_at"),
+    Index("idx_tmdb_name_sounds_initials", "initials", postgresql_ops={"initials": "text_pattern_ops"}),
+    Index("idx_tmdb_name_sounds_pinyin", "pinyin", postgresql_ops={"pinyin": "text_pattern_ops"}),
+    Index("idx_tmdb_name_sounds_said", "said_at"),
 )
 
 

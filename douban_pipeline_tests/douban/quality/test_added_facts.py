@@ -16,7 +16,8 @@ from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, facts_of
 from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video
-from douban_pipeline.matching.profiles import PROFILES, make_profile
+from douban_pipeline.matching.profiles import make_profile
+from douban_pipeline.matching.weights import PROFILES
 from douban_pipeline_tests.douban.quality.rows import gold, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.quality import rates
 from douban_pipeline.douban.quality.brakes import LiftError, lift, pull_where_short
 from douban_pipeline.douban.quality.jobs import LiftConfig, lift_brakes
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel
@@ -17,7 +18,7 @@ from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import new_run_id
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 LINKED = 90_000_101
@@ -216,6 +217,35 @@ def test_a_person_lifts_a_brake_and_the_stratum_is_judged_afresh(scenario):
     refused = release(scenario)
     assert "未恢复任何类别" in refused.failure
     assert "season 没有处于暂停状态；目前暂停的有：无" in refused.failure
+
+
+def test_a_person_opens_what_people_always_agreed_on_and_closes_it_again(stage, monkeypatch):
+    monkeypatch.setattr(rates, "OPENING_ERROR", 0.5)
+    remake = subject(90_000_202, RIVER["title"], 1999)
+    scenario = stage([row_of(RIVER, 4, vod_director="", vod_actor="", vod_year="2020")], [RIVER, remake])
+    shelf, name = Shelf(scenario.library), "only:YEAR_UNCONFIRMED"
+    assert scenario.play().success
+    assert [(row["verdict"], row["strata"][-1]) for row in scenario.verdicts()] == [("REVIEW", name)]
+    assert "还不能开放" in release(scenario, strata=[name]).failure
+    for vod_id in range(1000, 1005):
+        verdict = shelf.verdict(vod_id, verdict="REVIEW", reasons=["YEAR_UNCONFIRMED"])
+        shelf.candidate(verdict, vod_id, 1, _subject())
+        scenario.clock.advance(minutes=1)
+        shelf.decided(vod_id, "confirm_top1", LINKED)
+    shown = scenario.launch("nightly_reports").metadata("automatic_precision")
+    assert shown["safe_to_open"] == 1
+    assert "可以放心开放" in shown["would_be_safe_to_open"]
+    assert release(scenario, strata=[name], dry_run=True).output["videos_waiting"] == 1
+    assert release(scenario, strata=[name]).success
+    assert newest(scenario.library)[name].reason.startswith("审核员 1 人逐条核对 5 条，全部同意首选")
+    assert scenario.play().success
+    [_, linked, *_] = scenario.verdicts(4)
+    assert (linked["verdict"], linked["strata"][-1]) == ("CONFIRMED", name)
+    assert linked["explanation"].endswith("只差一项：年份未知或有出入，其他佐证不足，人工已放行。")
+    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
+    assert release(scenario, strata=[name], close=True).output["closed"] == 1
+    assert active(scenario.library) == {name}
+    assert "没有开放" in release(scenario, strata=[name], close=True).failure
 
 
 def test_the_launchpad_is_prefilled_and_safe():

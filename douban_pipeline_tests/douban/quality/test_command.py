@@ -17,7 +17,8 @@ from douban_pipeline.douban.quality.command import EvaluationError, profile_name
 from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result
 from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
 from douban_pipeline.douban.quality.options import EvaluationOptions
-from douban_pipeline.matching.profiles import PROFILES, Profile, make_profile
+from douban_pipeline.matching.profiles import Profile, make_profile
+from douban_pipeline.matching.weights import PROFILES
 from douban_pipeline_tests.douban.quality.rows import FIELDS, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings

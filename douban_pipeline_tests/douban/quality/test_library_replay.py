@@ -24,7 +24,7 @@ from douban_pipeline.douban.quality.stored_verdicts import (
 from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
-from douban_pipeline.matching.scoring import Thresholds, Weights
+from douban_pipeline.matching.weights import Thresholds, Weights
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.library import video as cms_row
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,6 +23,7 @@ from douban_pipeline.douban.quality.rates import (
     by_stratum,
     clean_labels,
     decisions_to_launch,
+    openings,
     overall,
     overruled_rules,
     shortfalls,
@@ -163,6 +165,31 @@ def test_the_rules_that_people_overrule_most_come_first():
     assert list(rules) == ["B", "A", "C"]
     [row] = figures.rule_rows({"YEAR_GAP": Rate(3, 4)})
     assert (row["含义"], row["被推翻"], row["成立"], row["推翻率"]) == (SENTENCES["YEAR_GAP"], 3, 1, "75.0%")
+
+
+@pytest.mark.parametrize(
+    ("agreed", "differed", "at_once", "safe", "said"),
+    [
+        (0, 0, 0, False, "证据不足：逐条同意首选的有 0 条，至少要 299 条"),
+        (298, 0, 0, False, "证据不足：逐条同意首选的有 298 条，至少要 299 条"),
+        (299, 0, 0, True, "可以放心开放，由人决定（lift_brakes）"),
+        (2000, 1, 0, False, "不宜开放：1 条与首选不同"),
+        (298, 0, 21, False, "证据不足：逐条同意首选的有 298 条，至少要 299 条"),  # nobody looked at each of these
+        (298, 0, 20, True, "可以放心开放，由人决定（lift_brakes）"),
+    ],
+)
+def test_a_stratum_is_safe_to_open_where_people_always_agree_one_by_one(agreed, differed, at_once, safe, said):
+    def item(number, right, minutes):
+        at = START + timedelta(minutes=minutes)
+        code = "ALIAS_UNBACKED"
+        return Settled(number, number, "REVIEW", 5, 5 if right else 6, None, (code,), (), f"审核员{number % 2}", at)
+
+    items = [item(number, number < agreed, number) for number in range(agreed + differed)]
+    items += [replace(item(10_000 + number, True, -1), person="小王") for number in range(at_once)]
+    items.append(Settled(9, 99_999, "REVIEW", 5, 6, None, ("ALIAS_UNBACKED", "YEAR_OFF"), ()))
+    found = openings(items)["only:ALIAS_UNBACKED"]
+    assert (found.safe, figures.opening_conclusion(found)) == (safe, said)
+    assert found.at_once == (at_once if at_once > 20 else 0)
 
 
 def test_bars_show_the_interval():

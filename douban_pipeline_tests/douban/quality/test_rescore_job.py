@@ -16,7 +16,7 @@ from douban_pipeline.douban.quality.jobs import (
     rules_in_force,
 )
 from douban_pipeline.matching.profiles import PLAN
-from douban_pipeline.matching.scoring import Weights
+from douban_pipeline.matching.weights import Weights
 from douban_pipeline_tests.douban.quality.test_library_replay import video_for
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of

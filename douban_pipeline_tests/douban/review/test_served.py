@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from douban_pipeline.cms.values import picture_address
+from douban_pipeline.core.pictures import MOST_BYTES, NoPicture
 from douban_pipeline.douban.review.served.claims import HIDDEN_LEASE, LEASE, Claims
 from douban_pipeline.douban.review.served.desk import ReviewDesk
-from douban_pipeline.douban.review.served.pictures import MOST_BYTES, NoPicture, Pictures
+from douban_pipeline.douban.review.served.pictures import Pictures
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.browser.served import HeldBatches, served
 from douban_pipeline_tests.douban.review.shelves import Case, decision_of, shelved

@@ -40,7 +40,7 @@ class Size:
     seconds: int = 20
     processes: int = 2
     connections: int = 16
-    callers: int = 10_000
+    callers: int = 2_000
     times: int = 200
 
 

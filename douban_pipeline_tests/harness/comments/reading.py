@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from douban_pipeline.comments.store.comment_lists import Order
+from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
 from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE
@@ -52,12 +53,12 @@ def measure_hot(place: Running, seconds: int, connections: int) -> Iterator[Figu
 
 def _cursors(engine: sa.Engine, section_id: int, order: Order, first: int, count: int) -> list[str]:
     """Return cursors of places from the ``first``-th root on, a page apart, as a caller that paged there would have."""
-    key, falls = _KEYS[order], order != Order.FLOOR
-    table = sa.table("cmt_score" if order == Order.HEAT else "cmt_comment", sa.column(key), sa.column("comment_id"))
+    key, falls, scores = _KEYS[order], order != Order.FLOOR, order == Order.HEAT
+    table = sa.table("cmt_score" if scores else "cmt_comment", sa.column(key), sa.column("comment_id"))
     columns = [table.c[key], table.c.comment_id]
     query = (
         sa.select(*columns)
-        .where(sa.text("section_id = :section"))
+        .where(sa.text("section_id = :section" + ("" if scores else " AND root_id = 0 AND status = 0")))
         .order_by(*(column.desc() if falls else column for column in columns))
         .limit(_SIZE * count)
         .offset(first)
@@ -67,8 +68,28 @@ def _cursors(engine: sa.Engine, section_id: int, order: Order, first: int, count
     return [f"{row[0]}.{row[1]}" for row in rows[::_SIZE]]
 
 
+_BARE = (
+    "SELECT c.*, t.content FROM (SELECT comment_id FROM cmt_comment"
+    " WHERE section_id = %s AND root_id = 0 AND status = 0 AND floor < %s ORDER BY floor DESC LIMIT %s) p"
+    " JOIN cmt_comment c ON c.comment_id = p.comment_id JOIN cmt_content t ON t.comment_id = p.comment_id"
+)
+"""What a page by time costs at least: its roots alone, with their texts, in one statement."""
+
+
+def _bare(engine: sa.Engine, section_id: int, cursors: Sequence[str]) -> list[float]:
+    """Return how many milliseconds the driver alone takes for the same pages."""
+    taken = []
+    with bare_cursor(engine) as cursor:
+        for each in cursors:
+            begun = time.perf_counter()
+            cursor.execute(_BARE, (section_id, int(each.partition(".")[0]), _SIZE))
+            assert len(cursor.fetchall()) == _SIZE
+            taken.append(1000 * (time.perf_counter() - begun))
+    return taken
+
+
 def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int, times: int) -> Iterator[Figure]:
-    """Measure how long pages take at the top and four fifths down, in every order.
+    """Measure how long pages take at the top and four fifths down, in every order, beside the driver alone.
 
     Pages follow each other, so that none is read twice; one caller asks for one after another.
     """
@@ -86,6 +107,7 @@ def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int
                 assert len(answer.json()["items"]) == _SIZE
         return taken
 
+    bare = percentile(_bare(engine, section_id, _cursors(engine, section_id, Order.NEW, 0, times)), 0.5)
     for order in Order:
         for name, first in ((_TOP, 0), (_FAR, max(1, int(count * 0.8)))):
             cursors = _cursors(engine, section_id, order, first, times)
@@ -93,7 +115,9 @@ def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int
             taken = [1000 * each for each in asyncio.run(read(order, cursors))]
             used = 1000 * (place.service_seconds() - before) / len(taken)
             medians[order, name], slow = percentile(taken, 0.5), max(slow, percentile(taken, 0.95))
-            yield Figure(f"a page by {order} {name}, p50", medians[order, name], "ms", None, used, "the services' CPU")
+            note = f"the services' CPU {used:.1f} ms"
+            what = f"a page by {order} {name}, p50"
+            yield Figure(what, medians[order, name], "ms", Target(most=4), bare, "the driver alone, no replies", note)
     yield Figure("pages at the top and far down, p95", slow, "ms", Target(most=30), note="of the slowest order")
     against = max(medians[order, _FAR] / medians[order, _TOP] for order in Order)
     yield Figure("a page far down against page one", against, "", Target(most=2))
@@ -129,7 +153,8 @@ def measure_cold(place: Running, callers: int) -> Iterator[Figure]:
 
     answers, cpu, read, seconds = asyncio.run(run())
     answered = 100 * sum(status == 200 for status in answers) / len(answers)
-    note = f"{callers:,} callers, {len(place.bases)} processes, {seconds:.1f} s"
+    note = f"{callers:,} callers, {len(place.bases)} processes"
+    yield Figure("a cold page, until all callers have it", seconds, "s", Target(most=2 * max(1, callers / 2000)))
     yield Figure("readings of a cold page for all callers", read, "", Target(most=1), note=note)
     yield Figure("callers of a cold page that are answered", answered, "%", Target(least=100))
     yield Figure("a cold page, the services' CPU", cpu, "s")

@@ -13,7 +13,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -63,6 +63,21 @@ def persist(store: PostgresTmdbStore, given: Sequence[EntityAnswer]) -> None:
         store.persist_payloads(piece)
 
 
+def in_turn(pairs: Iterable[tuple[Callable[[], object], Callable[[], object]]]) -> tuple[float, float]:
+    """Return how long the first works of all pairs take, and the second ones.
+
+    What else the machine does, and what a server warms up, slows both: each goes first every other time.
+    """
+    own = other = 0.0
+    for place, (ours, theirs) in enumerate(pairs):
+        if place % 2:
+            other += seconds_of(theirs)
+        own += seconds_of(ours)
+        if not place % 2:
+            other += seconds_of(theirs)
+    return own, other
+
+
 def beside(
     name: str,
     given: Sequence[EntityAnswer],
@@ -72,7 +87,7 @@ def beside(
 ) -> Iterator[Figure]:
     """Yield how many rows a second we do, and how often as many as the bare library that is.
 
-    Both take the same pieces in turn, so that what else the machine does slows both.
+    Both take the same pieces in turn.
 
     Args:
         name: The figure.
@@ -81,10 +96,7 @@ def beside(
         bare: The library's.
         least: What the ratio should not be less than.
     """
-    seconds = [0.0, 0.0]
-    for some in chunks(given, BATCH):
-        for place, work in enumerate((ours, bare)):
-            seconds[place] += seconds_of(partial(work, some))
+    seconds = in_turn((partial(ours, some), partial(bare, some)) for some in chunks(given, BATCH))
     own, other = (len(given) / each for each in seconds)
     yield from compared(name, own, other, least)
 
@@ -183,14 +195,15 @@ def edges(store: PostgresTmdbStore, target: GraphTarget, driver: Driver, titles:
     target.clear()
 
     for name, version, least in (("edges upserted", 1, 0.9), ("edges looked at again", 2, None)):
-        seconds = [0.0, 0.0]
-        for first in range(1, titles + 1, GRAPH_BATCH):
-            count = min(GRAPH_BATCH, titles + 1 - first)
-            store.persist_payloads(answers(_TITLES + first, count, version, **many))
-            elsewhere = answers(_TITLES + first + titles, count, version, first_person=_ELSEWHERE, **many)
-            seconds[0] += seconds_of(partial(drain, store, target))
-            seconds[1] += seconds_of(partial(bare.merge, driver, target.database, elsewhere))
-        own, other = (100 * titles / each for each in seconds)
+
+        def batches(version: int = version) -> Iterator[tuple[Callable[[], object], Callable[[], object]]]:
+            for first in range(1, titles + 1, GRAPH_BATCH):
+                count = min(GRAPH_BATCH, titles + 1 - first)
+                store.persist_payloads(answers(_TITLES + first, count, version, **many))
+                elsewhere = answers(_TITLES + first + titles, count, version, first_person=_ELSEWHERE, **many)
+                yield partial(drain, store, target), partial(bare.merge, driver, target.database, elsewhere)
+
+        own, other = (100 * titles / each for each in in_turn(batches()))
         yield from compared(name, own, other, least)
 
 

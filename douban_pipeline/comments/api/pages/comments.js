@@ -126,8 +126,11 @@ function start(host, root) {
     return [face(author, badge), element("b", { textContent: author.name }), badge.badge ? element("span", { className: "label", textContent: badge.badge, style: badge.color ? "color: " + badge.color : "" }) : null];
   }
   function face(author, badge) {
+    const letter = [...author.name][0] || "";
     const picture = source => element("img", { src: source, alt: "", loading: "lazy", referrerPolicy: "no-referrer" });
-    const made = element("span", { className: "face" }, badge.avatar ? picture(badge.avatar) : [...author.name][0] || "", badge.frame ? picture(badge.frame) : null);
+    const avatar = badge.avatar ? picture(badge.avatar) : letter;
+    if (badge.avatar) avatar.onerror = () => avatar.replaceWith(letter);
+    const made = element("span", { className: "face" }, avatar, badge.frame ? picture(badge.frame) : null);
     made.setAttribute("aria-hidden", "true");
     return made;
   }

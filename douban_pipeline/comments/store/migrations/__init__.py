@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from douban_pipeline.comments.store.tables import metadata
+from douban_pipeline.comments.store import moderator_tables
 from douban_pipeline.core.migrations import MigrationTree
 
 TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="cmt_version",
-    metadata=metadata,
-    owns=lambda name: name in metadata.tables,
+    metadata=moderator_tables.metadata,
+    owns=lambda name: name in moderator_tables.metadata.tables,
     misplaced="restore that table, or set DOUBAN_PIPELINE_COMMENTS_DATABASE_URL to where the comments' tables are",
     system="comments",
     option=" --system comments",

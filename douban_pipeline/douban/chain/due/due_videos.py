@@ -177,7 +177,7 @@ class DueVideos:
                 *self._wanted(scope, now),
                 video.c.douban_review_status != ReviewStatus.IGNORED,
                 ~decision_pending(self.tables),
-                ~self._locked(),
+                ~self._locked(by_key=True),
                 ~recycled_condition(self.cms, video.c.vod_id),
                 # A backfill does not try earlier what is to be tried again after a failure.
                 ~exists().where(*self._waits(now)),
@@ -294,8 +294,10 @@ class DueVideos:
             off = update(video).where(video.c.vod_id.in_(vod_ids), video.c.douban_next_sync_at <= now)
             run_statement(self.engine, off.values(douban_next_sync_at=None))
 
-    def _locked(self) -> ColumnElement[bool]:
-        return cms_locked(self.tables, self.settings.table_prefix) if self.settings.respect_vod_lock else false()
+    def _locked(self, *, by_key: bool = False) -> ColumnElement[bool]:
+        if not self.settings.respect_vod_lock:
+            return false()
+        return cms_locked(self.tables, self.settings.table_prefix, by_key=by_key)
 
     def _waits(self, now: datetime) -> tuple[ColumnElement[bool], ...]:
         """Return the conditions that a task keeps a video waiting; an intro to be written delays nothing else."""

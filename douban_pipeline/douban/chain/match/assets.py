@@ -23,6 +23,7 @@ from douban_pipeline.douban.chain.match.rechecks import search_refusal
 from douban_pipeline.douban.chain.match.task_closure import skip_task
 from douban_pipeline.douban.chain.match.verdict_rows import VerdictSummary
 from douban_pipeline.douban.chain.match.verdicts import VerdictWriter
+from douban_pipeline.douban.evidence.known_names import names_by_title
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.resources import SEARCH_POOL
@@ -80,11 +81,14 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
     wanted_rows = {task.vod_id: rows[task.vod_id] for task in wanted}
     described_by = described_videos(services, wanted_rows, warn=context.log.warning)
     videos = {vod_id: each.video for vod_id, each in described_by.items()}
+    with reading(services.engine) as connection:
+        names = names_by_title(connection, services.tables, services.cms, videos, wanted_rows)
     found: dict[int, FoundCandidates] = {}
 
     def find(task: Task) -> FoundCandidates:
         current = states[task.vod_id]["vod_douban_id"] if task.task_type is TaskType.RECHECK else 0
-        result = finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current)
+        known = names.get(task.vod_id, ())
+        result = finder.find(videos[task.vod_id], patience=PATIENCE - task.attempts, current=current, names=known)
         return with_posters(services, rows[task.vod_id], videos[task.vod_id], result)
 
     for task, result in attempts.run(wanted, find, workers=settings.videos_in_work):
@@ -112,6 +116,7 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
             {
                 "searched": len(found),
                 "with_evidence": sum(each.added is not None for each in described_by.values()),
+                "with_known_names": len(names),
                 "with_posters": sum(bool(result.posters) for result in found.values()),
                 "without_candidates": sum(not result.subjects for result in found.values()),
                 "requests": requests,
@@ -218,8 +223,9 @@ def due_rechecks(
 ) -> dg.MaterializeResult:
     """Queues confirmed, unlocked links to be judged again (RECHECK), which the next run of their shard does.
 
-    Those whose subject's facts changed, then those that other rules confirmed, both from the archive and without a
-    request where it still holds the answers; then, searched for anew, those judged longest ago:
+    Those whose subject's facts changed, those that rest on a title whose confirmation was taken back, then those that
+    other rules confirmed, all from the archive and without a request where it still holds the answers; then, searched
+    for anew, those judged longest ago:
     `DOUBAN_PIPELINE_RECHECK_PERCENT` of the links a day, all together at most 5,000. No
     link is taken away by itself. A schedule looks at one slice of the shards an hour; what is repeated queues nothing
     twice.

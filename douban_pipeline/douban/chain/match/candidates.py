@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
@@ -10,6 +11,7 @@ from typing import Protocol
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
 from douban_pipeline.douban.chain.match.search_progress import SearchProgress
+from douban_pipeline.douban.evidence.known_names import MOST_SUBJECTS, KnownName
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import glimpsed_facts
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer
@@ -64,7 +66,9 @@ class CandidateFinder:
         self.profile = profile
         self.known = known
 
-    def find(self, video: Video, *, patience: int = 0, current: int = 0) -> FoundCandidates:
+    def find(
+        self, video: Video, *, patience: int = 0, current: int = 0, names: Sequence[KnownName] = ()
+    ) -> FoundCandidates:
         """Search for ``video`` and fetch what is needed to judge it.
 
         Args:
@@ -72,12 +76,13 @@ class CandidateFinder:
             current: The subject that it is linked to, which is asked about whether it was named or not; 0 for none.
             patience: While above 0, finding nothing although an engine behind the provider kept silent counts as a
                 failed call. An engine that is always silent must not keep a verdict off for ever.
+            names: Titles like the video's that people confirmed: their subjects are asked about first.
 
         Raises:
             SearchIncomplete: Nothing that was found fits, and not every provider could be asked.
             SourceError: A call failed. Nothing may be concluded from the other answers.
         """
-        progress = SearchProgress(video, self.profile.thresholds)
+        progress = SearchProgress(video, self.profile.thresholds, names)
         if self._is_known(progress) and not current:
             return progress.result()
         questions = (
@@ -116,18 +121,21 @@ class CandidateFinder:
         return judge(progress.video, subjects, profile=self.profile, complete=complete, crowded=found.crowded)
 
     def _is_known(self, progress: SearchProgress) -> bool:
-        """Look among the known subjects; return whether one of them is so surely the video's that nobody need search.
+        """Look among the known names and subjects; return whether one is so surely the video's that nobody need search.
 
         Its name, its own year and its people have to agree; a video that lacks one of them is not looked up. Who else
         bears the name, a search would tell only by chance; what the known subjects do not have goes on to the search
-        like a video they know nothing of.
+        like a video they know nothing of. What people said of a title is a candidate in any case.
         """
         video = progress.video
-        if self.known is None or video.year is None or not (video.directors or video.actors):
+        for name in progress.names[:MOST_SUBJECTS]:
+            self._fetch(progress, Hit(name.douban_id, "", ""), Likeness.NAMESAKE)
+        if video.year is None or not (video.directors or video.actors):
             return False
-        answer = self.known.search(video)
-        progress.add_answer(replace(answer, hits=tuple(filter(progress.is_namesake, answer.hits))))
-        self._ask(progress)
+        if self.known is not None and progress.settled is None:
+            answer = self.known.search(video)
+            progress.add_answer(replace(answer, hits=tuple(filter(progress.is_namesake, answer.hits))))
+            self._ask(progress)
         return progress.settled is not None and progress.settled.year == video.year
 
     def _search(self, progress: SearchProgress, question: VideoQuery) -> bool:

@@ -1,7 +1,8 @@
 """Which links are judged again by themselves, and putting them into the queue. Nothing is asked or judged here.
 
 A confirmed link that nobody locked is judged again when the rules that confirmed it are not in force any more, when its
-subject's facts changed since, and, a small share a day, when that was long ago. Where the archive still has what the
+subject's facts changed since, when a decision whose title helped to confirm it does not hold any more, and, a small
+share a day, when that was long ago. Where the archive still has what the
 verdict was reached from, it is judged from that and costs no request; by age, it is searched for anew.
 """
 
@@ -21,6 +22,7 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.douban.chain.due.due_videos import decision_pending, in_scope
 from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
 from douban_pipeline.douban.chain.match.stored_candidates import StoredCandidates, stored_candidates
+from douban_pipeline.douban.evidence.known_names import standing, stored_names
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus, TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import OPEN, RECHECK_PRIORITY, RECHECK_REASON, SEARCHED, NewTask
@@ -41,6 +43,7 @@ class RecheckReason(enum.StrEnum):
     """Why a link is judged again; stored with the task. In the order of what comes first."""
 
     FACTS = "facts"
+    NAMES = "names"
     RULES = "rules"
     AGE = "age"
 
@@ -185,10 +188,15 @@ def _due(
         some = dict(list(links.items())[start : start + _BATCH])
         verdicts = _newest_verdicts(services, connection, some)
         stored = stored_candidates(services, connection, list(verdicts.values()), some)
+        names = {verdict["verdict_id"]: stored_names(verdict["facts"]) for verdict in verdicts.values()}
+        holds = standing(connection, services.tables, {name for each in names.values() for name in each})
         for vod_id, douban_id in some.items():
             verdict = verdicts.get(vod_id)
             known = stored.get(verdict["verdict_id"]) if verdict is not None else None
-            item = _recheck(services, vod_id, douban_id, verdict, known, rule_version)
+            lost = verdict is not None and any(
+                name.douban_id == douban_id and name.decision_id not in holds for name in names[verdict["verdict_id"]]
+            )
+            item = _recheck(services, vod_id, douban_id, verdict, known, rule_version, name_lost=lost)
             due += [item] if item is not None else []
     return due
 
@@ -210,6 +218,8 @@ def _recheck(
     verdict: RowMapping | None,
     known: StoredCandidates | None,
     rule_version: str,
+    *,
+    name_lost: bool,
 ) -> DueRecheck | None:
     """Return why and from what a link is judged again, None if it is not."""
     if verdict is None or known is None:
@@ -217,6 +227,8 @@ def _recheck(
     judged_at, found = verdict["created_at"], known.found
     if known.changed:
         return DueRecheck(vod_id, douban_id, RecheckReason.FACTS, judged_at, found)
+    if name_lost:
+        return DueRecheck(vod_id, douban_id, RecheckReason.NAMES, judged_at, found)
     if (verdict["rule_version"], verdict["profile"]) != (rule_version, services.settings.match_profile):
         return DueRecheck(vod_id, douban_id, RecheckReason.RULES, judged_at, found)
     if judged_at <= services.clock.now() - LEAST_AGE:

@@ -10,6 +10,7 @@ from typing import Any
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
 from douban_pipeline.douban.evidence.added_facts import Added, judge_with_evidence
+from douban_pipeline.douban.evidence.known_names import KnownName, judge_with_names
 from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SubjectRecord, parse_subject
@@ -26,16 +27,20 @@ class Circumstances:
         linked: Titles of the other videos that are linked to a subject, by its id.
         chosen: The Douban id that a person chose for the video, None if nobody did.
         braked: Strata in which nothing is confirmed for now.
+        opened: Strata that a person opened.
+        names: Titles like the video's that people confirmed for some of its candidates.
     """
 
     reverted: frozenset[int] = frozenset()
     linked: Mapping[int, Sequence[str]] = field(default_factory=dict)
     chosen: int | None = None
     braked: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
+    names: tuple[KnownName, ...] = ()
 
 
 NO_CIRCUMSTANCES = Circumstances()
-"""Nothing is reverted, linked, chosen or braked."""
+"""Nothing is reverted, linked, chosen, braked, opened or named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +66,12 @@ class Case:
 
     def judge(self, profile: Profile) -> Verdict:
         """Return the verdict by the rules of ``profile``."""
+        return judge_with_names(self.subjects, self.circumstances.names, partial(self._judge, profile))
+
+    def _judge(self, profile: Profile, subjects: Sequence[Subject]) -> Verdict:
         judged = partial(
             judge,
-            subjects=self.subjects,
+            subjects=subjects,
             profile=profile,
             complete=self.complete,
             source_healthy=self.source_healthy,
@@ -72,6 +80,7 @@ class Case:
             linked=self.circumstances.linked,
             chosen=self.circumstances.chosen,
             braked=self.circumstances.braked,
+            opened=self.circumstances.opened,
             posters=self.posters,
         )
         return judge_with_evidence(self.video, self.added, judged, profile)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.match.found_candidates import FetchedCandidate, FoundCandidates
+from douban_pipeline.douban.evidence.known_names import KnownName, with_names
 from douban_pipeline.douban.match_inputs import glimpsed_facts, subject_facts
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer
@@ -31,6 +33,7 @@ class SearchProgress:
     Attributes:
         video: The video.
         thresholds: Where candidates are rejected.
+        names: Titles like the video's that people confirmed, with their subjects.
         hits: What the searches named, by id.
         named_by: The provider that named each of them first.
         crowded: Whether a whole page of answers was named like the video.
@@ -52,6 +55,7 @@ class SearchProgress:
 
     video: Video
     thresholds: Thresholds
+    names: Sequence[KnownName] = ()
     hits: dict[int, Hit] = field(default_factory=dict)
     named_by: dict[int, str] = field(default_factory=dict)
     crowded: bool = False
@@ -125,7 +129,7 @@ class SearchProgress:
         self.requests += not answer.from_cache
         named_by = self.named_by.get(hit.douban_id, "")
         self.subjects.append(FetchedCandidate(hit.douban_id, answer.snapshot_id, hit.kind, named_by))
-        facts = subject_facts(answer.record, hit.kind)
+        facts = with_names(subject_facts(answer.record, hit.kind), self.names)
         self.facts.append(facts)
         self.namesakes += self.likeness(facts) is Likeness.NAMESAKE
         self.tried[worth] += 1

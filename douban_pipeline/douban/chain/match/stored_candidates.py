@@ -12,6 +12,7 @@ from douban_pipeline.core.archive import key_hash
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.douban.chain.match.found_candidates import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.evidence.added_facts import posters_of
+from douban_pipeline.douban.evidence.known_names import KnownName, stored_names, with_names
 from douban_pipeline.douban.match_inputs import subject_facts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -68,7 +69,8 @@ def stored_candidates(
             found[verdict["verdict_id"]] = StoredCandidates(None, changed=False)
             continue
         answer = newest.get(subject, current["snapshot_id"])
-        other = answer != current["snapshot_id"] and _says_else(services, connection, current, answer)
+        names = stored_names(verdict["facts"])
+        other = answer != current["snapshot_id"] and _says_else(services, connection, current, answer, names)
         whole = all(row["snapshot_id"] in kept for row in rows if row["fetched"] and row is not current)
         again = _found(verdict, rows, {subject: answer}) if whole and answer in kept else None
         found[verdict["verdict_id"]] = StoredCandidates(again, changed=other)
@@ -93,8 +95,13 @@ def _kept(services: Services, connection: Connection, snapshot_ids: Collection[i
     return set(connection.execute(select(snapshot.c.snapshot_id).where(snapshot.c.snapshot_id.in_(wanted))).scalars())
 
 
-def _says_else(services: Services, connection: Connection, current: RowMapping, answer: int) -> bool:
-    """Return whether an answer says of a subject what a verdict depends on, and otherwise than it was stored."""
+def _says_else(
+    services: Services, connection: Connection, current: RowMapping, answer: int, names: Sequence[KnownName]
+) -> bool:
+    """Return whether an answer says of a subject what a verdict depends on, and otherwise than it was stored.
+
+    Names that people confirmed are stored among its aliases, and said by no answer.
+    """
     body = services.archive.bodies(connection, {answer}).get(answer)
     stored = subject_of(current["facts"] or {"douban_id": current["douban_id"], "title": current["title"]})
     try:
@@ -104,7 +111,8 @@ def _says_else(services: Services, connection: Connection, current: RowMapping, 
         return False
     if record is None:
         return False
-    return _lasting(subject_facts(record, _SERIAL if stored.serial else "")) != _lasting(stored)
+    said = subject_facts(record, _SERIAL if stored.serial else "")
+    return _lasting(with_names(said, names)) != _lasting(with_names(stored, names))
 
 
 def _lasting(subject: Subject) -> Subject:

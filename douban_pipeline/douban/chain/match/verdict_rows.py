@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from douban_pipeline.douban.chain.match.descriptions import DescribedVideo
 from douban_pipeline.douban.chain.match.found_candidates import FoundCandidates
 from douban_pipeline.douban.chain.match.rechecks import reasons_of
 from douban_pipeline.douban.evidence.added_facts import stored_facts
+from douban_pipeline.douban.evidence.known_names import KnownName, facts_of_names
 from douban_pipeline.douban.store.states import ReviewStatus, TaskType, VerdictState
 from douban_pipeline.douban.store.tasks import Task
 from douban_pipeline.douban.store.videos import fingerprint
@@ -69,6 +70,7 @@ def verdict_row(
     status: str,
     explanation: str,
     *,
+    names: Sequence[KnownName] = (),
     run_id: str,
     now: datetime,
 ) -> dict[str, Any]:
@@ -82,6 +84,7 @@ def verdict_row(
         verdict: What the rules say.
         status: What becomes of it, given the link and the choices that are there.
         explanation: Why, for reviewers.
+        names: The titles that people confirmed for its candidates.
         run_id: The Dagster run.
         now: The time (UTC).
     """
@@ -100,7 +103,7 @@ def verdict_row(
         "rejects": list(best.comparison.rejects) if best else [],
         "reasons": reasons_of(verdict, explanation),
         "explanation": explanation[:500],
-        "facts": stored_facts(described.video, described.added, found.posters),
+        "facts": {**stored_facts(described.video, described.added, found.posters), **facts_of_names(names)},
         "snapshots": [*found.snapshots, *(each.snapshot_id for each in found.subjects)],
         "fingerprint": fingerprint(row),
         "profile": verdict.profile,

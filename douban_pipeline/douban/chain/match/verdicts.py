@@ -29,6 +29,7 @@ from douban_pipeline.douban.chain.match.rechecks import (
 from douban_pipeline.douban.chain.match.search_progress import SearchProgress
 from douban_pipeline.douban.chain.match.task_closure import close_match, close_recheck, skip_task
 from douban_pipeline.douban.chain.match.verdict_rows import VerdictSummary, candidate_rows, summary_of, verdict_row
+from douban_pipeline.douban.evidence.known_names import names_of_subjects
 from douban_pipeline.douban.match_inputs import profile_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import parse_subject
@@ -96,12 +97,17 @@ class VerdictWriter:
             undone = services.change_log(self.run_id).undone_values(connection, vod_ids)
             choices = current_choices(connection, services.tables, vod_ids)
             braked = brakes.active(connection, services.tables)
+            opened = brakes.opened(connection, services.tables)
             fetched = [each for found in finds.values() for each in found.subjects]
             linked = linked_titles(services, connection, {each.douban_id for each in fetched})
             bodies = services.archive.bodies(connection, {each.snapshot_id for each in fetched})
             linked_before = [task.vod_id for task in tasks if task.task_type is TaskType.RECHECK]
             earlier = earlier_evidence(services, connection, linked_before)
         described = described_videos(services, rows, warn=self.warn, earlier=earlier)
+        videos = {vod_id: each.video for vod_id, each in described.items()}
+        candidates = {task.vod_id: {each.douban_id for each in finds[task.task_id].subjects} for task in tasks}
+        with reading(services.engine) as connection:
+            names = names_of_subjects(connection, services.tables, videos, candidates)
         judged: list[VerdictSummary] = []
         for task in tasks:
             row, state = rows.get(task.vod_id), states.get(task.vod_id)
@@ -120,6 +126,8 @@ class VerdictWriter:
                 chosen=choices[task.vod_id].douban_id if task.vod_id in choices else None,
                 # A link that is there is no new one, which a brake would leave to people.
                 braked=frozenset() if task.task_type is TaskType.RECHECK else braked,
+                opened=opened,
+                names=names.get(task.vod_id, ()),
             )
             current = None
             if task.task_type is TaskType.RECHECK:
@@ -181,7 +189,10 @@ class VerdictWriter:
             if self._link_changed(connection, task, state):
                 return False
             now, run_id = self.services.clock.now(), self.run_id
-            stored = verdict_row(task, row, found, described, verdict, status, explanation, run_id=run_id, now=now)
+            names = circumstances.names
+            stored = verdict_row(
+                task, row, found, described, verdict, status, explanation, names=names, run_id=run_id, now=now
+            )
             verdict_id = self._store(connection, task, found, described, verdict, stored)
             if current is not None:
                 close_recheck(self.services, self.queue, connection, task, row, state, status, explanation)

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from douban_pipeline.core.system import SystemPart
 from douban_pipeline.core.ui.lists.list_files import WrittenList, write_list
 from douban_pipeline.core.ui.lists.shown_cells import PageFrame
-from douban_pipeline.douban.reports.lists.change_list import log_list
-from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
-from douban_pipeline.douban.reports.lists.intros import intros_list
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.locked import locked_list
 from douban_pipeline.douban.reports.lists.named_list import TITLES, NamedList, file_of, rows_of
-from douban_pipeline.douban.reports.lists.records import decisions_list, tasks_list
-from douban_pipeline.douban.reports.lists.videos import missing_list, review_list
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.services import Services
 
+
+def _list(place: str) -> Callable[[Services], NamedList]:
+    """Return what makes a list; its module is imported when the list is made, as a command shows one of them."""
+    part = SystemPart[Callable[[Services], NamedList]](f"douban_pipeline.douban.reports.lists.{place}")
+    return lambda services: part()(services)
+
+
 LISTS: Mapping[str, Callable[[Services], NamedList]] = {
-    "review": review_list,
-    "missing": missing_list,
-    "duplicates": duplicates_list,
-    "locked": locked_list,
-    "intros": intros_list,
-    "tasks": tasks_list,
-    "decisions": decisions_list,
-    "log": log_list,
+    "review": _list("videos:review_list"),
+    "missing": _list("videos:missing_list"),
+    "duplicates": _list("duplicates:duplicates_list"),
+    "locked": _list("locked:locked_list"),
+    "intros": _list("intros:intros_list"),
+    "tasks": _list("records:tasks_list"),
+    "decisions": _list("records:decisions_list"),
+    "log": _list("change_list:log_list"),
 }
 """What makes each list."""
 

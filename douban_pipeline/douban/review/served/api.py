@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.pictures import NoPicture
 from douban_pipeline.douban.review.records.record import DecisionError
 from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER
 from douban_pipeline.douban.review.records.snapshot import LARGEST_ID
 from douban_pipeline.douban.review.served.desk import NotUndone, NotYet, ReviewDesk, SentChoice
 from douban_pipeline.douban.review.served.lookup import Lookup, NotLookedUp
-from douban_pipeline.douban.review.served.pictures import NoPicture, Pictures
+from douban_pipeline.douban.review.served.pictures import Pictures
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
 from douban_pipeline.douban.store.states import DecisionAction
 

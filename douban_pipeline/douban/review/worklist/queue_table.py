@@ -20,7 +20,7 @@ from douban_pipeline.douban.review.worklist.sheet import held_by_others, item_la
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import WRITING
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.matching.scoring import TIE_BREAK
+from douban_pipeline.matching.weights import TIE_BREAK
 
 SHOWN = 16
 """Number of videos in Dagster's UI. Its dialog opens scrolled to the end, and the first should be visible; the sheet

@@ -36,7 +36,7 @@ from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.wording import PROFILES, REVIEW_STATUSES, word_for
 from douban_pipeline.matching import Code, Kind, clean_title
 from douban_pipeline.matching.codes import labels_of
-from douban_pipeline.matching.scoring import TIE_BREAK
+from douban_pipeline.matching.weights import TIE_BREAK
 
 LABELS: Mapping[str, str] = {
     "title": "片名",

@@ -1,0 +1,162 @@
+"""What the paths of the moderators' page accept and return besides comments."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from douban_pipeline.comments.api.problems import IdText
+from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
+from douban_pipeline.comments.trust import MOST_NUMBER, TrustLevel
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SessionRequest(_Body):
+    """Begins a session: the token is in the header ``Authorization``."""
+
+    name: str = Field("", max_length=60, description="Name of the moderator, for the log.")
+    remember: bool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
+
+
+class Moderator(BaseModel):
+    """Who is logged in."""
+
+    key: str
+    name: str
+    audit: bool
+
+
+class TrustRequest(_Body):
+    """Sets the level of a user or an address."""
+
+    kind: Literal["user", "address"]
+    subject: str = Field(min_length=1, max_length=48, description="Id of a user, address, or network.")
+    level: TrustLevel
+    reason: str = Field(min_length=2, max_length=300)
+    until: AwareDatetime | None = None
+
+
+class CurrentTrust(BaseModel):
+    """A level in force."""
+
+    id: IdText
+    kind: str
+    subject: str
+    level: TrustLevel
+    reason: str
+    author: str
+    at: str
+    until: str | None
+
+
+class TrustNumbers(_Body):
+    """How users are trusted whom nobody set a level for; see `trust.TrustRules`."""
+
+    newcomers: int = Field(ge=0, le=MOST_NUMBER)
+    trusted_after: int = Field(ge=0, le=MOST_NUMBER)
+
+
+class TrustPage(BaseModel):
+    """Levels in force, the rules, and the rules' defaults."""
+
+    levels: list[CurrentTrust]
+    rules: TrustNumbers
+    defaults: TrustNumbers
+
+
+class WordsRequest(_Body):
+    """Adds words with a consequence, and removes others."""
+
+    consequence: Literal["mask", "review"] = "review"
+    add: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default_factory=list, max_length=1000)
+    remove: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default_factory=list, max_length=1000)
+
+
+class WordsPage(BaseModel):
+    """Words of moderators by consequence, and the number of those from the CMS's files, which are edited there."""
+
+    mask: list[str]
+    review: list[str]
+
+
+class RuleRequest(_Body):
+    """A rule of the order by heat, with the section that it is previewed on."""
+
+    section: IdText
+    name: str = Field(min_length=1, max_length=40)
+    expression: str = Field(min_length=1, max_length=1000)
+    decision: RuleDecision = RuleDecision.BOOST
+    amount: float = Field(0.0, ge=0, le=20)
+    here: bool = Field(True, description="Whether it is for this section alone.")
+    reason: str = Field("", max_length=300)
+
+    def rule(self) -> Rule:
+        """Return the rule."""
+        moves = self.decision in (RuleDecision.BOOST, RuleDecision.SINK)
+        scope = RuleScope(sections=(int(self.section),)) if self.here else RuleScope()
+        amount = self.amount if moves else 0.0
+        return Rule(self.name, self.expression, self.decision, amount, scope=scope, reason=self.reason)
+
+
+class PreviewedComment(BaseModel):
+    """A comment among the first, with its places, from 1, without and with the rule; None below the first."""
+
+    id: IdText
+    text: str
+    before: int | None
+    after: int | None
+
+
+class PreviewedRule(BaseModel):
+    """What a rule would move in a section."""
+
+    sentences: list[str]
+    comments: int
+    hits: int
+    changed: int
+    moved: int
+    first: list[PreviewedComment]
+
+
+class CurrentRule(BaseModel):
+    """A rule in force."""
+
+    name: str
+    expression: str
+    decision: RuleDecision
+    amount: float
+    sections: list[str]
+    reason: str
+
+
+class RulesPage(BaseModel):
+    """Rules in force, and the factors that conditions may use."""
+
+    rules: list[CurrentRule]
+    factors: dict[str, str]
+
+
+class LogEntry(BaseModel):
+    """What a moderator did; of decisions about comments with their number and how many were undone."""
+
+    at: str
+    actor: str
+    action: str
+    about: str
+    reason: str
+    detail: dict[str, Any]
+    text: str = Field("", description="Beginning of the comment that it is about.")
+    batch: str = ""
+    comments: int = 0
+    undone: int = 0
+
+
+class LogPage(BaseModel):
+    """Entries of the log, newest first."""
+
+    entries: list[LogEntry]
+    next: str | None

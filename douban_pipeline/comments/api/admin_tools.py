@@ -1,0 +1,298 @@
+"""Paths of the moderators' page besides its queue: sessions, trust, words, rules of the order, the log, posters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.security import APIKeyCookie, HTTPBearer
+from sqlalchemy import Connection
+
+from douban_pipeline.comments import rule_changes
+from douban_pipeline.comments.api.admin_models import (
+    LogPage,
+    Moderator,
+    PreviewedRule,
+    RuleRequest,
+    RulesPage,
+    SessionRequest,
+    TrustNumbers,
+    TrustPage,
+    TrustRequest,
+    WordsPage,
+    WordsRequest,
+)
+from douban_pipeline.comments.api.context import Context, bearer_of, tagged
+from douban_pipeline.comments.api.problems import Problem, ProblemRoute
+from douban_pipeline.comments.api.sessions import COOKIE, moderator_name
+from douban_pipeline.comments.heat.factors import GRAPH
+from douban_pipeline.comments.scoring import policies
+from douban_pipeline.comments.store import actions, moderators
+from douban_pipeline.comments.store.comment_lists import get_comments
+from douban_pipeline.comments.store.sections import get_section
+from douban_pipeline.comments.trust import ADDRESS, USER, TrustRules, subject_of
+from douban_pipeline.comments.types import BIGGEST_ID, Rank
+from douban_pipeline.core.counters import CountersUnavailableError
+from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.pictures import NoPicture, Picture
+
+MOST_PREVIEWED = 50_000
+"""Comments of a section above which the page previews no rule: it would take seconds at every move of the slider."""
+_PAGE = 100
+_Result = TypeVar("_Result")
+
+
+def admin_tools_router(context: Context) -> APIRouter:
+    """Return the router of the paths below ``/v1/admin`` that are not about single comments."""
+    known = [Depends(HTTPBearer(auto_error=False)), Depends(APIKeyCookie(name=COOKIE, auto_error=False))]
+    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"], dependencies=known)
+    services, engine = context.services, context.services.engine
+
+    async def run(name: str, work: Callable[[], _Result]) -> _Result:
+        def explained() -> _Result:
+            try:
+                return work()
+            except ProblemsError as error:
+                raise Problem(400, "；".join(error.problems)) from None
+
+        return await context.dependencies.call(name, partial(context.in_thread, explained), expected=(Problem,))
+
+    async def read(work: Callable[[Connection], _Result]) -> _Result:
+        def reads() -> _Result:
+            with reading(engine) as connection:
+                return work(connection)
+
+        return await run("page", reads)
+
+    async def write(work: Callable[[Connection], _Result]) -> _Result:
+        return await run("write", lambda: run_transaction(engine, work))
+
+    @router.post("/session", response_model=Moderator)
+    async def begin(request: Request, response: Response, body: SessionRequest) -> Moderator:
+        """Begin a session: set a signed cookie instead of the token. Changing the token ends it."""
+        if not bearer_of(request):
+            raise Problem(401, "需要管理令牌", {"WWW-Authenticate": "Bearer"})
+        actor = await context.operator(request)
+        context.moderators.begin(request, response, actor, body.name, remember=body.remember)
+        key = actor.key.partition(":")[0]
+        name = moderator_name(body.name)
+        return Moderator(key=f"{key}:{name}" if name else key, name=name, audit=actor.rank == Rank.AUDIT)
+
+    @router.get("/session", response_model=Moderator)
+    async def session(request: Request) -> Moderator:
+        """Return who is logged in."""
+        actor = await context.operator(request)
+        return Moderator(key=actor.key, name=actor.key.partition(":")[2], audit=actor.rank == Rank.AUDIT)
+
+    @router.delete("/session", status_code=204)
+    async def end(request: Request) -> Response:
+        """End the session, in all processes."""
+        await context.operator(request)
+        response = Response(status_code=204)
+        try:
+            await context.moderators.end(request, response)
+        except CountersUnavailableError:
+            raise Problem(503, "没有退出：数据库暂时无法写入，请稍后再退出一次", {"Retry-After": "30"}) from None
+        return response
+
+    @router.get("/trust", response_model=TrustPage)
+    async def trust(request: Request) -> Response:
+        """Return the levels in force and the rules for everybody else."""
+        await context.operator(request)
+        now = services.clock.now()
+        levels, (rules, _) = await read(
+            lambda connection: (moderators.list_levels(connection, now), moderators.read_options(connection))
+        )
+        shown = [
+            {
+                "id": str(row["trust_id"]),
+                **{name: row[name] for name in ("kind", "subject", "level", "reason", "author")},
+                "at": row["created_at"].isoformat(),
+                "until": row["until"].isoformat() if row["until"] else None,
+            }
+            for row in levels
+        ]
+        return tagged(request, {"levels": shown, "rules": _numbers(rules), "defaults": _numbers(TrustRules())})
+
+    @router.post("/trust", status_code=201)
+    async def set_trust(request: Request, body: TrustRequest) -> dict[str, str]:
+        """Ban, watch or trust a user or an address, in place of the level that it has; for good, or until a time."""
+        actor = await context.operator(request)
+        now = services.clock.now()
+        if body.until is not None and body.until <= now:
+            raise Problem(400, "结束时间已经过去")
+
+        def work(connection: Connection) -> dict[str, str]:
+            subject = subject_of(USER if body.kind == "user" else ADDRESS, body.subject)
+            given = (connection, body.kind, subject, body.level, body.reason.strip(), actor.key, now, body.until)
+            return {"id": str(moderators.set_level(*given)), "subject": subject}
+
+        return await write(work)
+
+    @router.delete("/trust/{trust_id}", status_code=204)
+    async def end_trust(request: Request, trust_id: int) -> Response:
+        """End a level."""
+        actor = await context.operator(request)
+        if not 0 < trust_id <= BIGGEST_ID:
+            raise Problem(404, "没有这项设置")
+        now = services.clock.now()
+        if not await write(lambda connection: moderators.end_level(connection, trust_id, actor.key, now)):
+            raise Problem(404, "没有这项设置，或已经结束")
+        return Response(status_code=204)
+
+    @router.put("/trust/rules", status_code=204)
+    async def set_rules(request: Request, body: TrustNumbers) -> Response:
+        """Set how users are trusted whom nobody set a level for."""
+        actor = await context.operator(request)
+        rules, now = TrustRules(body.newcomers, body.trusted_after), services.clock.now()
+        await write(lambda connection: moderators.set_rules(connection, rules, actor.key, now))
+        return Response(status_code=204)
+
+    @router.get("/words", response_model=WordsPage)
+    async def words(request: Request) -> Response:
+        """Return the words that moderators added; those of the CMS's own files are edited in the CMS."""
+        await context.operator(request)
+        return tagged(request, dict(await read(moderators.read_words)))
+
+    @router.patch("/words", status_code=204)
+    async def change_words(request: Request, body: WordsRequest) -> Response:
+        """Add words and remove others; from the next comment on."""
+        actor = await context.operator(request)
+        added, removed = ({each.strip() for each in given} - {""} for given in (body.add, body.remove))
+        if not added and not removed:
+            raise Problem(400, "没有写明词语")
+        now = services.clock.now()
+        await write(
+            lambda connection: moderators.change_words(connection, body.consequence, added, removed, actor.key, now)
+        )
+        return Response(status_code=204)
+
+    @router.get("/rules", response_model=RulesPage)
+    async def rules(request: Request) -> Response:
+        """Return the rules in force over the order by heat."""
+        await context.operator(request)
+        found = [
+            {
+                "name": rule.name,
+                "expression": rule.expression,
+                "decision": rule.decision.value,
+                "amount": rule.amount,
+                "sections": [str(number) for number in rule.scope.sections],
+                "reason": rule.reason,
+            }
+            for rule in await read(policies.rules_in_force)
+        ]
+        factors = {name: factor.meaning for name, factor in GRAPH.factors.items()}
+        return tagged(request, {"rules": found, "factors": factors})
+
+    def previewed(body: RuleRequest) -> rule_changes.RulePreview:
+        with reading(engine) as connection:
+            section = get_section(connection, int(body.section))
+        if section is not None and section["total_count"] > MOST_PREVIEWED:
+            raise ProblemsError([f"这个评论区超过 {MOST_PREVIEWED} 条，请用 save_comment_rule 任务试算"])
+        return rule_changes.preview_rule(services, int(body.section), body.rule())
+
+    @router.post("/rules/preview", response_model=PreviewedRule)
+    async def preview(request: Request, body: RuleRequest) -> Response:
+        """Return what a rule would move in a section; nothing is changed."""
+        await context.operator(request)
+
+        def work() -> dict[str, Any]:
+            found = previewed(body)
+            before, after = (
+                {number: place for place, number in enumerate(ids, 1)} for ids in (found.before, found.after)
+            )
+            with reading(engine) as connection:
+                views = get_comments(connection, list({**after, **before}))
+            first = [
+                {
+                    "id": str(number),
+                    "text": views[number].content[:100],
+                    "before": before.get(number),
+                    "after": after.get(number),
+                }
+                for number in {**after, **before}
+                if number in views
+            ]
+            effect = found.effect
+            numbers = {"comments": effect.comments, "changed": effect.changed, "moved": effect.moved}
+            hits = effect.hits.get(body.name, 0)
+            return {"sentences": effect.sentences()[:1], **numbers, "hits": hits, "first": first}
+
+        return tagged(request, await run("explanation", work))
+
+    @router.post("/rules", status_code=201)
+    async def save(request: Request, body: RuleRequest) -> dict[str, int]:
+        """Put a rule in force in place of the one of its name; sections follow at their next score."""
+        actor = await context.operator(request)
+        if len(body.reason.strip()) < 2:
+            raise Problem(400, "请写明理由：解释名次时会显示")
+
+        def work() -> dict[str, int]:
+            found = previewed(body)
+            return {"revision": rule_changes.activate_rule(services, body.rule(), found.effect, actor.key)}
+
+        return await run("explanation", work)
+
+    @router.delete("/rules/{name}", status_code=204)
+    async def retire(request: Request, name: str) -> Response:
+        """Retire a rule; sections follow at their next score."""
+        actor = await context.operator(request)
+        await run("write", lambda: rule_changes.retire_rule(services, name, actor.key, dry_run=False))
+        return Response(status_code=204)
+
+    @router.get("/log", response_model=LogPage)
+    async def log(
+        request: Request,
+        actor: Annotated[str, Query(max_length=40)] = "",
+        before: Annotated[str, Query(pattern=r"^(\d{1,18}\.\d{1,18})?$")] = "",
+    ) -> Response:
+        """Return who did what, newest first."""
+        await context.operator(request)
+        first, _, second = before.partition(".")
+        place = (int(first), int(second)) if before else None
+
+        def find(connection: Connection) -> actions.LogPage:
+            page = actions.read_log(connection, place, actor, _PAGE)
+            ids = [
+                int(name)
+                for each in page.entries
+                for kind, _, name in [each["about"].partition(":")]
+                if kind == "comment"
+            ]
+            views = get_comments(connection, ids)
+            for each in page.entries:
+                kind, _, name = each["about"].partition(":")
+                view = views.get(int(name)) if kind == "comment" else None
+                each["text"] = view.content[:80] if view is not None else ""
+            return page
+
+        found = await read(find)
+        further = f"{found.before[0]}.{found.before[1]}" if found.before else None
+        return tagged(request, {"entries": found.entries, "next": further})
+
+    @router.get("/films/{vod_id}/poster", response_class=Response, responses={200: {"content": {"image/*": {}}}})
+    async def poster(request: Request, vod_id: int) -> Response:
+        """Return the poster of a video, as the service fetched it."""
+        await context.operator(request)
+
+        def find() -> Picture:
+            if services.films is None or not 0 < vod_id <= BIGGEST_ID:
+                raise Problem(404, "没有海报")
+            try:
+                return services.films.poster(vod_id)
+            except NoPicture as error:
+                raise Problem(404, str(error)) from None
+
+        found = await run("films", find)
+        headers = {"Cache-Control": "private, max-age=86400"}
+        return Response(found.body, media_type=found.media_type, headers=headers)
+
+    return router
+
+
+def _numbers(rules: TrustRules) -> dict[str, int]:
+    return {"newcomers": rules.newcomers, "trusted_after": rules.trusted_after}
