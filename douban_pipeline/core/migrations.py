@@ -170,9 +170,10 @@ class MigrationTree:
             DatabaseError: They are missing or of another version; the message says what to run, or which release wrote
                 them if it is a newer one.
         """
-        found = self.understood(engine)
+        found = self.current(engine)
         if found == self.head:
             return
+        self.understood(engine)  # of a newer release, they are refused otherwise
         if found is None and self.makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
