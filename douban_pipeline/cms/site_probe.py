@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 
 _ACCESS_DENIED, _DATABASE_DENIED, _NO_DATABASE = 1045, 1044, 1049

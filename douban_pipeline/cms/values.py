@@ -28,6 +28,8 @@ _HIDDEN_END = {
 _CUT_ESCAPE = re.compile(r"&[#A-Za-z0-9]*$")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _BREAK = re.compile(r"<(?:br|hr)\s*/?>|</?(?:p|div|li|ul|ol|tr|h[1-6]|blockquote)\b[^<>]*>", re.IGNORECASE)
+_MARKED = re.compile(r"[<>&\\\ud800-\udfff]")
+"""Present in every text with a tag or an escape."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
@@ -70,6 +72,8 @@ def one_line(text: str) -> str:
 
     The CMS strips tags before it escapes. Only what looks like a tag is removed: the heart in ``I <3 U`` stays.
     """
+    if text.isalnum():
+        return text  # letters and digits alone, as most names are: there is nothing to remove
     plain = _TAG.sub("", _shown(text))
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", plain)).split())
 
@@ -94,7 +98,7 @@ def _shown(text: str) -> str:
 def readable(text: str | None) -> str:
     """Return a stored value as a person reads it: one plain line, every escape undone, ``null`` empty."""
     if text and text.isalnum() and text != "null":
-        return text  # letters and digits alone, as most titles are: there is nothing to undo
+        return text
     line = one_line(_decoded(text))
     return "" if line == "null" else line
 
@@ -212,6 +216,8 @@ def _whole(pieces: list[str], stored: str | None, width: int | None) -> list[str
 def _without_tags(text: str | None) -> str:
     """Return a text without escapes and tags, some of which become line ends; no angle bracket remains."""
     plain = text or ""
+    if not _MARKED.search(plain):
+        return plain
     for _ in range(_MAX_ESCAPES):
         before = plain
         plain = re.sub("[<>]", " ", _TAG.sub("", _BREAK.sub("\n", _shown(_decoded(plain)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,12 +35,20 @@ def run_job(
     The terminal is left to the command's own progress; all events, including failures, are in the instance, for the UI.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C stopped a step, which Dagster reports like any other failure.
+        KeyboardInterrupt: Ctrl-C, which Dagster reports like any other failure of a step. A run that had not begun is
+            cancelled: sensors would take it for one under way.
     """
     config = {"ops": ops or {}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    result = repository.get_job(job).execute_in_process(
-        instance=instance, raise_on_error=False, run_config=config, tags=dict(tags or {})
-    )
+    run_id = str(uuid.uuid4())
+    try:
+        result = repository.get_job(job).execute_in_process(
+            instance=instance, raise_on_error=False, run_config=config, tags=dict(tags or {}), run_id=run_id
+        )
+    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+        run = instance.get_run_by_id(run_id)
+        if run is not None and not run.is_finished:
+            instance.report_run_canceled(run)
+        raise KeyboardInterrupt from None
     if any(_interrupted(event) for event in result.all_events):
         raise KeyboardInterrupt
     return result

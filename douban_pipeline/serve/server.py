@@ -14,6 +14,7 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.garbage_collection import collect_from_now_on
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.system import every_system, installed_names
@@ -44,9 +45,16 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 
 def application() -> FastAPI:
-    """Return the service configured by the environment; called in each worker process."""
+    """Return the service configured by the environment."""
     guard = open_guard()
     return create_app(load_settings(), _mounts(guard), guard=guard)
+
+
+def worker_application() -> FastAPI:
+    """Return the service for a process that does nothing else; called in each worker process."""
+    app = application()
+    collect_from_now_on()
+    return app
 
 
 def _mounts(guard: GuessGuard) -> list[Mount]:
@@ -86,7 +94,7 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
     several, guard = settings.processes > 1, open_guard()
     mounts = _mounts(guard)
     config = configure(
-        f"{__name__}:{application.__name__}" if several else create_app(settings, mounts, guard=guard),
+        f"{__name__}:{worker_application.__name__}" if several else create_app(settings, mounts, guard=guard),
         workers=settings.processes,
         log_level="warning",
         timeout_graceful_shutdown=10,
@@ -95,6 +103,7 @@ def serve(settings: ServeSettings, listener: socket.socket) -> None:
     )
     with listener:
         if not several:
+            collect_from_now_on()
             uvicorn.Server(config).run(sockets=[listener])
             return
         for mount in mounts:  # problems are reported here once, not by every process

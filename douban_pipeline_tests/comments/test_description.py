@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from douban_pipeline.comments.api import answers
+from douban_pipeline.comments.api import admin_models, answers
 from douban_pipeline_tests.comments.serving import ADMIN, KEY, Served, served
 
 
@@ -81,12 +81,17 @@ def _asked(place: Served) -> list[tuple[str, str, str, int | str | None, dict[st
         ("POST", "/notices/read", "/notices/read", 2, {"upto": "9"}, answers.Marked),
         ("GET", "/server/counts", f"/server/counts?of=1:{film}", KEY, {}, answers.Counts),
         ("GET", "/server/comments", f"/server/comments?ids={root},{reply}", KEY, {}, answers.ServedComments),
-        ("GET", "/admin/search", "/admin/search?text=看", ADMIN, {}, answers.FoundPage),
-        ("GET", "/admin/comments/{comment_id}", f"/admin{of}", ADMIN, {}, answers.ExplainedComment),
-        ("POST", "/admin/moderate", "/admin/moderate", ADMIN, {**decided, "dry_run": True}, answers.Moderated),
-        ("POST", "/admin/moderate", "/admin/moderate", ADMIN, {**decided, "dry_run": False}, answers.Moderated),
-        ("POST", "/admin/undo", "/admin/undo", ADMIN, {"ids": [reply]}, answers.Undone),
-        ("GET", "/admin/state", "/admin/state", ADMIN, {}, answers.ServiceState),
+        ("GET", "/admin/search", "/admin/search?text=看", ADMIN, {}, admin_models.FoundPage),
+        ("GET", "/admin/comments/{comment_id}", f"/admin{of}", ADMIN, {}, admin_models.ExplainedComment),
+        ("POST", "/admin/moderate", "/admin/moderate", ADMIN, {**decided, "dry_run": True}, admin_models.Moderated),
+        ("POST", "/admin/moderate", "/admin/moderate", ADMIN, {**decided, "dry_run": False}, admin_models.Moderated),
+        ("POST", "/admin/undo", "/admin/undo", ADMIN, {"ids": [reply]}, admin_models.Undone),
+        ("GET", "/admin/session", "/admin/session", ADMIN, {}, admin_models.Moderator),
+        ("GET", "/admin/words", "/admin/words", ADMIN, {}, admin_models.WordsPage),
+        ("GET", "/admin/trust", "/admin/trust", ADMIN, {}, admin_models.TrustPage),
+        ("GET", "/admin/rules", "/admin/rules", ADMIN, {}, admin_models.RulesPage),
+        ("GET", "/admin/log", "/admin/log", ADMIN, {}, admin_models.LogPage),
+        ("GET", "/admin/state", "/admin/state", ADMIN, {}, admin_models.ServiceState),
         ("PUT", "/server/sections/{kind}/{object_id}", f"/server{section}", KEY, {"title": "片"}, answers.MadeSection),
     ]
 

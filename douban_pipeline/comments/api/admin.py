@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
-from douban_pipeline.comments.api import answers
+from douban_pipeline.comments.api import admin_models
 from douban_pipeline.comments.api.context import Context, accepted, tagged
 from douban_pipeline.comments.api.problems import CommentId, IdText, Moment, Number, Problem, ProblemRoute, not_a_switch
 from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
@@ -104,7 +104,7 @@ def admin_router(context: Context) -> APIRouter:
             why = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
         return {"place_by_heat": place, "why": why, "degraded": degraded}
 
-    @router.get("/search", response_model=answers.FoundPage)
+    @router.get("/search", response_model=admin_models.FoundPage)
     async def search(
         request: Request,
         text: Annotated[str, Query(max_length=100)] = "",
@@ -162,7 +162,7 @@ def admin_router(context: Context) -> APIRouter:
         }
         return tagged(request, body)
 
-    @router.get("/comments/{comment_id}", response_model=answers.ExplainedComment)
+    @router.get("/comments/{comment_id}", response_model=admin_models.ExplainedComment)
     async def comment(request: Request, comment_id: CommentId) -> Response:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
         await context.operator(request)
@@ -171,7 +171,7 @@ def admin_router(context: Context) -> APIRouter:
             raise Problem(404, "评论不存在")
         return tagged(request, {**found, **await why(found)})
 
-    @router.post("/moderate", response_model=answers.Moderated, responses={202: {"model": answers.Moderated}})
+    @router.post("/moderate", response_model=admin_models.Moderated, responses={202: {"model": admin_models.Moderated}})
     async def moderate(request: Request, body: StatusRequest) -> Response:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
         actor = await context.operator(request)
@@ -196,7 +196,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"batch": batch, "refused": {k: v for k, v in outcome.items() if v}})
 
-    @router.post("/undo", status_code=202, response_model=answers.Undone)
+    @router.post("/undo", status_code=202, response_model=admin_models.Undone)
     async def undo(request: Request, body: Undo) -> Response:
         """Undo the last decision on comments, or on all comments of a batch."""
         actor = await context.operator(request)
@@ -214,7 +214,7 @@ def admin_router(context: Context) -> APIRouter:
         await _write(context, given)
         return accepted({"undone": [str(number) for number in sorted(found)]})
 
-    @router.get("/state", response_model=answers.ServiceState)
+    @router.get("/state", response_model=admin_models.ServiceState)
     async def state(request: Request) -> Response:
         """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
         await context.operator(request)

@@ -1,12 +1,14 @@
-"""What the paths of the moderators' page accept and return besides comments."""
+"""What the paths of the moderators' page accept and return."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 
-from douban_pipeline.comments.api.problems import IdText
+from douban_pipeline.comments.api.answers import Answer, Id
+from douban_pipeline.comments.api.problems import IdText, Moment, not_a_switch
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
 from douban_pipeline.comments.trust import MOST_NUMBER, TrustLevel
 
@@ -19,7 +21,7 @@ class SessionRequest(_Body):
     """Begins a session: the token is in the header ``Authorization``."""
 
     name: str = Field("", max_length=60, description="Name of the moderator, for the log.")
-    remember: bool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
+    remember: StrictBool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
 
 
 class Moderator(BaseModel):
@@ -37,7 +39,7 @@ class TrustRequest(_Body):
     subject: str = Field(min_length=1, max_length=48, description="Id of a user, address, or network.")
     level: TrustLevel
     reason: str = Field(min_length=2, max_length=300)
-    until: AwareDatetime | None = None
+    until: Moment | None = None
 
 
 class CurrentTrust(BaseModel):
@@ -56,8 +58,8 @@ class CurrentTrust(BaseModel):
 class TrustNumbers(_Body):
     """How users are trusted whom nobody set a level for; see `trust.TrustRules`."""
 
-    newcomers: int = Field(ge=0, le=MOST_NUMBER)
-    trusted_after: int = Field(ge=0, le=MOST_NUMBER)
+    newcomers: StrictInt = Field(ge=0, le=MOST_NUMBER)
+    trusted_after: StrictInt = Field(ge=0, le=MOST_NUMBER)
 
 
 class TrustPage(BaseModel):
@@ -90,8 +92,8 @@ class RuleRequest(_Body):
     name: str = Field(min_length=1, max_length=40)
     expression: str = Field(min_length=1, max_length=1000)
     decision: RuleDecision = RuleDecision.BOOST
-    amount: float = Field(0.0, ge=0, le=20)
-    here: bool = Field(True, description="Whether it is for this section alone.")
+    amount: Annotated[float, BeforeValidator(not_a_switch)] = Field(0.0, ge=0, le=20)
+    here: StrictBool = Field(True, description="Whether it is for this section alone.")
     reason: str = Field("", max_length=300)
 
     def rule(self) -> Rule:
@@ -160,3 +162,102 @@ class LogPage(BaseModel):
 
     entries: list[LogEntry]
     next: str | None
+
+
+class FoundComment(Answer):
+    """A comment as moderators see it, whatever its status."""
+
+    id: Id
+    section: Id
+    root: Id | None
+    user: Id | None
+    name: str
+    floor: int
+    at: datetime
+    content: str
+    status: str
+    rank: str
+    by: str
+    reasons: list[str]
+    likes: int
+    dislikes: int
+    reports: int
+    replies: int
+
+
+class FoundObject(Answer):
+    """The film or other page of a comment, and what its section allows."""
+
+    type: int
+    id: Id
+    title: str
+    poster: bool
+    closed: bool
+    review_first: bool
+    douban_id: Id | None
+
+
+class EarlierText(Answer):
+    """A text that an edit replaced."""
+
+    content: str
+    at: datetime
+
+
+class FoundRow(FoundComment):
+    """A comment that was searched for; ``pending`` while something about it waits to be applied."""
+
+    pending: bool
+    object: FoundObject
+    address: str | None
+    reported: dict[str, int] = Field(description="Numbers of reports by reason.")
+    edits: int
+    pinned: bool
+    featured: bool
+    promoted: bool
+    erased: bool
+
+
+class FoundPage(Answer):
+    """A page of comments that were searched for."""
+
+    items: list[FoundRow]
+    next: Id | None
+    degraded: list[str]
+
+
+class ExplainedComment(FoundComment):
+    """A comment with the decisions on it, and why it stands where it stands."""
+
+    decided: list[dict[str, Any]]
+    edits: list[EarlierText]
+    heat: dict[str, Any] | None
+    place: dict[str, Any] | None
+    place_by_heat: int | None
+    why: list[str]
+    degraded: list[str]
+
+
+class Moderated(Answer):
+    """What a decision changes, and why it does not change others, by id; with the batch unless it is a dry run."""
+
+    dry_run: bool | None = None
+    batch: str | None = None
+    refused: dict[str, str]
+
+
+class Undone(Answer):
+    """Comments whose last decision is undone."""
+
+    undone: list[Id]
+
+
+class ServiceState(Answer):
+    """The state of the process that answers."""
+
+    dependencies: list[dict[str, Any]]
+    sites: list[dict[str, Any]]
+    hot: list[list[str | int]] = Field(description="Pairs: what is asked for most, and how often within a second.")
+    waiting_seconds: float
+    loads: int
+    redis: bool | None

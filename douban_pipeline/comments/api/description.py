@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 
 from douban_pipeline import __version__
 from douban_pipeline.comments.api.answers import ProblemAnswer
+from douban_pipeline.comments.api.sessions import COOKIE
 
 _SCHEMES: dict[str, dict[str, str]] = {
     "visitor": {
@@ -27,13 +28,14 @@ _SCHEMES: dict[str, dict[str, str]] = {
     },
     "server": {"type": "http", "scheme": "bearer", "description": "The key of a server of the site (API_KEYS)."},
     "operator": {"type": "http", "scheme": "bearer", "description": "ADMIN_TOKEN, or AUDIT_TOKEN."},
+    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /admin/session sets."},
 }
 _VISITOR: list[dict[str, list[str]]] = [{"visitor": []}, {"cms": []}]
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
     "view": [*_VISITOR, {}],  # visitors may read, and guests write where the site lets them
     "notices": _VISITOR,
     "server": [{"server": []}],
-    "admin": [{"operator": []}],
+    "admin": [{"operator": []}, {"session": []}],
 }
 _PROBLEM = {"$ref": "#/components/schemas/ProblemAnswer"}
 _PROBLEMS = {

@@ -28,6 +28,9 @@ Cursor = Annotated[
 _TARGET = f"{ID_PATTERN}:{ID_PATTERN}"
 Targets = Annotated[str, Query(max_length=2000, json_schema_extra={"pattern": f"^{_TARGET}(,{_TARGET})*$"})]
 """Objects, see `targets_of`."""
+# Some readers of patterns know \p{…} in part, so that blanks and what cannot be seen are named besides.
+_UNSEEN = r"\u00ad\u115f\u1160\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ufeff\uffa0"
+_SEEN = rf"[^\s\p{{Z}}\p{{C}}\p{{M}}{_UNSEEN}]"
 _Text = Annotated[
     str,
     Field(
@@ -36,7 +39,7 @@ _Text = Annotated[
         # What is said of longer ones, and of those that show nothing, is better said than by a pattern.
         json_schema_extra={
             "maxLength": MAX_LENGTH,
-            "pattern": r"[^\p{Z}\p{C}\p{M}\u115f\u1160\u2800\u3164\uffa0]",
+            "pattern": _SEEN,
         },
     ),
 ]

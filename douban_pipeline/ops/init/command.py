@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from douban_pipeline.core.database import parse_url
+from douban_pipeline.core.database_urls import parse_url
 from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.extras import missing_library
@@ -93,7 +93,6 @@ def _installation(options: InitOptions, dialogue: Dialogue) -> Installation:
         dialogue.say(terminal_text("{path}: its values stay where nothing else is said").format(path=paths.env))
     site = Installation(options, dialogue, paths, {**known, HOME: str(home), _DAGSTER_HOME: str(paths.dagster_home)})
     site.values.setdefault(DRY_RUN, "true")
-    site.values.update(options.settings)
     before = known.get(SYSTEMS_SET) or os.environ.get(SYSTEMS_SET) or SYSTEMS[0]
     if options.systems is None:
         prompt = terminal_text("Systems, of {systems}").format(systems=", ".join(SYSTEMS))
@@ -104,7 +103,7 @@ def _installation(options: InitOptions, dialogue: Dialogue) -> Installation:
     site.values[SYSTEMS_SET] = names
     storage = _storage_variables(options.storage_url) if options.storage_url else {}
     site.values.update({**server_variables(site.names), **{k: v for k, v in known.items() if k.startswith("DAGSTER_")}})
-    site.values.update({_DAGSTER_HOME: str(paths.dagster_home), **storage})
+    site.values.update({_DAGSTER_HOME: str(paths.dagster_home), **storage, **options.settings})
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     return site
 

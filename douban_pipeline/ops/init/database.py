@@ -8,7 +8,8 @@ from dataclasses import replace
 from sqlalchemy import make_url
 
 from douban_pipeline.cms.site_probe import CmsTables, NoRightsError, SiteProbe, probe_site
-from douban_pipeline.core.database import DatabaseError, open_engine, parse_url
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.database_urls import DatabaseError, parse_url
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.grants import MYSQL

@@ -34,7 +34,8 @@ def upgrade() -> None:
     for table in ("movies", "tv_shows"):
         op.execute(
             f"CREATE INDEX idx_tmdb_{table}_credited ON tmdb.{table} "
-            "USING gin (jsonb_path_query_array(raw, '$.*.*[*].id')) WITH (fastupdate = off) WHERE data_state = 'full'"
+            "USING gin (jsonb_path_query_array(raw, '$.*.*[*].id')) WITH (gin_pending_list_limit = 512) "
+            "WHERE data_state = 'full'"
         )
     op.execute("CREATE INDEX idx_tmdb_name_sounds_said ON tmdb.name_sounds (said_at)")
 
