@@ -34,7 +34,21 @@ from douban_pipeline_tests.harness.reference import PROJECT, SETTINGS_PAGES, doc
 VARIABLE = f"(?:{PREFIX}|(?=[A-Z]+_API_KEY))[A-Z_]+"
 """How the variables of settings look."""
 READMES = ("README.md", "README.zh-CN.md")
-DOCS = ("try", "operate", "feeds", "digest", "comments", "widget", "tmdb", "review", "develop", "rules")
+DOCS = (
+    "try",
+    "owner",
+    "operate",
+    "upgrade",
+    "troubleshooting",
+    "feeds",
+    "digest",
+    "comments",
+    "widget",
+    "tmdb",
+    "review",
+    "develop",
+    "rules",
+)
 PAGES = [
     READMES,
     ("SECURITY.md", "SECURITY.zh-CN.md"),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.language import Language
+from douban_pipeline_tests.harness import troubleshooting
+from douban_pipeline_tests.harness.findings import alert_titles, findings
 from douban_pipeline_tests.harness.reference import (
     FIRST,
     PROJECT,
     REFERENCE_PAGES,
+    RELEASE_FILE,
     SECTIONS,
     documented_settings,
     reference_page,
+    release_file,
     settings_page,
 )
 
@@ -22,6 +26,31 @@ ROW = "| `{name}` | {default} | {meaning} |"
 def test_the_page_of_jobs_is_current(language: Language, path: str):
     page = (PROJECT / path).read_text(encoding="utf-8")
     assert page == reference_page(language), "run `make reference`"
+
+
+@pytest.mark.parametrize(("language", "path"), troubleshooting.PAGES.items())
+def test_the_page_of_troubleshooting_is_current(language: Language, path: str):
+    page = (PROJECT / path).read_text(encoding="utf-8")
+    assert page == troubleshooting.page(language), "run `make reference`"
+
+
+def test_every_check_and_every_alert_has_its_reason_and_none_is_left_over():
+    named = {finding.name for finding in findings("en")} | {"database", "settings", "libraries"}
+    assert named == troubleshooting.WHY.keys()
+    assert set(alert_titles()) == troubleshooting.ALERTS.keys()
+
+
+def test_what_a_check_says_is_read_from_the_code_in_both_languages():
+    english, chinese = findings("en"), findings("zh")
+    assert [(each.system, each.name) for each in english] == [(each.system, each.name) for each in chinese]
+    by_name = {each.name: each for each in english if not each.system}
+    assert by_name["grants"].message == "this account lacks … and … more"
+    assert by_name["pools"].remedy == "run `douban-pipeline setup`"
+    assert {each.remedy for each in chinese if each.name == "clock"} == {"用 NTP 保持各机器时钟一致"}
+
+
+def test_what_this_release_asks_of_an_installation_is_current():
+    assert (PROJECT / RELEASE_FILE).read_text(encoding="utf-8") == release_file(), "run `make reference`"
 
 
 NAMES = [name for settings in documented_settings().values() for name, _ in settings]

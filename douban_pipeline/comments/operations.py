@@ -43,16 +43,15 @@ class CommentsOperations(Operations):
             since = oldest_pending(connection)
         age = (now - since).total_seconds() if since is not None else 0.0
         waits = terminal_text("the oldest event waits {age:.0f} s").format(age=age)
-        oldest = terminal_text("nothing waits") if since is None else waits
-        message = terminal_text("{workers} at work, ").format(workers=workers) + oldest
+        at_work = terminal_text("{workers} at work, ").format(workers=workers)
         if age > _LONGEST_WAIT.total_seconds():
             command = "`douban-pipeline comment-worker`"
             more = terminal_text("start {command}, or one more of them").format(command=command)
             none = terminal_text("no worker runs: start {command}").format(command=command)
             remedy = more if workers else none
-            yield CheckResult("worker", "warn", message, remedy)
+            yield CheckResult("worker", "warn", at_work + waits, remedy)
         else:
-            yield CheckResult("worker", "ok", message)
+            yield CheckResult("worker", "ok", at_work + (terminal_text("nothing waits") if since is None else waits))
         url = settings.redis_url.get_secret_value()
         if url and not url.startswith("unix:"):
             yield reached("redis", settings.variable("redis_url"), url)

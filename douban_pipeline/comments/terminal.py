@@ -7,8 +7,6 @@ import signal
 import threading
 from pathlib import Path
 
-from rich.table import Table
-
 from douban_pipeline.comments.cms_moderation import CmsModeration
 from douban_pipeline.comments.person import count_data, erase_data, export_data
 from douban_pipeline.comments.services import open_services
@@ -18,6 +16,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 
 POLL_SECONDS = 0.05
 """Minimum seconds between two polls of a worker for events: what is written shows at once to a person."""

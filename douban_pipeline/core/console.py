@@ -1,13 +1,13 @@
 """The console that commands print to."""
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
 
 console = Console()
-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -29,3 +29,10 @@ def print_columns(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         for line in lines
     )
     plain(text)
+
+
+def print_what_cannot_be_encoded() -> None:
+    """Have the streams of this process write characters that their encoding lacks as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

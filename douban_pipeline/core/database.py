@@ -15,14 +15,14 @@ from sqlalchemy import Connection, Engine, Executable, Table, create_engine, eve
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import (
     DBAPIError,
-    InterfaceError,
     InvalidatePoolError,
     NoSuchModuleError,
-    OperationalError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
+from douban_pipeline.core.database_errors import is_cut as is_cut
+from douban_pipeline.core.database_errors import note_setting
 from douban_pipeline.core.database_urls import SCHEMES
 from douban_pipeline.core.database_urls import DatabaseError as DatabaseError
 from douban_pipeline.core.database_urls import parse_url as parse_url
@@ -45,8 +45,6 @@ _IN_TRANSACTION = 1
 
 _MYSQL_LOST = frozenset({1205, 1213})
 """Lock wait timeout, deadlock."""
-_MYSQL_CUT = frozenset({1053, 1077, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
-"""Server shutting down, connection killed, cannot connect, gone away, lost during query."""
 PATIENCE_SECONDS = 120.0
 """How long `run_patiently` waits for a server that is restarting."""
 _POSTGRESQL_LOST = frozenset({"40001", "40P01", "55P03"})
@@ -78,7 +76,8 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
     """
     parsed = parse_url(url, setting=setting) if isinstance(url, str) else url
     if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed, LOCK_WAIT_SECONDS if seconds is None else min(seconds, LOCK_WAIT_SECONDS))
+        wait = LOCK_WAIT_SECONDS if seconds is None else min(seconds, LOCK_WAIT_SECONDS)
+        return note_setting(_open_sqlite(parsed, wait), setting)
     on_mysql = parsed.get_backend_name() != "postgresql"
     try:
         engine = create_engine(
@@ -119,6 +118,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
 
         event.listen(engine, "do_connect", connected)
     _save_round_trips(engine)
+    note_setting(engine, setting)
     return engine
 
 
@@ -248,18 +248,6 @@ def run_patiently(engine: Engine, work: Callable[[Connection], _Result], clock: 
                 raise
         clock.sleep(pause)
         waited, pause = waited + pause, min(2 * pause, 5.0)
-
-
-def is_cut(error: DBAPIError) -> bool:
-    """Return whether a statement failed because the connection was cut or could not be opened."""
-    if error.connection_invalidated:
-        return True
-    original = error.orig
-    if isinstance(original, sqlite3.Error) or original is None:
-        return False
-    if getattr(original, "pgcode", "") is None:  # psycopg2 without an answer from the server
-        return isinstance(error, OperationalError | InterfaceError)
-    return bool(original.args) and original.args[0] in _MYSQL_CUT
 
 
 def run_statement(engine: Engine, statement: Executable, parameters: _Parameters | None = None) -> int:

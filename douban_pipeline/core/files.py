@@ -17,6 +17,22 @@ from pathlib import Path
 from typing import IO, cast
 
 
+def keep_private() -> None:
+    """Have this process make files and folders for its user alone, unless who started it shut out others already.
+
+    The units of systemd let nginx, in the user's group, read the reports; a login's usual mask shows them to everybody.
+    """
+    mask = os.umask(0o077)
+    if mask & 0o007 == 0o007:
+        os.umask(mask)
+
+
+def open_to_others(path: Path) -> str:
+    """Return the mode of a file, as ``chmod`` takes it, that others than its user may read; empty for any other."""
+    mode = path.stat().st_mode & 0o777 if path.is_file() else 0
+    return f"{mode:o}" if mode & 0o077 else ""
+
+
 @contextmanager
 def replaced(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield an empty file beside ``path`` that replaces it if the block succeeds, and is removed otherwise.

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,7 +45,14 @@ def language() -> Language:
 
 @cache
 def terminal_language() -> Language:
-    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, else the locale's; by default English."""
+    """Return the language of the command line: `DOUBAN_PIPELINE_LANGUAGE`, else the locale's; by default English.
+
+    An output that cannot show Chinese gets English, whatever they say.
+    """
+    try:
+        "中".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return "en"
     return chosen_language(environment()) or locale_language(os.environ)
 
 

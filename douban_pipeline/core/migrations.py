@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, MetaData, String, Table, column, func, inspect, select, text, update
+from sqlalchemy import Connection, Engine, MetaData, String, Table, Text, column, func, inspect, select, text, update
 from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-_RELEASE = "release_name"
-"""Column of a version table: the release that upgraded the tables last."""
+_RELEASE, _TABLES = "release_name", "table_names"
+"""Columns of a version table: the release that upgraded the tables last, and the names of its tables."""
+_NOTES = {_RELEASE: "VARCHAR(32)", _TABLES: "TEXT"}
+"""The types of these columns, which releases before the first that noted them did not make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +167,13 @@ class MigrationTree:
         """Check that the tables are of this release; see ``makes_file``.
 
         Raises:
-            DatabaseError: They are missing or of another version; the message says what to run.
+            DatabaseError: They are missing or of another version; the message says what to run, or which release wrote
+                them if it is a newer one.
         """
         found = self.current(engine)
         if found == self.head:
             return
+        self.understood(engine)  # of a newer release, they are refused otherwise
         if found is None and self.makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
@@ -218,7 +222,7 @@ class MigrationTree:
         version = self._current(connection)
         if version is None or version in self.versions:
             return version
-        release = self._noted_release(connection)
+        release = self.noted_release(connection)
         raise DatabaseError(
             terminal_text(
                 "our tables are at version {version}, made by {release}; the newest version of this release, {own}, is "
@@ -231,31 +235,50 @@ class MigrationTree:
             )
         )
 
-    def _noted_release(self, connection: Connection) -> str:
-        """Return the release that upgraded the tables last; empty if that was one that did not note it."""
-        if not self._notes_release(connection):
-            return ""
-        version = sql_table(self.version_table, schema=self.schema)
-        return connection.execute(select(column(_RELEASE)).select_from(version)).scalar() or ""
-
-    def _notes_release(self, connection: Connection) -> bool:
+    def _noted(self, connection: Connection) -> dict[str, str]:
+        """Return what the release that upgraded the tables last noted beside the version; nothing by one of before."""
         seen = inspect(connection)
         if not seen.has_table(self.version_table, self.schema):
-            return False
-        return any(each["name"] == _RELEASE for each in seen.get_columns(self.version_table, self.schema))
+            return {}
+        names = [each["name"] for each in seen.get_columns(self.version_table, self.schema) if each["name"] in _NOTES]
+        version = sql_table(self.version_table, schema=self.schema)
+        row = connection.execute(select(*map(column, names)).select_from(version)).first() if names else None
+        return {} if row is None else {name: value or "" for name, value in row._mapping.items()}
+
+    def noted_release(self, connection: Connection) -> str:
+        """Return the release that upgraded the tables last; empty if that was one that did not note it."""
+        return self._noted(connection).get(_RELEASE, "")
+
+    def table_names(self, connection: Connection) -> set[str]:
+        """Return the names of the tables of this release, and of those of the release that upgraded them last."""
+        return {*(table.name for table in self.metadata.sorted_tables), *self._noted_tables(connection)}
+
+    def version_if_complete(self, connection: Connection) -> str | None:
+        """Return the version of the tables if `table_names` names all of them.
+
+        Raises:
+            DatabaseError: They are of a newer release that noted none of its tables, and may have more of them.
+        """
+        return self._current(connection) if self._noted_tables(connection) else self._understood(connection)
+
+    def _noted_tables(self, connection: Connection) -> list[str]:
+        return [name for name in self._noted(connection).get(_TABLES, "").split(",") if name]
 
     def _release_statements(self, connection: Connection) -> list[str]:
-        """Return what notes this release beside the version, so that older code can name it."""
-        if self._noted_release(connection) == __version__:
+        """Return what notes this release and its tables beside the version, for older code that meets newer tables."""
+        noted = self._noted(connection)
+        values = {
+            _RELEASE: __version__,
+            _TABLES: ",".join(sorted(table.name for table in self.metadata.sorted_tables)),
+        }
+        if noted == values:
             return []
-        version, dialect = (
-            sql_table(self.version_table, column(_RELEASE, String), schema=self.schema),
-            connection.dialect,
-        )
+        dialect = connection.dialect
+        version = sql_table(self.version_table, column(_RELEASE, String), column(_TABLES, Text), schema=self.schema)
         name = dialect.identifier_preparer.format_table(version)
-        added = [] if self._notes_release(connection) else [f"ALTER TABLE {name} ADD COLUMN {_RELEASE} VARCHAR(32)"]
-        noted = update(version).values({_RELEASE: __version__})
-        return [*added, str(noted.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))]
+        added = [f"ALTER TABLE {name} ADD COLUMN {new} {kind}" for new, kind in _NOTES.items() if new not in noted]
+        changed = update(version).values(values)
+        return [*added, str(changed.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))]
 
     def _interrupted_start(self, connection: Connection) -> list[Table]:
         """Return the empty tables left by a first upgrade that was killed; MySQL cannot roll back DDL."""

@@ -1,4 +1,4 @@
-"""What became of a failed run, why, and what to do about it, in Chinese. Pure functions.
+"""What became of a failed run, why, and what to do about it, in the language of who reads. Pure functions.
 
 Three things decide what people are told: the words of the error (`likely_reason`), who launches such work again
 (`LaunchedBy`), and whether any of it had begun (`work_in_words`). No sentence says "nothing to do" of work that only a
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+
+from douban_pipeline.core.language import reader_text, translatable
 
 
 class LaunchedBy(Enum):
@@ -31,94 +33,143 @@ class LikelyReason:
     remedy: str
 
 
-_LOGS = "看 dagster-daemon 和代码服务的日志"
 _KNOWN: tuple[tuple[re.Pattern[str], LikelyReason], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), LikelyReason(reason, remedy))
     for pattern, reason, remedy in (
         # Dagster's own messages, each provoked with Dagster 1.13. The order matters: some contain words of another.
         (
             r"longer than \d+ seconds to start|not started within|start_timeout",
-            "运行排到了，却没能在限定的时间内启动：主机太忙，或代码服务没有应答",
-            f"{_LOGS}、主机负载",
+            translatable(
+                "The run's turn came, but it did not start in time: the host is too busy, or the code server "
+                "does not answer"
+            ),
+            translatable("Read the logs of dagster-daemon and the code server, and look at the host's load"),
         ),
         (
             r"forcibly marked as failed",
-            "运行的进程早已不在，过了允许的最长时间才被发现：主机、容器或代码服务中途停止过",
-            f"{_LOGS}、系统日志（journalctl -k、dmesg 里的 oom），以及当时是否在发布",
+            translatable(
+                "The run's process was gone long before that was noticed: the host, the container or the code "
+                "server had stopped meanwhile"
+            ),
+            translatable(
+                "Read the logs of dagster-daemon and the code server, the system's log (oom in journalctl -k or "
+                "dmesg), and see whether a release was under way"
+            ),
         ),
         (
             r"maximum runtime|max_runtime|timed? ?out after",
-            "运行超过了允许的最长时间，被系统终止",
-            "看最近几次运行哪一步最慢；可调小 DOUBAN_PIPELINE_BATCH_SIZE 或 DOUBAN_PIPELINE_RUN_SECONDS",
+            translatable("The run took longer than it may, and was ended"),
+            translatable(
+                "See which step of the last runs is the slowest; lower DOUBAN_PIPELINE_BATCH_SIZE or "
+                "DOUBAN_PIPELINE_RUN_SECONDS"
+            ),
         ),
         (
             r"user code server|code location|CodeLocationLoadError|telling it to shut down|DagsterLaunchFailedError|"
             r"failed to start|could not be launched|failed to launch",
-            "代码服务没有应答：正在重启或发布，或已停止",
-            "看代码服务（douban-pipeline-code 等）是否在运行及其日志",
+            translatable("The code server does not answer: it is being restarted or released, or has stopped"),
+            translatable("See whether the code servers (douban-pipeline-code and so on) run, and read their logs"),
         ),
         (
             r"signal 9\b|SIGKILL",
-            "运行的进程被强行终止（SIGKILL）：多半是内存不足被系统杀死，也可能有人终止了它，或服务停止时来不及结束",
-            "看当时的系统日志（journalctl -k、dmesg 里的 oom）和是否正在发布；反复出现则加内存或减少同时的运行",
+            translatable(
+                "The run's process was killed (SIGKILL): most likely the memory ran out; or somebody ended it, "
+                "or a service that stopped did not wait"
+            ),
+            translatable(
+                "Read the system's log of that time (oom in journalctl -k or dmesg), and see whether a release "
+                "was under way; if it comes again, add memory or allow fewer runs at once"
+            ),
         ),
         (
             r"signal \d+|SIGTERM|SIGINT|terminated by interrupt|ExecutionInterrupted|KeyboardInterrupt",
-            "运行的进程被叫停：服务或主机当时在停止、重启或发布，或有人终止了它",
-            "看当时是否正在发布或重启",
+            translatable(
+                "The run's process was told to stop: the service or the host was being stopped, restarted or "
+                "released, or somebody ended it"
+            ),
+            translatable("See whether a release or a restart was under way"),
         ),
         (
             r"No space left|disk (?:is )?full|Errno 28|table .{0,80} is full",
-            "磁盘已满",
-            "腾出数据库、HOME 和 DAGSTER_HOME 所在磁盘的空间",
+            translatable("The disk is full"),
+            translatable("Free some space on the disks of the database, HOME and DAGSTER_HOME"),
         ),
         (
             r"Access denied|command denied|permission denied|insufficient privilege",
-            "数据库账号或文件权限不足",
-            "运行 douban-pipeline check；按 douban-pipeline grants 打印的 SQL 补授权",
+            translatable("The database account or the user of the files lacks a right"),
+            translatable("Run douban-pipeline check; grant what the SQL of douban-pipeline grants says"),
         ),
         (
             r"Unknown column|no such (?:table|column)|doesn't exist|do not exist|douban-pipeline (?:upgrade|setup)",
-            "数据库里的表与本版本不符",
-            "停止 Dagster，运行 douban-pipeline upgrade，再启动",
+            translatable("The tables in the database are not of this release"),
+            translatable("Stop Dagster, run douban-pipeline upgrade, start it again"),
         ),
         (
             r"psycopg2|too many retries for DB|server closed the connection|terminating connection",
-            "Dagster 自己的数据库（PostgreSQL）连不上或中途断开：多半是它刚重启过",
-            "看 PostgreSQL 是否在运行、连接数是否用尽；douban-pipeline check 逐项检查",
+            translatable(
+                "Dagster's own database (PostgreSQL) cannot be reached or was cut off: most likely it has just "
+                "been restarted"
+            ),
+            translatable(
+                "See whether PostgreSQL runs and has connections left; douban-pipeline check goes through everything"
+            ),
         ),
         (
             r"Can't connect|Lost connection|gone away|Connection refused|Too many connections|could not connect|"
             r"cannot be reached|OperationalError",
-            "数据库连不上或中途断开",
-            "看 MariaDB 和 PostgreSQL 是否在运行、连接数是否用尽；douban-pipeline check 逐项检查",
+            translatable("The database cannot be reached or was cut off"),
+            translatable(
+                "See whether MariaDB and PostgreSQL run and have connections left; douban-pipeline check goes "
+                "through everything"
+            ),
         ),
         (
             r"Deadlock|Lock wait timeout|database is locked",
-            "数据库的锁等待太久：有别的程序长时间占着同样的行",
-            "看当时是否有大批量导入、备份或手工事务",
+            translatable("A lock in the database was waited for too long: another program holds the same rows"),
+            translatable("See whether a large import, a backup or a transaction by hand was under way"),
         ),
-        (r"MemoryError|Cannot allocate memory", "内存不足", "加内存，或减少同时的运行（dagster.yaml 的并发上限）"),
+        (
+            r"MemoryError|Cannot allocate memory",
+            translatable("The memory ran out"),
+            translatable("Add memory, or allow fewer runs at once (the limits in dagster.yaml)"),
+        ),
         (
             r"SettingsError|Wrong settings|is not allowed|is not set",
-            "设置有误或缺少环境变量",
-            "运行 douban-pipeline check，按提示改正环境变量后重启各服务",
+            translatable("A setting is wrong, or a variable is missing"),
+            translatable("Run douban-pipeline check, correct the variables as it says, and restart the services"),
         ),
         # What Dagster says where it does not know more.
         (
             r"no sign of life|run worker|process (?:died|exited|terminated)|heartbeat|"
             r"unexpected(?:ly)? (?:exit|terminat)|exit code|exited with code|outside (?:of )?the execution context",
-            "运行的进程中途消失，或没能启动：主机、容器或代码服务当时可能重启，也可能内存不足",
-            f"{_LOGS}、系统日志（journalctl -k、dmesg 里的 oom），以及是否正在发布",
+            translatable(
+                "The run's process vanished or could not start: the host, the container or the code server may "
+                "have been restarted, or the memory ran out"
+            ),
+            translatable(
+                "Read the logs of dagster-daemon and the code server, and the system's log (oom in journalctl -k "
+                "or dmesg); see whether a release is under way"
+            ),
         ),
     )
 )
-_UNKNOWN = LikelyReason("程序遇到没有预料到的情况", "打开该运行看完整的错误；再次出现请连同错误原文反馈给开发者")
+_UNKNOWN = LikelyReason(
+    translatable("The program met something that it does not expect"),
+    translatable(
+        "Open the run and read the whole error; if it comes again, report it to the developers with its words"
+    ),
+)
+
+
+def known_reasons() -> list[LikelyReason]:
+    """Return every reason that is told, as the code has it, in English."""
+    return [*(reason for _, reason in _KNOWN), _UNKNOWN]
 
 
 def likely_reason(error: str) -> LikelyReason:
     """Return the likely reason of a run's error."""
-    return next((reason for pattern, reason in _KNOWN if pattern.search(error)), _UNKNOWN)
+    found = next((reason for pattern, reason in _KNOWN if pattern.search(error)), _UNKNOWN)
+    return LikelyReason(reader_text(found.reason), reader_text(found.remedy))
 
 
 def work_in_words(launched_by: LaunchedBy, *, begun: bool, recorded: str = "") -> str:

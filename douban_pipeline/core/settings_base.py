@@ -78,20 +78,26 @@ class SystemSettings(BaseSettings):
                 line per mistake with the variable, the value (never of a secret) and what is allowed. Or ``.env`` is
                 not UTF-8.
         """
-        try:
-            problems = cls._unknown_variables()
-        except UnicodeDecodeError as error:
-            file = Path(ENV_FILE).absolute()
-            problem = terminal_text("{file} is not UTF-8: save it as UTF-8").format(file=file)
-            raise SettingsError([problem]) from error
-        settings = None
-        try:
-            settings = cls(**overrides)
-        except ValidationError as error:
-            problems += [cls._explain(detail) for detail in error.errors()]
+        settings, problems = cls.read(**overrides)
         if problems or settings is None:
             raise SettingsError(problems)
         return settings
+
+    @classmethod
+    def read(cls, **overrides: Any) -> tuple[Self | None, list[str]]:
+        """Read the settings as `load` does; return them and its lines about mistakes, without raising any.
+
+        Unknown variables and those of earlier releases are left out; None if a value is wrong.
+        """
+        try:
+            problems = cls._unknown_variables()
+        except UnicodeDecodeError:
+            file = Path(ENV_FILE).absolute()
+            return None, [terminal_text("{file} is not UTF-8: save it as UTF-8").format(file=file)]
+        try:
+            return cls(**overrides), problems
+        except ValidationError as error:
+            return None, problems + [cls._explain(detail) for detail in error.errors()]
 
     @classmethod
     def variable(cls, name: str) -> str:

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.demo.feeds import SteppedClock
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import read_data

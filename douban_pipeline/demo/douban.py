@@ -11,11 +11,11 @@ import dagster as dg
 import stamina
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import load_subjects

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import dagster as dg
 from rich.console import Console
-from rich.table import Table
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_language, terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.stand_ins.feed_server import ACCOUNT, PASSWORD, FeedServer, SourceStandIn

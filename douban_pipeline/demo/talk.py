@@ -17,7 +17,6 @@ import httpx
 import uvicorn
 from pydantic import SecretStr
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.comments.api.routes import PUBLIC, comments_router
 from douban_pipeline.comments.definitions import build_defs
@@ -30,6 +29,7 @@ from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.dagster_kit.in_process import run_job
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.sample import read_data

@@ -13,9 +13,9 @@ from typing import Any
 import dagster as dg
 from pydantic import SecretStr
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.core.language import terminal_text, translatable, translated
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled

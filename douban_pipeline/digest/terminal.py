@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 
 from rich.markup import escape
-from rich.table import Table
 
 from douban_pipeline.core.console import console, plain, print_columns
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError, SourceError
 from douban_pipeline.core.interrupts import ends_at_once
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest import rubrics, wording
 from douban_pipeline.digest.services import DigestServices, open_services

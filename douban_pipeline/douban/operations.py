@@ -223,6 +223,12 @@ def home_result(home: Path) -> CheckResult:
             terminal_text("{folder} is not writable").format(folder=folder),
             terminal_text("make the user that runs the pipeline its owner"),
         )
+    mode = folder.stat().st_mode & 0o777
+    if mode & 0o007:
+        shown = terminal_text("{folder} is open to everyone (mode {mode:o}): reports and backups are in it").format(
+            folder=folder, mode=mode
+        )
+        return CheckResult("home", "warn", shown, f"`chmod o= {folder}`")
     free = shutil.disk_usage(folder).free / 1e6
     state: State = "fail" if free < FULL_DISK_MB else "warn" if free < LOW_DISK_MB else "ok"
     room = terminal_text("free some space: reports, backups and logs are written there")

@@ -8,10 +8,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import typer
-from rich.table import Table
 
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.known_subjects.archived import index_archived
 from douban_pipeline.douban.known_subjects.known_search import (

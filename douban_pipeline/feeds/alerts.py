@@ -35,13 +35,14 @@ _MOST_NAMED = 20
 _MOST_GAPS = 200
 _REFUSALS = (canonical_of_status(429), canonical_of_status(403))
 _SILENT = ("no connection", "no answer in time")
-_TITLES = {
+TITLES = {
     "login": "{} 个来源需要登录",
     "banned": "{} 台主机拒绝我们抓取",
     "starved": "有来源没有按时抓取",
     "offline": "多数来源没有应答",
     "gap": "{} 个来源有没读到的更新",
 }
+"""Title of a message about problems of a kind, with their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def report_causes(services: FeedsServices) -> FeedAlerts:
         found = FeedAlerts(list(causes(services, connection)))
         known = set((polls.read_plan(connection, NAME) or {}).get("causes", []))
     fresh = [each for each in found.lasting if each.name not in known]
-    for kind in _TITLES:
+    for kind in TITLES:
         of_kind = [each for each in fresh if each.kind == kind]
         if not of_kind:
             continue
@@ -163,7 +164,7 @@ def _send(services: FeedsServices, kind: str, fresh: list[FeedCause]) -> str:
         return ""
     more = f"\n……共 {len(fresh)} 项" if len(fresh) > _MOST_NAMED else ""
     message = Message(
-        title=_TITLES[kind].format(len(fresh)),
+        title=TITLES[kind].format(len(fresh)),
         text="\n".join(each.sentence for each in fresh[:_MOST_NAMED]) + more,
         kind="feeds",
         cause=f"feeds: {kind}",

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import read_in, terminal_language, terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.feeds import subscriptions, websub, wording
 from douban_pipeline.feeds.clients.opml import write_opml
 from douban_pipeline.feeds.clock_skew import SourceClock

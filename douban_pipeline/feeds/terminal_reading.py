@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from rich.table import Table
 from sqlalchemy import Row
 
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.feeds import subscriptions, wording
 from douban_pipeline.feeds.store import entry_lists, source_lists
 from douban_pipeline.feeds.store.entry_lists import Selection

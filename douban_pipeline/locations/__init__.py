@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from douban_pipeline.core.files import keep_private
 from douban_pipeline.core.garbage_collection import without_garbage_collection
 from douban_pipeline.core.system import every_system
 
 
 def location_of(module: str) -> Any:
     """Return the Dagster definitions of the system whose code location is ``module``; empty without its libraries."""
+    keep_private()
     [system] = (system for system in every_system() if system.location == module)
     if library := system.absent_library:
         from douban_pipeline.dagster_kit.left_out import empty_location

@@ -35,16 +35,19 @@ def back_up(system: System, services: Platform, path: Path, now: datetime) -> tu
     The file is replaced only by a complete one. Tables of an earlier release are saved unchanged, so that a backup can
     be taken before an upgrade.
 
+    Tables of a newer release are saved as completely: it noted their names.
+
     Raises:
         OperatingError: There is nothing to save, or the file cannot be written.
-        DatabaseError: The tables are of a newer release, which may have more of them.
+        DatabaseError: The tables are of a newer release, which noted no names and may have more of them.
     """
     tree, operations = services.tree, system.operations()
-    # Without a version they were restored only partly, or damaged; a copy may still be useful.
-    version = tree.understood(services.engine) or ""
     count = 0
     with _one_moment(services.engine) as connection:
-        newest = operations.newest_write(connection, services)
+        # Without a version they were restored only partly, or damaged; a copy may still be useful.
+        version = tree.version_if_complete(connection) or ""
+        known = not version or version in tree.versions
+        newest = operations.newest_write(connection, services) if known else None
         tables = present_tables(connection, tree)
         if not tables:
             raise OperatingError(
@@ -52,7 +55,8 @@ def back_up(system: System, services: Platform, path: Path, now: datetime) -> tu
                     system=system.name
                 )
             )
-        header = BackupHeader(prefix_of(tree), version, __version__, now, newest, system.name)
+        release = __version__ if known else tree.noted_release(connection)
+        header = BackupHeader(prefix_of(tree), version, release, now, newest, system.name)
         with whole_file(path) as target, backup_stream(target, header) as packed:
             for table in tables:
                 packed.write(_line(["table", table.name, [column.name for column in table.columns]]))
@@ -73,11 +77,15 @@ def label_of(system: System, tree: MigrationTree) -> str:
 
 
 def present_tables(connection: Connection, tree: MigrationTree) -> list[Table]:
-    """Return a system's existing tables as reflected from the database, referenced tables first."""
-    names = set(inspect(connection).get_table_names(tree.schema))
-    ours = [table.name for table in tree.metadata.sorted_tables if table.name in names]
+    """Return a system's existing tables as reflected from the database, referenced tables first.
+
+    Those of a newer release that it noted are among them.
+    """
+    names = tree.table_names(connection) & set(inspect(connection).get_table_names(tree.schema))
     metadata = MetaData(tree.schema)
-    found = [Table(name, metadata, autoload_with=connection) for name in ours]
+    for name in sorted(names):
+        Table(name, metadata, autoload_with=connection)
+    found = [table for table in metadata.sorted_tables if table.name in names]
     for column in (column for table in found for column in table.columns):
         if isinstance(column.type, JSONB):
             column.type = _JsonText()

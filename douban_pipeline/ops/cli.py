@@ -8,7 +8,7 @@ the terminal.
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -127,10 +127,19 @@ def check(
 
 @app.command()
 def upgrade(
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what the upgrade will do and what to do by hand; change nothing.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the SQL; change nothing.")] = False,
     system: _Systems = None,
 ) -> None:
     """Upgrade our tables to this release. Stop Dagster and take a backup first."""
+    if plan:
+        from douban_pipeline.ops import upgrade_plan
+
+        if not upgrade_plan.show_plan(system):
+            raise typer.Exit(1)
+        return
     from douban_pipeline.ops import installation
 
     installation.upgrade(system, dry_run=dry_run)
@@ -178,7 +187,7 @@ def restore(
     """Restore our tables from a backup. A dry run unless --no-dry-run is given; stop Dagster first.
 
     The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
-    contain it. deploy/README.md, "Restoring", says what that means and what to do.
+    contain it. docs/upgrade.md, "What is lost", says what that means and what to do.
     """
     from douban_pipeline.ops import copies
 
@@ -226,8 +235,16 @@ add_commands_of_systems(app)
 
 
 def main() -> None:
-    """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2."""
+    """Run the command line; an error that a person can fix is one line without a traceback, and exit code 2.
+
+    Ctrl-C before a command has begun is exit code 130, without a word.
+    """
     try:
+        from douban_pipeline.core.console import console, print_what_cannot_be_encoded
+        from douban_pipeline.core.files import keep_private
+
+        print_what_cannot_be_encoded()
+        keep_private()
         if terminal_language() == "zh":
             in_terminal_language(app)()
         else:
@@ -236,10 +253,10 @@ def main() -> None:
         line = _line_for(error)
         if line is None:
             raise
-        from douban_pipeline.core.console import console
-
         console.print(line, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 def _line_for(error: Exception) -> str | None:
@@ -269,6 +286,11 @@ def _line_for(error: Exception) -> str | None:
                 return f"[red]{terminal_text('error:')}[/red] {escape(missing_library(error.name, system.name))}"
     if _is_a(error, ("neo4j.exceptions", "Neo4jError"), ("neo4j.exceptions", "DriverError")):
         return f"[red]{terminal_text('graph error:')}[/red] {escape(str(error))}"
+    if _is_a(error, ("sqlalchemy.exc", "DBAPIError")):
+        from douban_pipeline.core.database_errors import asked_database, explained
+
+        if any(asked_database(error)):
+            return f"[red]{terminal_text('error:')}[/red] {escape(str(explained(cast(Any, error))))}"
     of_databases = (("sqlalchemy.exc", "SQLAlchemyError"), ("sqlite3", "Error"), ("psycopg", "Error"))
     if _is_a(error, *of_databases, ("psycopg_pool", "PoolTimeout")):
         return f"[red]{terminal_text('database error:')}[/red] {escape(str(error))}"
@@ -284,6 +306,8 @@ def _is_a(error: Exception, *classes: tuple[str, str]) -> bool:
     return any(isinstance(error, getattr(module, name, ())) for module, name in loaded)
 
 
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 TYPER_TEXTS = (
     "ARGUMENTS_PANEL_TITLE",
     "OPTIONS_PANEL_TITLE",

@@ -82,9 +82,9 @@ def restore_copy(path: Path, *, dry_run: bool, replace: bool, keep: bool) -> Non
 def _restore(system: System, path: Path, *, dry_run: bool, replace: bool, keep: bool) -> None:
     now, operations = SystemClock().now(), system.operations()
     with system.opened() as services:
-        plan = plan_restore(system, services, path, replace=replace)
         home = cast(LocatedSettings, services.settings).home
         kept = home / "backups" / f"replaced-{label_of(system, services.tree)}{now:%Y%m%dT%H%M%S%fZ}.{ENDING}.gz"
+        plan = plan_restore(system, services, path, replace=replace, keep_in=kept if keep else None)
         _print_backup(path, plan.header)
         plain(
             terminal_text("into       {shown_url}, tables of {system}").format(

@@ -18,6 +18,7 @@ from douban_pipeline.core.check_results import CheckResult, print_results, reach
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage
+from douban_pipeline.ops.workspace_file import workspace_results
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a live daemon sends one every 30 s."""
@@ -27,11 +28,13 @@ _SERVER = ("USERNAME", "HOST", "PORT", "DB")
 
 def dagster_results(now: datetime, systems: Iterable[System]) -> Iterator[CheckResult]:
     """Check the instance in ``DAGSTER_HOME`` and its limits for the systems' pools; nothing is changed."""
+    systems = list(systems)
     wanted = {pool: limit for system in systems for pool, limit in system.pool_limits().items()}
     problems = list(home_results())
     yield from problems
     if any(result.state == "fail" for result in problems):
         return
+    yield from workspace_results(Path(os.environ["DAGSTER_HOME"]), systems, os.environ)
     try:
         with retries_unlogged(), dg.DagsterInstance.get() as instance:
             results = [_instance(instance), _daemons(instance, now), _pools(instance, wanted)]

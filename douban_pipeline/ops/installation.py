@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import typer
 
@@ -18,9 +19,10 @@ from douban_pipeline.core.grants import MYSQL, account_of, grant, grant_once_the
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.core.system import System
+from douban_pipeline.core.system import System, installed_names
 from douban_pipeline.ops.installation_check import place_result
 from douban_pipeline.ops.installed import installed
+from douban_pipeline.ops.workspace_file import write_workspace
 
 
 def set_up(names: Sequence[str] | None, *, next_steps: bool = True) -> None:
@@ -49,6 +51,9 @@ def set_up(names: Sequence[str] | None, *, next_steps: bool = True) -> None:
             if next_steps:
                 for line in system.operations().next_steps(services):
                     plain(line)
+    home = os.environ.get("DAGSTER_HOME")
+    if home and (written := write_workspace(Path(home), installed_names())):  # of all, whichever were named
+        plain(terminal_text("{path} written: the code locations that Dagster asks").format(path=written))
 
 
 def _set_up(system: System, services: Platform) -> None:

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult, State, opening_results, print_results, worst
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew
 from douban_pipeline.core.console import plain
 from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_errors import asked_database, explained
+from douban_pipeline.core.environment import ENV_FILE
 from douban_pipeline.core.extras import missing_library
+from douban_pipeline.core.files import open_to_others
 from douban_pipeline.core.grants import missing_table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
@@ -80,6 +83,12 @@ def _results(names: Sequence[str] | None, *, dagster: bool, sources: bool) -> It
         base = next(system for system in every_system() if system.is_base)
         systems = []
         yield from ((base.name, result) for result in opening_results(error))
+    if (mode := open_to_others(Path(ENV_FILE))) and systems:
+        file = Path(ENV_FILE).absolute()
+        readable = terminal_text("{file} holds secrets and others may read it (mode {mode})").format(
+            file=file, mode=mode
+        )
+        yield systems[0].name, CheckResult("secrets", "warn", readable, f"`chmod 600 {file}`")
     for system in systems:
         yield from ((system.name, result) for result in system_results(system, sources=sources))
     systems = [system for system in systems if system.absent_library is None]
@@ -117,7 +126,7 @@ def _questions(system: System, *, sources: bool) -> Iterator[CheckResult]:
                 try:
                     yield from operations.checks(services)
                 except SQLAlchemyError as error:
-                    yield CheckResult("database", "fail", str(getattr(error, "orig", None) or error), _look(services))
+                    yield _refused("database", error, _look(services))
             yield from operations.outside_checks(services, ask=sources, usable=failed <= {"grants"})
     except (SettingsError, DatabaseError) as error:
         yield from opening_results(error)
@@ -149,7 +158,7 @@ def place_result(system: System, services: Platform) -> CheckResult | None:
     except DatabaseError as error:
         return CheckResult("database", "fail", error.problem, error.remedy or _look(services))
     except (SQLAlchemyError, OSError) as error:
-        return CheckResult("database", "fail", str(getattr(error, "orig", None) or error), _look(services))
+        return _refused("database", error, _look(services))
 
 
 def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckResult:
@@ -159,8 +168,16 @@ def look(name: str, question: Callable[[], CheckResult], remedy: str) -> CheckRe
     except DatabaseError as error:
         return CheckResult(name, "fail", error.problem, error.remedy or remedy)
     except (SQLAlchemyError, OSError) as error:
-        # SQLAlchemy's own text continues with the statement and a link.
-        return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
+        return _refused(name, error, remedy)
+
+
+def _refused(name: str, error: SQLAlchemyError | OSError, remedy: str) -> CheckResult:
+    """Return the result for an error of a database: a sentence about its setting, where that is known."""
+    if isinstance(error, DBAPIError) and any(asked_database(error)):
+        told = explained(error)
+        return CheckResult(name, "fail", told.problem, told.remedy)
+    # SQLAlchemy's own text continues with the statement and a link.
+    return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
 
 
 def tables_result(engine: Engine, tree: MigrationTree) -> CheckResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -19,7 +20,7 @@ from sqlalchemy.schema import DropTable
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import OperatingError
-from douban_pipeline.core.grants import MYSQL
+from douban_pipeline.core.grants import MYSQL, missing_table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
@@ -29,6 +30,8 @@ from douban_pipeline.ops.backup_file import BackupHeader, holds_sql, lines_of, v
 
 _ROWS, _BYTES = 500, 8 << 20
 """Most rows of one statement, and the length of their lines above which it is sent earlier."""
+_NAMED = 3
+"""How many of a list a refusal names."""
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "bytes": base64.b64decode,
     "moment": datetime.fromisoformat,
@@ -58,38 +61,81 @@ class RestorePlan:
     refusals: tuple[str, ...]
 
 
-def plan_restore(system: System, services: Platform, path: Path, *, replace: bool) -> RestorePlan:
+def plan_restore(
+    system: System, services: Platform, path: Path, *, replace: bool, keep_in: Path | None = None
+) -> RestorePlan:
     """Read a backup completely, check the system's tables, and return what a restore would do; nothing is changed.
+
+    Args:
+        system: The system.
+        services: Its services.
+        path: A backup of it.
+        replace: Whether rows may be replaced.
+        keep_in: File for a backup of the current rows, if they are kept.
 
     Raises:
         OperatingError: The file is not a complete backup of ours.
+        DatabaseError: The tables are of a newer release that did not note which they are.
     """
     header, tree, operations = verify_backup(path), services.tree, system.operations()
     with reading(services.engine) as connection:
+        version = tree.version_if_complete(connection)
         present = present_tables(connection, tree)
         rows = {
             table.name: int(connection.execute(select(func.count()).select_from(table)).scalar_one())
             for table in present
         }
-        losses = tuple(operations.losses(connection, services, header.newest_write))
+        newer = version is not None and version not in tree.versions
+        losses = (
+            (_unread(tree.noted_release(connection)),)
+            if newer
+            else tuple(operations.losses(connection, services, header.newest_write))
+        )
     owners = _owners(system, services) if present else []
     refusals = _file_refusals(header, tree, path, services.engine.dialect.name)
     if owners:
-        named = ", ".join(owners[:3])
+        named = ", ".join(owners[:_NAMED])
         refusals.append(
             terminal_text(
                 "runs are under way ({named}): stop Dagster's daemon, wait until they have ended, and try again"
             ).format(named=named)
         )
+    if version == tree.head and (lacking := missing_table_grants(services.engine, tree.metadata.sorted_tables)):
+        refusals.append(
+            terminal_text("this account lacks {named}").format(named=", ".join(lacking[:_NAMED]))
+            + terminal_text(": ")
+            + terminal_text("run what {command} prints, as the database's owner").format(
+                command=f"`douban-pipeline grants{system.option}`"
+            )
+        )
+    if keep_in is not None and any(rows.values()) and (folder := _unwritable(keep_in.parent)):
+        refusals.append(
+            terminal_text(
+                "the present tables cannot be kept, this user may not write to {folder}; --no-keep goes on without"
+            ).format(folder=folder)
+        )
     held = {name: count for name, count in rows.items() if count}
     if held and not replace:
-        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:3])
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(held.items())[:_NAMED])
         refusals.append(
             terminal_text("our tables hold rows ({shown} …): add --replace to replace them with the backup").format(
                 shown=shown
             )
         )
-    return RestorePlan(header, tree.current(services.engine), rows, losses, tuple(refusals))
+    return RestorePlan(header, version, rows, losses, tuple(refusals))
+
+
+def _unwritable(folder: Path) -> Path | None:
+    """Return the folder, or the nearest one above it that exists, if this user may not write there."""
+    present = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    return None if present.is_dir() and os.access(present, os.W_OK | os.X_OK) else present
+
+
+def _unread(release: str) -> str:
+    return terminal_text(
+        "the present tables are of release {release}: what they record since the backup is not counted here, and is in "
+        "the copy that is kept"
+    ).format(release=release)
 
 
 def _owners(system: System, services: Platform) -> list[str]:
@@ -146,7 +192,7 @@ def restore(
         OperatingError: The restore is refused, the current rows cannot be backed up, or it failed.
     """
     with services.engine.begin() as connection, services.tree.alone(connection):
-        plan = plan_restore(system, services, path, replace=replace)
+        plan = plan_restore(system, services, path, replace=replace, keep_in=keep_in)
         if plan.refusals:
             raise OperatingError(terminal_text("not restored: ") + terminal_text("; ").join(plan.refusals))
         if keep_in is not None and any(plan.rows.values()):
@@ -181,9 +227,11 @@ def _keep(system: System, services: Platform, path: Path, now: datetime) -> None
 
 
 def _drop_all(connection: Connection, tree: MigrationTree) -> None:
-    # The version first: MySQL commits each DROP, and without a version nothing uses what is left of the tables.
+    # The version first: MySQL commits each DROP, and without a version nothing uses what is left of the tables. It
+    # holds the names of a newer release's tables, so these are read before.
+    tables = present_tables(connection, tree)
     connection.execute(DropTable(Table(tree.version_table, MetaData(tree.schema)), if_exists=True))
-    for table in reversed(present_tables(connection, tree)):
+    for table in reversed(tables):
         connection.execute(DropTable(table))
 
 

@@ -30,7 +30,9 @@ def show_settings(names: Sequence[str] | None) -> None:
         for row in rows:
             typer.echo("\t".join(row))  # rich has no tabs
         return
-    from rich.table import Column, Table
+    from rich.table import Column
+
+    from douban_pipeline.core.terminal_table import Table
 
     # A truncated variable cannot be copied.
     table = Table(

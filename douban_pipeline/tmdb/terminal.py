@@ -9,13 +9,12 @@ from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 
-from rich.table import Table
-
 from douban_pipeline.core.check_results import print_results
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
 from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.answers import language_of

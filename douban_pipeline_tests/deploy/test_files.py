@@ -15,6 +15,7 @@ import yaml
 from douban_pipeline.__main__ import app
 from douban_pipeline.douban.settings import PREFIX, Settings
 from douban_pipeline.douban.store.tables import own_tables
+from douban_pipeline.ops.workspace import server_variables, workspace_for
 from douban_pipeline.serve.middleware import Forwarding
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline.tmdb.graph.target import OLDEST_NEO4J
@@ -36,9 +37,10 @@ from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 GUIDES = ("README.md", "README.zh-CN.md")
 
 
-def variables_of(*paths: str) -> set[str]:
-    """Return the variables that files of Dagster's name, outside of comments."""
-    lines = [line for path in paths for line in text_of(path).splitlines() if not line.lstrip().startswith("#")]
+def variables_of(*systems: str) -> set[str]:
+    """Return the variables that the instance and the workspace of systems name, outside of comments."""
+    texts = text_of("dagster.yaml"), workspace_for(systems)
+    lines = [line for text in texts for line in text.splitlines() if not line.lstrip().startswith("#")]
     return set(re.findall(r"env: (\w+)", "\n".join(lines)))
 
 
@@ -51,7 +53,10 @@ def test_the_example_has_every_variable_that_is_needed_and_no_secret():
     assert set(ours) <= set(Settings.model_fields)
     settings = GivenSettings(**ours)
     assert settings.dry_run
-    named = variables_of("dagster.yaml", "workspace.yaml")
+    named = variables_of("douban", "feeds")
+    assert {name: given[name] for name in server_variables(["douban", "feeds"])} == server_variables(
+        ["douban", "feeds"]
+    )
     others = {"DAGSTER_HOME"}
     assert {name for name in given if not name.startswith(PREFIX)} == named | others
     assert [given[name] for name in given if "PASSWORD" in name] == ["PASSWORD"]
@@ -139,7 +144,7 @@ def test_compose_publishes_on_loopback_only_and_runs_nothing_as_root():
         assert service["env_file"] == [".env"]
         assert "healthcheck" in service or name in ("comment-worker", "tools")
         assert service["depends_on"]["postgres"] == {"condition": "service_healthy"}
-    assert re.search(r"^USER douban$", text_of("Dockerfile"), re.MULTILINE)
+    assert re.search(r"^USER 10001$", text_of("Dockerfile"), re.MULTILINE)
 
 
 def test_the_graph_in_a_container_is_new_enough_and_waited_for():
@@ -162,11 +167,16 @@ def test_the_graph_in_a_container_is_new_enough_and_waited_for():
     assert service["spec"]["selector"] == stateful["spec"]["template"]["metadata"]["labels"]
 
 
+def in_container(command: str) -> str:
+    """Return a unit's command as a container runs it."""
+    return command.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_HOME}", environment()["DAGSTER_HOME"])
+
+
 def test_containers_run_what_the_units_run():
     services = compose()["services"]
     for name in ("comment-worker", "serve", "webserver", "viewer", "daemon"):
         installed = unit(name)["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
-        assert " ".join(services[name]["command"]) == installed.replace("127.0.0.1", "0.0.0.0")
+        assert " ".join(services[name]["command"]) == in_container(installed)
     [code] = re.findall(r"^CMD (\[.*\])$", text_of("Dockerfile"), re.MULTILINE)
     wanted = unit("code")["Service"]["ExecStart"].removeprefix(f"{INSTALLED}/.venv/bin/")
     wanted = wanted.replace("127.0.0.1", "0.0.0.0").replace("${DAGSTER_CODE_PORT}", "4000")
@@ -204,7 +214,7 @@ def test_nginx_overwrites_whose_request_it_is_wherever_the_service_is_behind_it(
 
 
 def test_compose_sets_every_variable_that_the_instance_and_the_workspace_name():
-    needed = variables_of("dagster.yaml", "workspace.yaml")
+    needed = variables_of("douban", "feeds", "digest", "tmdb", "comments")
     given = set(compose()["services"]["code"]["environment"]) | set(environment())
     assert needed <= given
     secrets = re.findall(r"\$\{(\w+):\?", text_of("compose.yaml"))
@@ -240,10 +250,10 @@ def test_the_guide_names_only_what_exists(path):
     written_by_others = {"celery/README.md", "kubernetes/README.md"}
     assert [link for link in links if link not in written_by_others and not (DEPLOY / link).exists()] == []
     commands = set(re.findall(r"douban-pipeline ([a-z]+)\b", "\n".join(body for _, body in fences(guide))))
-    assert {"setup", "check", "grants", "backup", "restore", "upgrade"} <= commands
+    assert {"setup", "check", "grants", "backup"} <= commands
     assert commands <= set(typer.main.get_command(app).commands)
     for file in ("nginx.conf", "logrotate.conf", "compose.yaml", "env.example", "workspace.yaml", "dagster.yaml"):
-        assert file in guide
+        assert file in guide, file
 
 
 def test_grants_are_written_down_nowhere():

@@ -66,6 +66,7 @@ def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int, int]]:
     (tmp_path / "viewers").write_text("chief:{PLAIN}1\nguest:{PLAIN}2\n", encoding="utf-8")
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "review_queue.html").write_text("待审", encoding="utf-8")
+    (tmp_path / "reports" / "index.html").write_text("首页", encoding="utf-8")
     with upstream() as ui, upstream() as viewer, upstream() as service:
         site = text_of("nginx.conf")
         for old, new in {
@@ -102,7 +103,7 @@ def proxy(tmp_path: Path) -> Iterator[tuple[httpx.Client, int, int, int]]:
             with httpx.Client(base_url="https://127.0.0.1", transport=transport, headers=headers) as client:
                 # It notes its number once it listens; `-t` leaves the file empty.
                 assert wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), seconds=60)
-                assert client.get("/").status_code == 401
+                assert client.get("/runs").status_code == 401
                 yield client, ui, viewer, service
         finally:
             process.terminate()
@@ -125,6 +126,9 @@ def test_logins_parts_and_other_sites(proxy):
         assert client.get("/view/runs", auth=login).text == f"{viewer} /view/runs None None"
         report = client.get("/reports/review_queue.html", auth=login)
         assert (report.text, report.headers["Content-Type"]) == ("待审", "text/html; charset=utf-8")
+
+        assert client.get("/", auth=login).headers["Location"] == f"https://{HOST}/reports/"
+        assert client.get("/reports/", auth=login).text == "首页"
 
     # Subscriptions are websockets.
     websocket = {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": f"https://{HOST}"}

@@ -43,7 +43,7 @@ class Installation:
         storage = closing.enter_context(scratch_database(POSTGRES, "e_units"))
         self.home, self.dagster = folder / "douban_pipeline", folder / "dagster"
         for path in (self.home, self.dagster):
-            path.mkdir()
+            path.mkdir(mode=0o750)
         upstream = closing.enter_context(ReplayServer([]))
         shutil.copyfile(DEPLOY / "dagster.yaml", self.dagster / "dagster.yaml")
         self.environment = {
@@ -140,6 +140,7 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
                 "feeds.clock",
                 "feeds.sources",
                 "feeds.websub",
+                "workspace",
                 "instance",
                 "daemon",
                 "pools",

@@ -1,4 +1,4 @@
-"""Writes what the manual takes from the code: the tables of settings, and the pages of jobs, assets and sensors.
+"""Writes what is taken from the code: the tables of settings, the pages of jobs, what a release asks of installations.
 
 ``make reference`` writes them; a test compares them with the code.
 """
@@ -13,13 +13,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from douban_pipeline import __version__
 from douban_pipeline.core.language import Language, translated
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.core.system import every_system
+from douban_pipeline.ops.release_history import digest
 from douban_pipeline.serve.settings import ServeSettings
+from douban_pipeline_tests.harness import troubleshooting
 
 PROJECT = Path(__file__).resolve().parents[2]
 LOCATIONS = {
@@ -140,7 +144,7 @@ def _first_sentence(text: str | None) -> str:
     return plain[: end.end()] if end else plain
 
 
-def described_location(module: str, wanted: Language) -> dict[str, list[list[str]]]:
+def described_location(module: str, wanted: Language) -> dict[str, Any]:
     """Return the rows of one location, in the language in which this process has loaded it."""
     repository = importlib.import_module(module).defs.get_repository_def()
     begins: dict[str, list[str]] = {}
@@ -152,7 +156,7 @@ def described_location(module: str, wanted: Language) -> dict[str, list[list[str
     for sensor in repository.sensor_defs:
         for job in sensor.targets:
             begins.setdefault(job.job_name, []).append(f"`{sensor.name}`")
-    jobs = [job for job in repository.get_all_jobs() if not job.name.startswith("__")]
+    jobs = sorted((job for job in repository.get_all_jobs() if not job.name.startswith("__")), key=lambda job: job.name)
     graph = repository.asset_graph
     return {
         "jobs": [
@@ -161,7 +165,7 @@ def described_location(module: str, wanted: Language) -> dict[str, list[list[str
                 ", ".join(begins.get(job.name, [_WORDS[wanted]["hand"]])),
                 _first_sentence(job.description),
             ]
-            for job in sorted(jobs, key=lambda job: job.name)
+            for job in jobs
         ],
         "assets": [
             [
@@ -171,30 +175,89 @@ def described_location(module: str, wanted: Language) -> dict[str, list[list[str
             ]
             for key in sorted(graph.get_all_asset_keys())
         ],
+        "configs": {job.name: _config_fields(job) for job in jobs},
     }
 
 
-def reference_page(wanted: Language) -> str:
-    """Return the page of jobs and assets, from a process of its own: locations speak one language each time."""
+def _config_fields(job: Any) -> dict[str, str | None]:
+    """Return the fields of a job's config with their defaults as JSON, None where a value is required."""
+    found: dict[str, str | None] = {}
+    for op, given in job.run_config_schema.run_config_schema_type.fields["ops"].config_type.fields.items():
+        config = getattr(given.config_type, "fields", {}).get("config")
+        for name, field in (getattr(config.config_type, "fields", {}) if config is not None else {}).items():
+            default = json.dumps(field.default_value, ensure_ascii=False) if field.default_provided else ""
+            found[f"{op}.{name}"] = None if field.is_required else default
+    return found
+
+
+@cache
+def described(wanted: Language) -> Mapping[str, Any]:
+    """Return `described_location` of each location, from a process of its own: it speaks one language each time."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")}
     environment = {**kept, "DOUBAN_PIPELINE_LANGUAGE": wanted, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-W", "ignore", "-m", __spec__.name if __spec__ else __name__, "--describe", wanted]
     with tempfile.TemporaryDirectory() as folder:  # without the `.env` of the checkout
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def reference_page(wanted: Language) -> str:
+    """Return the page of jobs and assets."""
     words = _WORDS[wanted]
-    return (
-        "\n\n".join([words["title"], words["links"], words["intro"], *_sections(json.loads(done.stdout), words)]) + "\n"
-    )
+    return "\n\n".join([words["title"], words["links"], words["intro"], *_sections(described(wanted), words)]) + "\n"
 
 
-def _sections(
-    locations: Mapping[str, Mapping[str, Sequence[Sequence[str]]]], words: Mapping[str, str]
-) -> Iterator[str]:
+def _sections(locations: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[str]:
     for name, tables in locations.items():
         yield f"## `{name}`"
         for kind in ("jobs", "assets"):
             rows = (f"| {' | '.join(row)} |" for row in tables[kind])
             yield "\n".join([words[kind], "|--|--|--|", *rows])
+
+
+# --- what a release asks of an installation ---------------------------------------------------------------------------
+
+RELEASE_FILE = f"douban_pipeline/ops/releases/{__version__}.json"
+
+
+def release_file() -> str:
+    """Return what this release asks of an installation, as `ops.release_history` reads it: a line for each entry."""
+    limits = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
+    settings = {
+        variable: (
+            shown(field.get_default(call_default_factory=True)),
+            " ".join(
+                f"{sign}{getattr(item, name):g}"
+                for item in field.metadata
+                for name, sign in limits
+                if hasattr(item, name)
+            ),
+        )
+        for section in documented_settings().values()
+        for variable, field in section
+    }
+    deploy = PROJECT / "deploy"
+    shipped = (path for path in deploy.rglob("*") if path.is_file() and path.suffix != ".md" and path.name[0] != ".")
+    content: dict[str, Mapping[str, Any]] = {
+        "settings": settings,
+        "pools": {pool: limit for system in every_system() for pool, limit in system.pool_limits().items()},
+        "jobs": {
+            f"{name}/{job}": fields
+            for name, location in described("en").items()
+            for job, fields in location["configs"].items()
+        },
+        "files": {path.relative_to(deploy).as_posix(): digest(path) for path in shipped},
+    }
+    lines = [
+        f" {json.dumps(section)}: {{\n"
+        + ",\n".join(
+            f"  {json.dumps(name)}: {json.dumps(entry, ensure_ascii=False, sort_keys=True)}"
+            for name, entry in sorted(entries.items())
+        )
+        + "\n }"
+        for section, entries in content.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def pages() -> dict[str, str]:
@@ -203,7 +266,9 @@ def pages() -> dict[str, str]:
         path: settings_page((PROJECT / path).read_text(encoding="utf-8"), wanted)
         for wanted, path in SETTINGS_PAGES.items()
     }
-    return settings | {path: reference_page(wanted) for wanted, path in REFERENCE_PAGES.items()}
+    jobs = {path: reference_page(wanted) for wanted, path in REFERENCE_PAGES.items()}
+    problems = {path: troubleshooting.page(wanted) for wanted, path in troubleshooting.PAGES.items()}
+    return settings | jobs | problems | {RELEASE_FILE: release_file()}
 
 
 def main(arguments: Sequence[str]) -> None:

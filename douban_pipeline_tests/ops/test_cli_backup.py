@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.store import migrations
@@ -276,24 +275,6 @@ def test_a_restore_that_is_cut_off_leaves_what_was_there(library, tmp_path):
     with pytest.raises(ValueError, match="zip"):
         restore_copy(library, broken, replace=True)
     assert checksums(library) == before
-
-
-def test_a_backup_of_an_earlier_release_comes_back_and_is_upgraded(tmp_path):
-    with fresh_mariadb() as url:
-        engine = open_engine(url)
-        config = migrations.tree_of("mac_").config()
-        with engine.begin() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "0003")
-        with Library(url, clock=SystemClock()) as library:
-            library.execute("INSERT INTO mac_douban_person VALUES ('宫崎骏', '2026-01-01')")
-            path = saved(library, tmp_path / "old.sql.gz")
-            migrations.tree_of("mac_").upgrade(engine)
-            restore_copy(library, path, replace=True)
-            assert migrations.tree_of("mac_").current(engine) == "0003"
-            migrations.tree_of("mac_").upgrade(engine)
-            assert [row["name"] for row in library.query(sa.select(library.tables.person))] == ["宫崎骏"]
-        engine.dispose()
 
 
 def test_the_demo_s_library_is_saved_and_restored_too_but_not_from_sql(sqlite_url, call, tmp_path):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.markup import escape
-from rich.table import Table
 
 from douban_pipeline.core.console import console
 from douban_pipeline.core.database import reading
@@ -14,6 +13,7 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.interrupts import ends_at_once
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.messages.types import DeliveryError, Message
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.digest.push.outbox import Notification, select_notifications
 from douban_pipeline.digest.push.sender import Sender

@@ -14,9 +14,9 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from douban_pipeline.core.intervals import Rate
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.douban.quality.labelled_replay import Result
 from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
 from douban_pipeline.douban.quality.metrics import Measures, Point, at_steps

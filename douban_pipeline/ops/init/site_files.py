@@ -42,7 +42,7 @@ class SitePaths:
     @property
     def workspace(self) -> Path:
         """Which code locations Dagster asks."""
-        return self.folder / "workspace.yaml"
+        return self.dagster_home / "workspace.yaml"
 
     @property
     def dagster_home(self) -> Path:
@@ -135,7 +135,6 @@ def _placed(text: str, paths: SitePaths, home: Path) -> str:
     """Return a unit's text with the places of this installation instead of those of the guide."""
     checked = home.resolve()
     text = text.replace("/opt/douban_pipeline/.venv/bin", str(Path(sys.executable).parent))
-    text = text.replace("/opt/douban_pipeline/deploy/workspace.yaml", str(paths.workspace))
     text = text.replace("/etc/douban_pipeline/env", str(paths.env))
     text = text.replace("StateDirectory=douban_pipeline dagster\n", f"ReadWritePaths={checked} {paths.dagster_home}\n")
     text = text.replace("StateDirectoryMode=0750\n", "")

@@ -7,13 +7,12 @@ import json
 from contextlib import ExitStack
 from uuid import UUID
 
-from rich.table import Table
-
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.tmdb.enrichment.factory import open_service, open_spool, service_store
 from douban_pipeline.tmdb.enrichment.metrics import Metrics

@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from douban_pipeline import __version__
 from douban_pipeline.core.database import DatabaseError, open_engine
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
@@ -164,11 +165,13 @@ def test_a_run_on_a_database_that_is_not_set_up_says_what_to_do(engine):
             library.services.ready()
         migrations.tree_of("mac_").upgrade(engine)
         assert library.services.ready() is library.services
-        library.execute("UPDATE mac_douban_version SET version_num = '0000'")
-        with pytest.raises(
-            DatabaseError, match=f"are at version 0000, this release needs {migrations.tree_of('mac_').head}"
+        for version, said in (
+            ("0001", f"are at version 0001, this release needs {migrations.tree_of('mac_').head}"),
+            ("9999", f"version 9999, made by {__version__};"),
         ):
-            library.services.ready()
+            library.execute(f"UPDATE mac_douban_version SET version_num = '{version}'")
+            with pytest.raises(DatabaseError, match=said):
+                library.services.ready()
 
 
 def upgrade_to(engine, version):
