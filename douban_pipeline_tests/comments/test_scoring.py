@@ -51,8 +51,8 @@ def engine(sqlite_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def any_engine(database_url: str) -> Iterator[Engine]:
-    with comment_tables(database_url) as found:
+def any_engine(any_database_url: str) -> Iterator[Engine]:
+    with comment_tables(any_database_url) as found:
         plant_section(found, 1)
         yield found
 
@@ -359,8 +359,8 @@ def test_a_list_that_lost_a_segment_is_given_up(lists, client, prefix, monkeypat
     assert lists.current(1) is None
 
 
-def test_votes_that_arrive_while_a_sweep_stores_are_not_overwritten(database_url, lists, monkeypatch):
-    with stage(database_url) as place:
+def test_votes_that_arrive_while_a_sweep_stores_are_not_overwritten(any_database_url, lists, monkeypatch):
+    with stage(any_database_url) as place:
         place.worker._heat = TouchedHeat(place.engine, {})
         roots = [place.publish(user(number), f"根 {number}") for number in range(2, 6)]
         place.work()

@@ -111,8 +111,8 @@ def test_a_comment_is_not_older_than_its_neighbours_for_being_voted_on(sqlite_ur
         assert place.roots(Order.HEAT) == [late, early]
 
 
-def test_what_was_touched_has_the_heat_that_a_sweep_of_that_moment_gives(database_url):
-    with warm(database_url, {"decay": 0.2}) as place:
+def test_what_was_touched_has_the_heat_that_a_sweep_of_that_moment_gives(any_database_url):
+    with warm(any_database_url, {"decay": 0.2}) as place:
         save(place, *RULES)
         roots = [place.publish(user(number), f"加群 {number}") for number in range(2, 8)]
         place.work()

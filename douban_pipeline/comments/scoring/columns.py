@@ -20,6 +20,7 @@ from sqlalchemy import (
     Select,
     case,
     cast,
+    extract,
     func,
     literal_column,
     select,
@@ -142,6 +143,8 @@ def _seconds(connection: Connection, moment: ColumnElement[Any]) -> ColumnElemen
     """Return the whole seconds since 1970 of a timestamp column, independent of the session's time zone."""
     if _packs(connection):
         return func.to_seconds(moment, type_=BigInteger) - _UNIX
+    if connection.dialect.name == "postgresql":
+        return cast(func.floor(extract("epoch", moment)), BigInteger)
     return cast(func.strftime("%s", moment), Integer)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Engine, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, delete, insert, select, tuple_
 
 from douban_pipeline.comments.store.tables import comment, impression, view
 from douban_pipeline.core.database import chunks, run_transaction, upsert
@@ -102,20 +103,16 @@ def _roll(connection: Connection, old: Sequence[ColumnElement[bool]]) -> int:
     if not ids:
         return 0
     where = [impression.c.comment_id.in_(ids), *old]
-    query = (
-        select(
-            impression.c.comment_id,
-            impression.c.section_id,
-            func.sum(impression.c.shown).label("shown"),
-            func.sum(impression.c.liked).label("liked"),
-        )
-        .where(*where)
-        .group_by(impression.c.comment_id, impression.c.section_id)
-        .with_for_update()
-    )
+    # Locked row by row and added up here: PostgreSQL locks no groups, and MySQL reads only what it locks as it is now.
+    hours = select(impression.c.comment_id, impression.c.section_id, impression.c.shown, impression.c.liked)
+    shown: Counter[tuple[int, int]] = Counter()
+    liked: Counter[tuple[int, int]] = Counter()
+    for row in connection.execute(hours.where(*where).with_for_update()):
+        shown[row.comment_id, row.section_id] += row.shown
+        liked[row.comment_id, row.section_id] += row.liked
     rows = [
-        {**row, "hour": BEFORE, "shown": int(row["shown"]), "liked": int(row["liked"])}
-        for row in connection.execute(query).mappings()
+        {"comment_id": key[0], "section_id": key[1], "hour": BEFORE, "shown": seen, "liked": liked[key]}
+        for key, seen in shown.items()
     ]
     _add(connection, rows)
     return connection.execute(delete(impression).where(*where)).rowcount
