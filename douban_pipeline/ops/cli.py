@@ -83,17 +83,18 @@ def initialise(
     ] = None,
 ) -> None:
     """Set up an installation step by step, down to a page with the first proposals. Safe to repeat."""
-    from douban_pipeline.ops.init import command, making
+    from douban_pipeline.ops.init.command import init
+    from douban_pipeline.ops.init.new_installation import InitOptions, pairs
 
-    command.init(
-        making.InitOptions(
+    init(
+        InitOptions(
             database_url=database_url,
             table_prefix=table_prefix,
             systems=systems,
             home=home,
             folder=folder,
-            settings=making.pairs(setting or (), "--set"),
-            answers=making.pairs(answer or (), "--answer"),
+            settings=pairs(setting or (), "--set"),
+            answers=pairs(answer or (), "--answer"),
             storage_url=storage_url,
             videos=videos,
             ask=sys.stdin.isatty() if ask is None else ask,

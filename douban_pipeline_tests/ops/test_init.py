@@ -20,7 +20,7 @@ from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
-from douban_pipeline.ops.init import asking
+from douban_pipeline.ops.init import dialogue
 from douban_pipeline.ops.init.env_file import read_env, write_env
 from douban_pipeline.ops.init.site_files import SitePaths, write_site_files
 from douban_pipeline.ops.workspace import project_folder
@@ -121,7 +121,7 @@ def test_ctrl_c_says_where_it_was(tmp_path, sqlite_url, call, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise typer.Abort
 
-    monkeypatch.setattr(asking.typer, "prompt", interrupted)
+    monkeypatch.setattr(dialogue.typer, "prompt", interrupted)
     result = call("init", "--home", str(tmp_path / "home"), "--database-url", sqlite_url, "--ask")
     assert result.status == 130
     assert "stopped in step 1: what was done is kept" in result.said

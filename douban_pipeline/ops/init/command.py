@@ -19,10 +19,10 @@ from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import split_list
 from douban_pipeline.core.system import System, chosen, every_system
 from douban_pipeline.ops import installation, installation_check
-from douban_pipeline.ops.init.asking import Dialogue, required
 from douban_pipeline.ops.init.database import choose_database
+from douban_pipeline.ops.init.dialogue import Dialogue, required
 from douban_pipeline.ops.init.env_file import read_env, write_env
-from douban_pipeline.ops.init.making import DRY_RUN, HOME, SYSTEMS_SET, InitOptions, Installation, checked
+from douban_pipeline.ops.init.new_installation import DRY_RUN, HOME, SYSTEMS_SET, InitOptions, Installation, checked
 from douban_pipeline.ops.init.site_files import SitePaths, write_site_files
 from douban_pipeline.ops.workspace import project_folder, server_variables
 

@@ -15,8 +15,8 @@ from douban_pipeline.core.files import replaced
 from douban_pipeline.core.grants import MYSQL
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.ops import installation, installation_check
-from douban_pipeline.ops.init.asking import Dialogue, required
-from douban_pipeline.ops.init.making import PREFIX, URL, Installation
+from douban_pipeline.ops.init.dialogue import Dialogue, required
+from douban_pipeline.ops.init.new_installation import PREFIX, URL, Installation
 
 _LIBRARY = "mysql+pymysql"
 

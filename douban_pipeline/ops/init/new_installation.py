@@ -11,7 +11,7 @@ from douban_pipeline.core.environment import BASE_PREFIX
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
-from douban_pipeline.ops.init.asking import Dialogue
+from douban_pipeline.ops.init.dialogue import Dialogue
 from douban_pipeline.ops.init.site_files import SitePaths
 
 URL, PREFIX, SYSTEMS_SET = f"{BASE_PREFIX}DATABASE_URL", f"{BASE_PREFIX}TABLE_PREFIX", f"{BASE_PREFIX}SYSTEMS"
