@@ -214,8 +214,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "title": "# Troubleshooting",
         "links": "[中文](troubleshooting.zh-CN.md) · [Operating](operate.md) · [For the owner of a site](owner.md)",
         "intro": (
-            "`douban-pipeline check` says what is wrong, a line each, and what to do. Here is every line that it can "
-            "say (`…` is what it fills in), with why; then the alerts, which go to "
+            "`douban-pipeline check` says what is wrong, a line each, and what to do. Here is what it can say "
+            "(`…` is what it fills in), with why, but for lines that are worded at the time; then the alerts, which "
+            "go to "
             "`DOUBAN_PIPELINE_ALERT_WEBHOOK_URL`.\n"
             "Written from the code by `make reference`."
         ),
@@ -233,7 +234,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "title": "# 故障排查",
         "links": "[English](troubleshooting.md) · [运维](operate.zh-CN.md) · [站长须知](owner.zh-CN.md)",
         "intro": (
-            "`douban-pipeline check` 逐行说明哪里不对、该怎么办。这里列出它可能说的每一行（`…` 处由它填入）和原因；"
+            "`douban-pipeline check` 逐行说明哪里不对、该怎么办。这里列出它可能说的话（`…` 处由它填入）和原因，"
+            "只有当时才知道全文的除外；"
             "然后是发往 `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` 的提醒。\n由 `make reference` 从代码写出。"
         ),
         "check": "## `check` 说什么",
