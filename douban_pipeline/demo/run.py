@@ -48,8 +48,8 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
                 terminal_text("{number} of {count}: {name}").format(number=number, count=count, name=name), align="left"
             )
             began = time.monotonic()
-            # One at a time: a front page that spoke of the others now would be outdated as soon as those have run.
-            os.environ[f"{BASE_PREFIX}SYSTEMS"] = name
+            # What has run and what runs: of the others, pages would say what is outdated as soon as those have run.
+            os.environ[f"{BASE_PREFIX}SYSTEMS"] = ",".join(chosen[:number])
             outcome = _run(name, home, instance, console)
             outcomes.append((name, outcome, time.monotonic() - began))
     console.rule()
