@@ -79,7 +79,12 @@ def leave_behind(folder: Path) -> LeftBehind:
     folder.mkdir()
     with ReplayServer(FILMS) as upstream:
         urls = {"douban_url": upstream.douban_url, "search_url": upstream.search_url, "llm_url": upstream.llm_url}
-        intros = {"ai_intros": True, "openrouter_api_key": "test", "llm_requests_per_minute": 60_000, "llm_tokens_per_minute": 10_000_000}
+        intros = {
+            "ai_intros": True,
+            "openrouter_api_key": "test",
+            "llm_requests_per_minute": 60_000,
+            "llm_tokens_per_minute": 10_000_000,
+        }
         videos = [source.row(vod_id) for vod_id in range(1, 9)]
         options: dict[str, Any] = {**urls, **FAST, **intros}
         library = build_library(_url(folder), videos, clock=SystemClock(), **options)
