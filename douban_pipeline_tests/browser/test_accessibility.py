@@ -109,7 +109,7 @@ def test_pages_of_comments(pages: list[Page], axe: str, tmp_path: Path) -> None:
             assert findings(page, axe) == [], "login of moderators"
             page.locator("#token").fill(ADMIN)
             page.locator("#login .main").click()
-            page.locator("[name=status][value='']").check(force=True)
+            page.locator("label:has([name=status][value=''])").click()
             expect(page.locator("#list article")).to_have_count(2)
             page.keyboard.press("e")
             expect(page.locator(".detail:visible")).to_have_count(1)

@@ -262,7 +262,7 @@ def test_a_moderator_tries_a_rule_with_the_slider_and_bans_on_a_phone_in_the_dar
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")
     log_in(page, place)
-    page.locator("[name=status][value='0']").check(force=True)
+    page.locator("label:has([name=status][value='0'])").click()
     row = page.locator(f"#c{roots[0]}")
     row.get_by_role("button", name="置顶").click()
     expect(row).to_contain_text("取消置顶")
