@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, func, or_, select
+from sqlalchemy import ColumnElement, Engine, Table, delete, func, or_, select
 
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.moderator_tables import action, address, trust
 from douban_pipeline.comments.store.tables import comment, content, edit, event
 from douban_pipeline.comments.types import BIGGEST_ID, IMPORTED, Actor, CommentStatus, EventKind, EventState, Rank
-from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.database import chunks, reading, run_statement, run_transaction
 
 LOG_DAYS = 3 * 365
 """Days that the log of moderators' actions is kept: as long as somebody may ask why. Addresses in it go earlier."""
@@ -74,12 +73,8 @@ def _delete(engine: Engine, table: Table, old: ColumnElement[bool], *, dry_run: 
             ids = list(connection.execute(select(key).where(old).order_by(key).limit(_AT_ONCE)).scalars())
         if not ids:
             return done
-        run_transaction(engine, partial(_execute, statement=delete(table).where(key.in_(ids), old)))
+        run_statement(engine, delete(table).where(key.in_(ids), old))
         done += len(ids)
-
-
-def _execute(connection: Connection, statement: Any) -> None:
-    connection.execute(statement)
 
 
 def _erase_texts(engine: Engine, before: datetime, now: datetime, *, dry_run: bool) -> int:
@@ -95,10 +90,10 @@ def _erase_texts(engine: Engine, before: datetime, now: datetime, *, dry_run: bo
     with reading(engine) as connection:
         found = connection.execute(query).all()
     if not dry_run:
-        for start in range(0, len(found), _AT_ONCE):
+        for part in chunks(found, _AT_ONCE):
             given = [
                 EventInput(row.section_id, EventKind.ERASE, _KEEPER, f"erase:{row.comment_id}", row.comment_id)
-                for row in found[start : start + _AT_ONCE]
+                for row in part
             ]
             run_transaction(engine, partial(append, given=given, now=now))
     return len(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -25,14 +26,14 @@ from douban_pipeline.comments.api.admin_models import (
 )
 from douban_pipeline.comments.api.context import Context, bearer_of, tagged
 from douban_pipeline.comments.api.problems import CommentId, ObjectId, Problem, ProblemRoute
-from douban_pipeline.comments.api.sessions import moderator_name
+from douban_pipeline.comments.api.sessions import moderator, moderator_name
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.store import actions, moderators
 from douban_pipeline.comments.store.comment_lists import get_comments
 from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.trust import ADDRESS, USER, TrustRules, subject_of
-from douban_pipeline.comments.types import Rank
+from douban_pipeline.comments.types import Actor, Rank
 from douban_pipeline.core.counters import CountersUnavailableError
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
@@ -75,15 +76,12 @@ def admin_tools_router(context: Context) -> APIRouter:
             raise Problem(401, "需要管理令牌", {"WWW-Authenticate": "Bearer"})
         actor = await context.operator(request)
         context.moderators.begin(request, response, actor, body.name, remember=body.remember)
-        key = actor.key.partition(":")[0]
-        name = moderator_name(body.name)
-        return Moderator(key=f"{key}:{name}" if name else key, name=name, audit=actor.rank == Rank.AUDIT)
+        return _shown(moderator(actor.rank, moderator_name(body.name)))
 
     @router.get("/session", response_model=Moderator)
     async def session(request: Request) -> Moderator:
         """Return who is logged in."""
-        actor = await context.operator(request)
-        return Moderator(key=actor.key, name=actor.key.partition(":")[2], audit=actor.rank == Rank.AUDIT)
+        return _shown(await context.operator(request))
 
     @router.delete("/session", status_code=204)
     async def end(request: Request) -> Response:
@@ -113,7 +111,7 @@ def admin_tools_router(context: Context) -> APIRouter:
             }
             for row in levels
         ]
-        return tagged(request, {"levels": shown, "rules": _numbers(rules), "defaults": _numbers(TrustRules())})
+        return tagged(request, {"levels": shown, "rules": asdict(rules), "defaults": asdict(TrustRules())})
 
     @router.post("/trust", status_code=201)
     async def set_trust(request: Request, body: TrustRequest) -> dict[str, str]:
@@ -255,17 +253,11 @@ def admin_tools_router(context: Context) -> APIRouter:
 
         def find(connection: Connection) -> actions.LogPage:
             page = actions.read_log(connection, place, actor, _PAGE)
-            ids = [
-                int(name)
-                for each in page.entries
-                for kind, _, name in [each["about"].partition(":")]
-                if kind == "comment"
-            ]
-            views = get_comments(connection, ids)
-            for each in page.entries:
-                kind, _, name = each["about"].partition(":")
-                view = views.get(int(name)) if kind == "comment" else None
-                each["text"] = view.content[:80] if view is not None else ""
+            parts = [each["about"].partition(":") for each in page.entries]
+            numbers = [int(name) if kind == "comment" else 0 for kind, _, name in parts]
+            views = get_comments(connection, [number for number in numbers if number])
+            for each, number in zip(page.entries, numbers, strict=True):
+                each["text"] = views[number].content[:80] if number in views else ""
             return page
 
         found = await read(find)
@@ -292,5 +284,5 @@ def admin_tools_router(context: Context) -> APIRouter:
     return router
 
 
-def _numbers(rules: TrustRules) -> dict[str, int]:
-    return {"newcomers": rules.newcomers, "trusted_after": rules.trusted_after}
+def _shown(actor: Actor) -> Moderator:
+    return Moderator(key=actor.key, name=actor.key.partition(":")[2], audit=actor.rank == Rank.AUDIT)

@@ -56,22 +56,63 @@ def change_status(
     reason: str = "",
     together: str = "",
 ) -> None:
+    _move(
+        batch,
+        section,
+        event,
+        comment,
+        status.name.lower(),
+        status,
+        rank_after(comment.status_rank, rank),
+        actor,
+        by=actor,
+        reason=reason,
+        together=together,
+    )
+
+
+def _move(
+    batch: BatchState,
+    section: SectionState,
+    event: PendingEvent,
+    comment: CommentState,
+    action: str,
+    status: CommentStatus,
+    rank: Rank,
+    holder: str,
+    *,
+    by: str,
+    reason: str,
+    together: str,
+    undone: bool = False,
+) -> None:
+    """Give a comment a status with the rank and the actor that hold it, and note the entry that says so.
+
+    Args:
+        batch, section, event, comment: What is changed, and by which event.
+        action: Name of the entry.
+        status, rank, holder: What the comment has from now on.
+        by: Who did it.
+        reason, together: Why, and the batch of decisions that it belongs to.
+        undone: Whether the entry itself cannot be undone.
+    """
     entry = ModerationEntry(
         event_id=event.event_id,
         section_id=section.section_id,
         comment_id=comment.comment_id,
-        action=status.name.lower(),
+        action=action,
         old_status=comment.status,
         old_rank=comment.status_rank,
         old_actor=comment.status_actor,
         new_status=status,
-        new_rank=rank_after(comment.status_rank, rank),
-        actor=actor,
+        new_rank=rank,
+        actor=by,
         created_at=batch.now,
         reason=reason[:300],
         batch=together,
+        undone=undone,
     )
-    entry.visible_change = _become(batch, section, event, comment, status, entry.new_rank, actor)
+    entry.visible_change = _become(batch, section, event, comment, status, rank, holder)
     batch.moderation.setdefault(comment.comment_id, []).append(entry)
 
 
@@ -109,24 +150,20 @@ def undo_status(batch: BatchState, section: SectionState, event: PendingEvent) -
     if refusal is not None:
         return refusal
     last.undone = True
-    entry = ModerationEntry(
-        event_id=event.event_id,
-        section_id=section.section_id,
-        comment_id=comment.comment_id,
-        action="undo",
-        old_status=comment.status,
-        old_rank=comment.status_rank,
-        old_actor=comment.status_actor,
-        new_status=last.old_status,
-        new_rank=last.old_rank,
-        actor=event.actor,
-        created_at=batch.now,
-        reason=str(event.payload.get("reason", ""))[:300],
-        batch=str(event.payload.get("batch", "")),
+    _move(
+        batch,
+        section,
+        event,
+        comment,
+        "undo",
+        last.old_status,
+        last.old_rank,
+        last.old_actor,
+        by=event.actor,
+        reason=str(event.payload.get("reason", "")),
+        together=str(event.payload.get("batch", "")),
         undone=True,
     )
-    entry.visible_change = _become(batch, section, event, comment, last.old_status, last.old_rank, last.old_actor)
-    batch.moderation[comment.comment_id].append(entry)
     return None
 
 

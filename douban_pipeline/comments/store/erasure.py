@@ -28,6 +28,6 @@ def erase_texts(connection: Connection, erased: Sequence[CommentState]) -> None:
         connection.execute(delete(address).where(address.c.comment_id.in_(part)))
         empty = {"content": "", "content_hash": "", "indexed": True, "judged": True}
         connection.execute(update(content).where(content.c.comment_id.in_(part)).values(**empty))
-    for each in erased:
-        gone = update(comment).where(comment.c.comment_id == each.comment_id)
-        connection.execute(gone.values(publisher_id=each.publisher_id))
+    for part in chunks([each.comment_id for each in erased if not each.publisher_id]):
+        gone = update(comment).where(comment.c.comment_id.in_(part))
+        connection.execute(gone.values(publisher_id=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -124,10 +125,8 @@ def read_options(connection: Connection) -> tuple[TrustRules, int]:
 def set_rules(connection: Connection, rules: TrustRules, author: str, now: datetime) -> None:
     """Set the rules of trust."""
     before, _ = read_options(connection)
-    value = {"newcomers": rules.newcomers, "trusted_after": rules.trusted_after}
-    _set(connection, _TRUST, value, author, now)
-    was = {"newcomers": before.newcomers, "trusted_after": before.trusted_after}
-    note(connection, author, "trust_rules", "trust", now, {"from": was, "to": value})
+    _set(connection, _TRUST, asdict(rules), author, now)
+    note(connection, author, "trust_rules", "trust", now, {"from": asdict(before), "to": asdict(rules)})
 
 
 def read_words(connection: Connection) -> dict[str, list[str]]:
