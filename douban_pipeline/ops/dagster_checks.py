@@ -18,7 +18,7 @@ from douban_pipeline.core.check_results import CheckResult, print_results, reach
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage
-from douban_pipeline.ops.workspace_file import workspace_results
+from douban_pipeline.ops.workspace import workspace_results
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a live daemon sends one every 30 s."""

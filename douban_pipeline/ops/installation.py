@@ -22,7 +22,7 @@ from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, installed_names
 from douban_pipeline.ops.installation_check import place_result
 from douban_pipeline.ops.installed import installed
-from douban_pipeline.ops.workspace_file import write_workspace
+from douban_pipeline.ops.workspace import write_workspace
 
 
 def set_up(names: Sequence[str] | None, *, next_steps: bool = True) -> None:

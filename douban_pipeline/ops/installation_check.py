@@ -17,7 +17,6 @@ from douban_pipeline.core.console import plain
 from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.database_errors import asked_database, explained
 from douban_pipeline.core.environment import ENV_FILE
-from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.files import open_to_others
 from douban_pipeline.core.grants import missing_table_grants
 from douban_pipeline.core.language import terminal_text
@@ -25,6 +24,7 @@ from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen, every_system
+from douban_pipeline.ops.installed import library_result
 
 _NAMED = 4
 
@@ -109,9 +109,8 @@ def system_results(system: System, *, sources: bool) -> Iterator[CheckResult]:
 
 
 def _questions(system: System, *, sources: bool) -> Iterator[CheckResult]:
-    if library := system.absent_library:
-        remedy = terminal_text("or take {name} out of DOUBAN_PIPELINE_SYSTEMS").format(name=system.name)
-        yield CheckResult("libraries", "fail", missing_library(library, system.name), remedy)
+    if (absent := library_result(system)) is not None:
+        yield absent
         return
     try:
         with system.opened() as services:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
@@ -22,6 +23,15 @@ def installed(names: Sequence[str] | None) -> list[System]:
         SettingsError: The systems' setting is wrong.
     """
     return list(_installed(chosen(names), by_name=bool(names) and ALL not in (names or ())))
+
+
+def library_result(system: System) -> CheckResult | None:
+    """Return the result of a check for a system one of whose libraries is not installed; None if they all are."""
+    library = system.absent_library
+    if library is None:
+        return None
+    remedy = terminal_text("or take {name} out of DOUBAN_PIPELINE_SYSTEMS").format(name=system.name)
+    return CheckResult("libraries", "fail", missing_library(library, system.name), remedy)
 
 
 def _installed(systems: Sequence[System], *, by_name: bool) -> Iterator[System]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from douban_pipeline.core.check_results import CheckResult
@@ -89,15 +89,21 @@ def _copy(name: str, place: Path) -> str:
     return f"`sudo cp {project_folder() / 'deploy' / name} {place}{reload}`"
 
 
-def services_of(systems: Sequence[System]) -> list[str]:
-    """Return the services that run all the time for these systems, by the names of their units."""
+def left_out_services(systems: Collection[System]) -> set[str]:
+    """Return the services of other systems than these, by the names of their units: code servers and workers."""
     installed = {system.name for system in systems}
     owners = {("code" if system.is_base else system.name): system.name for system in every_system()} | _WORKERS
+    return {service for service, system in owners.items() if system not in installed}
+
+
+def services_of(systems: Sequence[System]) -> list[str]:
+    """Return the services that run all the time for these systems, by the names of their units."""
+    left_out = left_out_services(systems)
     folder = project_folder() / "deploy" / "systemd"
     names = [path.stem.removeprefix("douban-pipeline-") for path in sorted(folder.glob("douban-pipeline-*.service"))]
     return [
         name
         for name in names
-        if owners.get(name, next(iter(installed))) in installed
+        if name not in left_out
         and "Type=oneshot" not in (folder / f"douban-pipeline-{name}.service").read_text(encoding="utf-8")
     ]

@@ -15,11 +15,11 @@ from douban_pipeline.core.check_results import CheckResult, opening_results, pri
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import DatabaseError, reading
 from douban_pipeline.core.environment import SYSTEMS, environment
-from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationPlan
-from douban_pipeline.core.settings_base import SystemSettings
+from douban_pipeline.core.settings_base import SettingsError, SystemSettings
 from douban_pipeline.core.system import ALL, System, every_system, system_named
+from douban_pipeline.ops.installed import library_result
 from douban_pipeline.ops.release_history import JobChange, Release, changed_jobs, release_before, this_release
 from douban_pipeline.ops.shipped_files import file_results, services_of
 from douban_pipeline.serve.settings import ServeSettings
@@ -106,20 +106,17 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     Args:
         names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
     """
-    plan, releases = UpgradePlan(), dict[str, str]()
-    for system in _systems(names):
-        if library := system.absent_library:
-            missing = missing_library(library, system.name)
-            remedy = terminal_text("or take {name} out of DOUBAN_PIPELINE_SYSTEMS").format(name=system.name)
-            plan.settings.append(CheckResult("libraries", "fail", missing, remedy))
+    plan, releases, systems = UpgradePlan(), dict[str, str](), list(_systems(names))
+    for system in systems:
+        if (absent := library_result(system)) is not None:
+            plan.settings.append(absent)
             continue
         settings, problems = system.settings().read()
-        plan.settings += [CheckResult("settings", "fail", problem, _correct()) for problem in problems]
+        plan.settings += opening_results(SettingsError(problems))
         if settings is not None:
             _read_tables(plan, system, settings, releases)
     _, problems = ServeSettings.read()
-    plan.settings += [CheckResult("settings", "fail", problem, _correct()) for problem in problems]
-    systems = list(_systems(names))
+    plan.settings += opening_results(SettingsError(problems))
     if releases:
         plan.before = release_before(max(releases.values(), key=Version))
         old, new = plan.before, this_release()
@@ -130,10 +127,6 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     plan.files = list(file_results(plan.before, this_release(), systems, os.environ))
     plan.services = services_of(systems)
     return plan
-
-
-def _correct() -> str:
-    return terminal_text("correct the variable, in the environment or in .env")
 
 
 def _systems(names: Sequence[str] | None) -> Iterator[System]:

@@ -18,7 +18,7 @@ from douban_pipeline import __version__
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.system import System, every_system, system_named
-from douban_pipeline.ops import shipped_files, workspace_file
+from douban_pipeline.ops import shipped_files, workspace
 from douban_pipeline.ops.backup import present_tables
 from douban_pipeline.ops.backup_file import lines_of, verify_backup
 from douban_pipeline.ops.release_history import (
@@ -307,18 +307,18 @@ def test_the_workspace_asks_for_the_installed_systems_alone_and_a_check_names_wh
     servers = {"DAGSTER_CODE_HOST": "127.0.0.1", "DAGSTER_CODE_PORT": "4000"}
 
     def found(systems, **variables: str) -> list[tuple[str, str]]:
-        results = workspace_file.workspace_results(tmp_path, systems, variables)
+        results = workspace.workspace_results(tmp_path, systems, variables)
         return [(result.state, result.message.replace(str(tmp_path), "") + result.remedy) for result in results]
 
     assert found([douban])[0][0] == "warn"
-    assert workspace_file.write_workspace(tmp_path, ["douban"]) == file
-    assert workspace_file.write_workspace(tmp_path, ["douban"]) is None
+    assert workspace.write_workspace(tmp_path, ["douban"]) == file
+    assert workspace.write_workspace(tmp_path, ["douban"]) is None
     assert "FEEDS" not in file.read_text()
     assert found([douban], **servers) == [("ok", "douban_pipeline")]
     [(state, said)] = found([douban, feeds], **servers)
     assert (state, "/workspace.yaml has no location feeds" in said) == ("fail", True)
-    workspace_file.write_workspace(tmp_path, ["douban", "feeds"])
+    workspace.write_workspace(tmp_path, ["douban", "feeds"])
     assert [state for state, _ in found([douban, feeds], **servers)] == ["fail", "fail"]
     assert "DAGSTER_FEEDS_PORT=4001" in found([douban, feeds], **servers)[1][1]
     file.write_text("load_from: []\n")
-    assert workspace_file.write_workspace(tmp_path, ["douban"]) is None, "a file of the owner's own"
+    assert workspace.write_workspace(tmp_path, ["douban"]) is None, "a file of the owner's own"

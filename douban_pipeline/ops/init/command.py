@@ -20,15 +20,21 @@ from douban_pipeline.core.settings_base import split_list
 from douban_pipeline.core.system import System, chosen, every_system
 from douban_pipeline.ops import installation, installation_check
 from douban_pipeline.ops.init.database import choose_database
-from douban_pipeline.ops.init.dialogue import Dialogue, required
+from douban_pipeline.ops.init.dialogue import Dialogue, checked, required
 from douban_pipeline.ops.init.env_file import read_env, write_env
-from douban_pipeline.ops.init.new_installation import DRY_RUN, HOME, SYSTEMS_SET, InitOptions, Installation, checked
+from douban_pipeline.ops.init.new_installation import DRY_RUN, HOME, SYSTEMS_SET, InitOptions, Installation
 from douban_pipeline.ops.init.site_files import SitePaths, write_site_files
 from douban_pipeline.ops.workspace import project_folder, server_variables
 
 _DAGSTER_HOME = "DAGSTER_HOME"
-_STORAGE = {"USERNAME": "username", "PASSWORD": "password", "HOST": "host", "PORT": "port", "DB": "database"}
-"""The variables that `deploy/dagster.yaml` names, after ``DAGSTER_PG_``, and the part of the URL that each holds."""
+_STORAGE = {
+    "USERNAME": ("username", ""),
+    "PASSWORD": ("password", ""),
+    "HOST": ("host", "127.0.0.1"),
+    "PORT": ("port", 5432),
+    "DB": ("database", "dagster"),
+}
+"""The variables that `deploy/dagster.yaml` names, after ``DAGSTER_PG_``: the part of the URL, and its default."""
 
 
 def init(options: InitOptions) -> None:
@@ -136,9 +142,11 @@ def _system_names(answer: str) -> str:
 def _storage_variables(url: str) -> dict[str, str]:
     """Return the variables of Dagster's storage for the URL of its PostgreSQL."""
     parsed = parse_url(url, setting="--storage-url", backends=("postgresql",))
-    parts = {"username": "", "password": "", "host": "127.0.0.1", "port": 5432, "database": "dagster"}
-    parts |= {name: value for name in parts if (value := getattr(parsed, name)) is not None}
-    return {f"DAGSTER_PG_{name}": str(parts[part]) for name, part in _STORAGE.items()}
+    given = {name: getattr(parsed, part) for name, (part, _) in _STORAGE.items()}
+    return {
+        f"DAGSTER_PG_{name}": str(default if given[name] is None else given[name])
+        for name, (_, default) in _STORAGE.items()
+    }
 
 
 # --- what follows the database ---------------------------------------------------------------------------------------

@@ -50,13 +50,13 @@ class Dialogue:
         Raises:
             OperatingError: Nobody can be asked, and the answer is wrong or missing.
         """
+        if not self.asks:
+            return checked((unasked or default).strip(), check, option)
         while True:
-            given = typer.prompt(prompt, default=default or None, type=str) if self.asks else unasked or default
+            given = typer.prompt(prompt, default=default or None, type=str)
             try:
                 return check(given.strip())
             except ValueError as error:
-                if not self.asks:
-                    raise OperatingError(f"--{option}: {error}") from error
                 plain(f"  {error}")
 
     def secret(self, prompt: str) -> str:
@@ -75,3 +75,15 @@ def required(value: str) -> str:
     if not value:
         raise ValueError(terminal_text("an answer is needed"))
     return value
+
+
+def checked(value: str, check: Callable[[str], str], option: str) -> str:
+    """Return what ``check`` makes of the value of an option.
+
+    Raises:
+        OperatingError: It refuses the value.
+    """
+    try:
+        return check(value)
+    except ValueError as error:
+        raise OperatingError(f"--{option}: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,15 +82,3 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
         problem = terminal_text("{option} {given!r}: expected NAME=VALUE")
         raise OperatingError(problem.format(option=option, given=wrong[0]))
     return dict(each.split("=", 1) for each in given)
-
-
-def checked(value: str, check: Callable[[str], str], option: str) -> str:
-    """Return what ``check`` makes of the value of an option.
-
-    Raises:
-        OperatingError: It refuses the value.
-    """
-    try:
-        return check(value)
-    except ValueError as error:
-        raise OperatingError(f"--{option}: {error}") from error

@@ -12,12 +12,10 @@ from pathlib import Path
 
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.system import System
-from douban_pipeline.ops.workspace import project_folder, workspace_for
+from douban_pipeline.ops.shipped_files import left_out_services
+from douban_pipeline.ops.workspace import project_folder, write_workspace
 
 _UNIT = "douban-pipeline-{}.service"
-_CODE_OF_BASE = "code"
-_WORKERS = {"comments": "comment-worker"}
-"""Services that a system needs beside its code server, by the system's name."""
 _SERVICE, _SERVICE_LIBRARY = "serve", "uvicorn"
 _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))
 """Folders that the units' ``ProtectHome`` hides."""
@@ -78,7 +76,8 @@ def write_site_files(paths: SitePaths, systems: Collection[System], home: Path, 
     present = paths.dagster.read_text(encoding="utf-8") if paths.dagster.is_file() else ""
     if ("postgres_db:" in present) != on_postgres or not present:
         changed += _write(paths.dagster, instance)
-    changed += _write(paths.workspace, workspace_for([system.name for system in systems]))
+    if (workspace := write_workspace(paths.dagster_home, [system.name for system in systems])) is not None:
+        changed.append(workspace)
     wanted = dict(_units(shipped / "deploy" / "systemd", systems))
     for name, text in wanted.items():
         changed += _write(paths.units / name, _placed(text, paths, home))
@@ -100,12 +99,8 @@ def _write(path: Path, text: str) -> list[Path]:
 
 def _units(folder: Path, systems: Collection[System]) -> Iterator[tuple[str, str]]:
     """Yield name and text of each unit that these systems need; the target wants just those."""
-    servers = {_CODE_OF_BASE if system.is_base else system.name for system in systems}
-    of_systems = {path.stem.removeprefix("douban-pipeline-") for path in _code_servers(folder)}
-    left_out = of_systems - servers
-    left_out |= {worker for system, worker in _WORKERS.items() if system not in servers}
     texts = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in _files(folder)}
-    for name in left_out:
+    for name in left_out_services(systems):
         texts.pop(_UNIT.format(name))
     wants = [name for name in texts if name.startswith("douban-pipeline-") and _is_started(name, texts)]
     for name, text in texts.items():
@@ -125,10 +120,6 @@ def _is_started(name: str, texts: Collection[str]) -> bool:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "journald.conf")
-
-
-def _code_servers(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("*.service") if "code-server start" in path.read_text(encoding="utf-8")]
 
 
 def _placed(text: str, paths: SitePaths, home: Path) -> str:
