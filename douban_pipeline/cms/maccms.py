@@ -37,7 +37,8 @@ from sqlalchemy.exc import NoSuchTableError, OperationalError
 from sqlalchemy.types import BINARY
 
 from douban_pipeline.core.column_types import OneDecimal
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 
 _INTEGERS = (

@@ -29,7 +29,8 @@ from douban_pipeline.comments.store.events import EventInput, append, of_request
 from douban_pipeline.comments.store.marks import Mark, read_mark, store_mark
 from douban_pipeline.comments.store.tables import cms_status, comment, export, impression, moderation, section, shard
 from douban_pipeline.comments.types import CMS_ACTOR, IMPORTED, Actor, CommentStatus, EventKind, Rank
-from douban_pipeline.core.database import DatabaseError, chunks, reading, run_transaction, upsert
+from douban_pipeline.core.database import chunks, reading, run_transaction, upsert
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.settings_base import BASE_PREFIX
 

@@ -18,7 +18,8 @@ from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.shards import working
 from douban_pipeline.comments.store.tables import shard
 from douban_pipeline.core.check_results import CheckResult, reached
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.grants import MYSQL, grant, server_grant
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations

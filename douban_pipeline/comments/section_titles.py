@@ -29,7 +29,8 @@ from douban_pipeline.comments.store.sections import (
 )
 from douban_pipeline.comments.types import SectionType
 from douban_pipeline.core.column_types import UtcDateTime
-from douban_pipeline.core.database import DatabaseError, chunks, reading, run_transaction
+from douban_pipeline.core.database import chunks, reading, run_transaction
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.settings_base import BASE_PREFIX
 
 MOST = 5_000

@@ -21,11 +21,8 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database_errors import is_cut as is_cut
-from douban_pipeline.core.database_errors import note_setting
-from douban_pipeline.core.database_urls import SCHEMES
-from douban_pipeline.core.database_urls import DatabaseError as DatabaseError
-from douban_pipeline.core.database_urls import parse_url as parse_url
+from douban_pipeline.core.database_errors import is_cut, note_setting
+from douban_pipeline.core.database_urls import SCHEMES, DatabaseError, parse_url
 from douban_pipeline.core.language import terminal_text
 
 LOCK_WAIT_SECONDS = 30

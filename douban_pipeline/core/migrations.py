@@ -18,7 +18,8 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
 
 from douban_pipeline import __version__
-from douban_pipeline.core.database import LOCK_WAIT_SECONDS, DatabaseError, reading
+from douban_pipeline.core.database import LOCK_WAIT_SECONDS, reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import newest_version
 

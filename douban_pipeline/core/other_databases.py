@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sqlalchemy import Engine, TableClause, inspect
 
-from douban_pipeline.core.database import LOCK_WAIT_SECONDS, open_engine, parse_url, reading
+from douban_pipeline.core.database import LOCK_WAIT_SECONDS, open_engine, reading
+from douban_pipeline.core.database_urls import parse_url
 
 LONGEST_STATEMENT = LOCK_WAIT_SECONDS + 15.0
 """Seconds after which a statement at another system's database has failed: a wait for a lock ends before, by itself."""

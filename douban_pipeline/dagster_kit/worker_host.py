@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.clock_skew import LARGEST_SKEW, SLIGHT_SKEW, clock_skew, skew_text
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.system import chosen
 
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError, reading, run_patiently
+from douban_pipeline.core.database import reading, run_patiently
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceWall
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRssAccount, WeRssArticle

@@ -2,7 +2,8 @@
 
 import dagster as dg
 
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.run_failures import likely_reason
 from douban_pipeline.core.ui.presentation import local_time

@@ -10,7 +10,7 @@ from random import Random
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time

@@ -3,7 +3,8 @@
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor

@@ -14,8 +14,8 @@ from douban_pipeline.core.check_results import CheckResult, State, opening_resul
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew
 from douban_pipeline.core.console import plain
-from douban_pipeline.core.database import DatabaseError
 from douban_pipeline.core.database_errors import asked_database, explained
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.environment import ENV_FILE
 from douban_pipeline.core.files import open_to_others
 from douban_pipeline.core.grants import missing_table_grants

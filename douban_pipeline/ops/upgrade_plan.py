@@ -13,7 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from douban_pipeline import __version__
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
 from douban_pipeline.core.console import console, plain
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.environment import SYSTEMS, environment
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationPlan

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.graph.target import GraphTarget

@@ -11,7 +11,7 @@ from functools import partial
 from neo4j.exceptions import DriverError, Neo4jError
 from sqlalchemy import Connection, text
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.tmdb.graph_sync import build_batch
 from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.store import expired_facts, outbox

@@ -23,7 +23,7 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.embedded import (
     START_SECONDS,

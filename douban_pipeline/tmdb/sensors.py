@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_sensor, pause_after_failures

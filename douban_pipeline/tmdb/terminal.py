@@ -13,6 +13,7 @@ from douban_pipeline.core.check_results import print_results
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
+from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import attribution_line
@@ -305,7 +306,8 @@ def ask(question: str, names: tuple[str, ...], *, most: int, picture: Path | Non
             raise ProblemsError([str(error)]) from error
     asked = found.asks.format(**dict(zip(found.names, names, strict=True)))
     if picture is not None and rows:
-        picture.write_text(picture_of(asked, names, rows), "utf-8")
+        with replaced(picture) as part:
+            part.write_text(picture_of(asked, names, rows), "utf-8")
     if as_json:
         plain(json.dumps(rows, ensure_ascii=False, indent=1))
         return

@@ -14,7 +14,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.cms.maccms import inspect_cms, live_condition
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError
 from douban_pipeline.matching import Kind, Status, Subject, Verdict, Video, judge
 from douban_pipeline.matching.profiles import make_profile

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import uvicorn
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches

@@ -15,7 +15,8 @@ from douban_pipeline.cms.maccms import (
     inspect_cms,
     live_condition,
 )
-from douban_pipeline.core.database import DatabaseError, open_engine, reading
+from douban_pipeline.core.database import open_engine, reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.demo.cms_schema import mysql_ddl, table_columns
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 

@@ -11,14 +11,8 @@ import sqlalchemy as sa
 import stamina
 from sqlalchemy.exc import DataError
 
-from douban_pipeline.core.database import (
-    LOCK_WAIT_SECONDS,
-    DatabaseError,
-    _write_ahead,
-    open_engine,
-    parse_url,
-    reading,
-)
+from douban_pipeline.core.database import LOCK_WAIT_SECONDS, _write_ahead, open_engine, reading
+from douban_pipeline.core.database_urls import DatabaseError, parse_url
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.store import migrations

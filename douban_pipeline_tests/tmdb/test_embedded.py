@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.embedded import embedded_graph, is_running

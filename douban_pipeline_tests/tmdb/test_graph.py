@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from neo4j.exceptions import ConstraintError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.tmdb.diagnosis import check_graph
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node

@@ -28,7 +28,9 @@ from douban_pipeline.comments.text_pieces import mentions, pieces
 from douban_pipeline.comments.trust import TrustLevel
 from douban_pipeline.comments.types import EDIT_TIME, Actor, CommentStatus, EventKind, Rank, SectionStatus
 from douban_pipeline.comments.word_forms import clean
-from douban_pipeline.core.database import DatabaseError, is_cut, run_transaction
+from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.database_errors import is_cut
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.guesses import household
 
 _KEY = "idempotency-key"

@@ -19,7 +19,8 @@ from douban_pipeline.comments.plugs import Decoration
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.sites import Sites
 from douban_pipeline.comments.types import Actor
-from douban_pipeline.core.database import is_cut, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_errors import is_cut
 
 _LOG = logging.getLogger(__name__)
 

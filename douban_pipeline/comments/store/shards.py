@@ -10,7 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from douban_pipeline.comments.ids import NODES
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import SHARDS
-from douban_pipeline.core.database import DatabaseError, insert_missing, run_transaction, upsert
+from douban_pipeline.core.database import insert_missing, run_transaction, upsert
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.leases import Leases
 from douban_pipeline.core.owner import is_dead

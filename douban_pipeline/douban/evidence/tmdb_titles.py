@@ -15,7 +15,8 @@ from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.cms.numbers import year_of
-from douban_pipeline.core.database import DatabaseError, chunks, open_engine, reading
+from douban_pipeline.core.database import chunks, open_engine, reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.douban.evidence.added_facts import MOST_ACTORS, TitleFacts
 
 _CHINESE = ("CN", "SG", "TW", "HK")

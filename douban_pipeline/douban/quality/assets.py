@@ -15,7 +15,6 @@ from douban_pipeline.douban.quality.brakes import (
     LEAST_LABELS,
     PRECISION_TARGET,
     lifted_since,
-    name_of,
     pull_where_short,
 )
 from douban_pipeline.douban.quality.labels import (
@@ -40,6 +39,7 @@ from douban_pipeline.douban.quality.rates import (
 from douban_pipeline.douban.reports.lists.assets import report_asset
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store import brakes
+from douban_pipeline.matching.strata import stratum_name
 
 _MOST_WRONG = 50
 LATELY = timedelta(days=30)
@@ -134,7 +134,7 @@ def _wrong(judged: list[LinkLabel]) -> list[dict[str, object]]:
             "影片": label.link.vod_id,
             "自动关联": subject_link(label.link.douban_id),
             "得分": label.link.score,
-            "类别": "、".join(map(name_of, label.link.strata)),
+            "类别": "、".join(map(stratum_name, label.link.strata)),
             "审核员": label.person,
             "判定": label.link.verdict_id,
         }
@@ -149,7 +149,7 @@ def _to_check(sample: Audit, titles: dict[int, str]) -> list[dict[str, object]]:
             "片名": titles.get(link.vod_id, ""),
             "自动关联": subject_link(link.douban_id),
             "得分": link.score,
-            "类别": "、".join(map(name_of, link.strata)),
+            "类别": "、".join(map(stratum_name, link.strata)),
         }
         for link in sample.picks
     ]
@@ -176,7 +176,7 @@ def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult
         {**row, "暂停于": local_time(brake.pulled_at, zone)}
         for row, brake in zip(figures.brake_rows(on), on, strict=True)
     ]
-    names = "、".join(name_of(brake.stratum) for brake in on)
+    names = "、".join(stratum_name(brake.stratum) for brake in on)
     return dg.AssetCheckResult(
         passed=not on,
         severity=dg.AssetCheckSeverity.ERROR,

@@ -41,11 +41,6 @@ class Lifted:
     waiting: int
 
 
-def name_of(stratum: str) -> str:
-    """Return a stratum's name for people."""
-    return stratum_name(stratum)
-
-
 def lifted_since(newest: Mapping[str, Brake]) -> dict[str, datetime]:
     """Return when a person last lifted each stratum's brake: only later labels count."""
     return {name: brake.lifted_at for name, brake in newest.items() if brake.lifted_at is not None}
@@ -96,7 +91,7 @@ def lift(services: Services, strata: Sequence[str], *, reviewer: str, note: str,
     problems = [] if reviewer.strip() else ["reviewer: 请填写你的名字"]
     problems += [] if note.strip() else ["note: 请写明为什么可以恢复"]
     problems += [] if wanted else ["strata: 至少填写一个类别"]
-    shown = "、".join(f"{name}（{name_of(name)}）" for name in on) or "无"
+    shown = "、".join(f"{name}（{stratum_name(name)}）" for name in on) or "无"
     problems += [
         f"strata: {name} 没有处于暂停状态；目前暂停的有：{shown}"
         if name in STRATA or name in newest

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_link
-from douban_pipeline.douban.quality.brakes import name_of
 from douban_pipeline.douban.quality.labels import LinkLabel
 from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
 from douban_pipeline.douban.quality.rates import (
@@ -21,7 +20,7 @@ from douban_pipeline.douban.quality.rates import (
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline.douban.wording import VERDICTS, word_for
 from douban_pipeline.matching import SENTENCES
-from douban_pipeline.matching.strata import STRATA
+from douban_pipeline.matching.strata import STRATA, stratum_name
 
 _CELLS = 20
 _MOST_PLACES = 5
@@ -46,13 +45,13 @@ def lately(linked: int, judged: Collection[LinkLabel], days: int) -> str:
     line += f"，人工核对 {checked} 部，有误 {len({label.link.vod_id for label in wrong})} 部"
     line += f"（错误率 {len(wrong) / len(judged):.1%}，95% 区间 {low:.1%}–{high:.1%}）"
     where = Counter(name for label in wrong for name in label.link.strata)
-    named = "、".join(f"{name_of(name)} {count}" for name, count in where.most_common(_MOST_PLACES))
+    named = "、".join(f"{stratum_name(name)} {count}" for name, count in where.most_common(_MOST_PLACES))
     return f"{line}；错在：{named}" if named else line
 
 
 def stratum_label(stratum: str) -> str:
     """Return a stratum's name for people, with its code."""
-    return f"{name_of(stratum)}（{stratum}）"
+    return f"{stratum_name(stratum)}（{stratum}）"
 
 
 def rate_row(rate: Rate) -> dict[str, object]:
@@ -173,7 +172,7 @@ def bar(rate: Rate) -> Markdown:
 
 def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, target: float) -> str:
     """Return a plot (SVG) of the precision of all groups that have labels; empty without labels."""
-    named = {"全部": whole, **{name_of(name): rate for name, rate in rates.items()}}
+    named = {"全部": whole, **{stratum_name(name): rate for name, rate in rates.items()}}
     named |= {f"得分 {name}": rate for name, rate in bands.items()}
     rows = [Bar.of_rate(name, rate) for name, rate in named.items() if rate.total]
     lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)

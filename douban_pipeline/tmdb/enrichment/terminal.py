@@ -9,7 +9,7 @@ from uuid import UUID
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.console import console, plain
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.terminal_table import Table

@@ -9,6 +9,7 @@ from typing import Any, Literal, LiteralString
 
 from neo4j import ManagedTransaction
 
+from douban_pipeline.core.database import chunks
 from douban_pipeline.tmdb.graph.batch import GraphBatch, Written
 from douban_pipeline.tmdb.types import CREDITS, Edge, EdgeKey, NodeKey, NodeLabel, Property, Relation
 
@@ -65,7 +66,7 @@ def moved_edges(tx: ManagedTransaction, keys: Iterable[EdgeKey]) -> list[EdgeKey
     credits = {(key.relation, key.credit_id): key for key in keys if key.relation in CREDITS}
     for relation in CREDITS:
         ids = sorted(credit_id for of, credit_id in credits if of is relation)
-        for piece in _pieces(ids):
+        for piece in chunks(ids, ROWS):
             cypher = f"MATCH (s:Person)-[e:{relation.value}]->(t) WHERE e.credit_id IN $ids {RETURNED}"
             rows = tx.run(trusted(cypher), ids=list(piece)).data()
             found |= {key: None for key, _, _ in edges_of(rows) if key != credits[relation, key.credit_id]}
@@ -191,7 +192,7 @@ def _delete_orphans(tx: ManagedTransaction, keys: Iterable[NodeKey]) -> int:
     deleted = 0
     for label, found in sorted(ids.items()):
         stub = "" if label is NodeLabel.GENRE else "n.data_state = 'stub' AND "
-        for piece in _pieces(sorted(found)):
+        for piece in chunks(sorted(found), ROWS):
             cypher = (
                 f"UNWIND $rows AS r MATCH (n:{label.value} {{tmdb_id: r}}) WHERE {stub}NOT (n)--() "
                 "DELETE n RETURN count(*) AS done"
@@ -210,18 +211,13 @@ def _grouped(keys: Iterable[EdgeKey]) -> Iterator[tuple[tuple[Relation, NodeLabe
 
 def _run(tx: ManagedTransaction, cypher: str, rows: Sequence[Sequence[Property]]) -> None:
     """Run a statement for each row, whose values are ``r[0]`` and so on: names beside them take as long as they do."""
-    for piece in _pieces(rows):
+    for piece in chunks(rows, ROWS):
         tx.run(trusted(f"UNWIND $rows AS r {cypher}"), rows=list(piece)).consume()
 
 
 def counted(tx: ManagedTransaction, cypher: str, **parameters: Any) -> int:
     record = tx.run(trusted(cypher), **parameters).single()
     return int(record["done"]) if record else 0
-
-
-def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(rows), ROWS):
-        yield rows[start : start + ROWS]
 
 
 def held(properties: Mapping[str, Property]) -> dict[str, Property]:

@@ -12,7 +12,7 @@ from typing import Any, Self
 from neo4j import GraphDatabase
 from neo4j.exceptions import ConstraintError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.graph.batch import ContestedCreditError, GraphBatch, Written, check_edge, check_node
 from douban_pipeline.tmdb.graph.rows import (

@@ -21,7 +21,8 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 from sqlalchemy import Engine, make_url
 
-from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of

@@ -17,7 +17,7 @@ from dagster._core.workspace.load_target import EmptyWorkspaceTarget
 from dagster_webserver.app import create_app_from_workspace_process_context
 from sqlalchemy.exc import OperationalError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.dagster_kit.labels import TABLES_VERSION
 from douban_pipeline.douban.chain.decision_lane.open_orders import SERVICE_TIME, open_orders
 from douban_pipeline.douban.review.records.record import DecisionError

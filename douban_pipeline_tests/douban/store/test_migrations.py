@@ -14,7 +14,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from douban_pipeline import __version__
-from douban_pipeline.core.database import DatabaseError, open_engine
+from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.douban.store import migrations

@@ -12,7 +12,7 @@ from typing import Self
 
 from sqlalchemy import URL
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.tmdb.embedded import embedded_postgres
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, reserved_port
 from douban_pipeline_tests.harness.rig.parts import Part

@@ -13,7 +13,7 @@ from random import Random
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.outside import Outside

@@ -7,7 +7,7 @@ import dagster as dg
 from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.presentation import local_time

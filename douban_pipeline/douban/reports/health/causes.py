@@ -12,7 +12,8 @@ from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.cms.values import one_line, readable
-from douban_pipeline.core.database import DatabaseError, reading
+from douban_pipeline.core.database import reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState

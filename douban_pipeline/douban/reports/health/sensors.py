@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import page_text
 from douban_pipeline.core.messages.types import Message
 from douban_pipeline.core.run_failures import LaunchedBy

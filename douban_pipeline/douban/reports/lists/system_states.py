@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.check_results import CheckResult, State, opening_results, worst
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.language import read_in
 from douban_pipeline.core.settings_base import SettingsError

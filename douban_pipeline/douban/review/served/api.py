@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.pictures import NoPicture
 from douban_pipeline.douban.review.records.record import DecisionError
 from douban_pipeline.douban.review.records.rules import MOST_NOTE, MOST_REVIEWER

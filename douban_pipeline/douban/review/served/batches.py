@@ -20,7 +20,8 @@ from typing import Any
 from sqlalchemy import RowMapping, delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import DatabaseError, insert_missing, reading, run_statement, run_transaction
+from douban_pipeline.core.database import insert_missing, reading, run_statement, run_transaction
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.douban.chain.session import open_session
 from douban_pipeline.douban.decisions.application import apply_decisions
 from douban_pipeline.douban.decisions.leases import due_decision

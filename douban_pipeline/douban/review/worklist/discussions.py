@@ -10,7 +10,8 @@ from sqlalchemy import BigInteger, Integer, column, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.column_types import UtcDateTime
-from douban_pipeline.core.database import DatabaseError, chunks, reading
+from douban_pipeline.core.database import chunks, reading
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 
