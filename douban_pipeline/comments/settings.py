@@ -130,7 +130,7 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
     )
     moderator_channels: SecretStr = Field(
         SecretStr(""),
-        description="Where moderators are told of waiting comments: robots, webhooks, mail; empty: nowhere.",
+        description="Channels that notify moderators of waiting comments: robots, webhooks, mail; empty means none.",
     )
     export: bool = Field(
         False, description="Whether status (in a minute) and counts (hourly) are written back to the CMS's comments."

@@ -49,7 +49,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], LikelyReason], ...] = tuple(
             r"forcibly marked as failed",
             translatable(
                 "The run's process was gone long before that was noticed: the host, the container or the code "
-                "server had stopped meanwhile"
+                "server had stopped"
             ),
             translatable(
                 "Read the logs of dagster-daemon and the code server, the system's log (oom in journalctl -k or "
