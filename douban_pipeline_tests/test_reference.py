@@ -11,11 +11,9 @@ from douban_pipeline_tests.harness.reference import (
     FIRST,
     PROJECT,
     REFERENCE_PAGES,
-    RELEASE_FILE,
     SECTIONS,
     documented_settings,
     reference_page,
-    release_file,
     settings_page,
 )
 
@@ -47,10 +45,6 @@ def test_what_a_check_says_is_read_from_the_code_in_both_languages():
     assert by_name["grants"].message == "this account lacks … and … more"
     assert by_name["pools"].remedy == "run `douban-pipeline setup`"
     assert {each.remedy for each in chinese if each.name == "clock"} == {"用 NTP 保持各机器时钟一致"}
-
-
-def test_what_this_release_asks_of_an_installation_is_current():
-    assert (PROJECT / RELEASE_FILE).read_text(encoding="utf-8") == release_file(), "run `make reference`"
 
 
 NAMES = [name for settings in documented_settings().values() for name, _ in settings]

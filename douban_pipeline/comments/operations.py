@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from sqlalchemy import URL, Connection, Engine, make_url, select
+from sqlalchemy import URL, Engine, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments import films
@@ -16,7 +16,6 @@ from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.shards import working
-from douban_pipeline.comments.store.tables import shard
 from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_urls import DatabaseError
@@ -108,11 +107,6 @@ class CommentsOperations(Operations):
             for table in library_tables(settings.table_prefix):
                 columns = ", ".join(column.name for column in table.c)
                 yield f"SELECT ({columns})", url.database or "", table.name
-
-    def leased_by(self, connection: Connection, services: CommentsServices) -> list[str]:
-        """Return who holds leases now."""
-        held = (shard.c.lease_until > services.clock.now()) & (shard.c.owner != "")
-        return sorted(connection.execute(select(shard.c.owner.distinct()).where(held)).scalars())
 
 
 OPERATIONS = CommentsOperations()

@@ -5,7 +5,8 @@ Every process checks the version of its tables, few change them: Alembic is load
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, MetaData, String, Table, Text, column, func, inspect, select, text, update
+from sqlalchemy import Connection, Engine, MetaData, Table, column, func, inspect, select, text
 from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateSchema, DropTable
 
@@ -25,12 +26,9 @@ from douban_pipeline.core.system import newest_version
 
 if TYPE_CHECKING:
     from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
-_RELEASE, _TABLES = "release_name", "table_names"
-"""Columns of a version table: the release that upgraded the tables last, and the names of its tables."""
-_NOTES = {_RELEASE: "VARCHAR(32)", _TABLES: "TEXT"}
-"""The types of these columns, which releases before the first that noted them did not make."""
+_OF_CANDIDATES = re.compile(r"00\d\d")
+"""Versions of tables that release candidates of 1.0.0 made; later ones begin at 1001."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,7 @@ class MigrationTree:
         folder: Where Alembic's ``env.py`` and ``versions`` are; ``env.py`` calls `run_migrations`.
         version_table: Name of the table in which Alembic stores the version.
         metadata: The tables of this release.
-        owns: Whether a table of the given name belongs to the system.
         misplaced: What to do if tables with its names hold rows but no version is stored.
-        attributes: Values that migrations read from Alembic's config.
         schema: The PostgreSQL schema that holds the tables and the version; None means the connection's own.
         system: The system's name, as on the command line.
         option: The option that chooses the system on the command line.
@@ -63,9 +59,7 @@ class MigrationTree:
     folder: Path
     version_table: str
     metadata: MetaData
-    owns: Callable[[str], bool]
     misplaced: str
-    attributes: tuple[tuple[str, Any], ...] = ()
     schema: str | None = None
     system: str = ""
     option: str = ""
@@ -78,7 +72,7 @@ class MigrationTree:
 
         config = Config()
         config.set_main_option("script_location", str(self.folder))
-        config.attributes.update({"tree": self, **dict(self.attributes)})
+        config.attributes["tree"] = self
         return config
 
     def upgrade(self, engine: Engine) -> tuple[str | None, str]:
@@ -95,15 +89,13 @@ class MigrationTree:
 
         config = self.config()
         with engine.begin() as connection, self.alone(connection):
-            self.ensure_schema(connection)
+            self._ensure_schema(connection)
             before = self._understood(connection)
             if before is None:
                 for table in self._interrupted_start(connection):
                     table.drop(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-            for statement in self._release_statements(connection):
-                connection.exec_driver_sql(statement)
         return before, self.head
 
     def plan(self, engine: Engine) -> MigrationPlan:
@@ -114,23 +106,17 @@ class MigrationTree:
         """
         from alembic import command
 
-        from douban_pipeline.core.migration_steps import Shape
-
         config = self.config()
         config.output_buffer = statements = StringIO()
         with reading(engine) as connection:
             before = self._understood(connection)
-            leftovers = self._interrupted_start(connection) if before is None else []
             if self._lacks_schema(connection):
                 statements.write(f"{CreateSchema(str(self.schema)).compile(dialect=connection.dialect)};\n\n")
             config.attributes["dialect"] = connection.dialect.name
-            gone = frozenset(table.name for table in leftovers)
-            config.attributes["shape"] = Shape.read(connection, self.owns, without=gone, schema=self.schema)
-            for table in leftovers:
+            for table in self._interrupted_start(connection) if before is None else ():
                 statements.write(f"{DropTable(table).compile(dialect=connection.dialect)};\n\n".lstrip())
-            release = self._release_statements(connection)
-        command.upgrade(config, f"{before or 'base'}:head", sql=True)
-        statements.writelines(f"{statement};\n\n" for statement in release)
+        if before != self.head:
+            command.upgrade(config, f"{before or 'base'}:head", sql=True)
         return MigrationPlan(before, self.head, statements.getvalue().strip())
 
     @contextmanager
@@ -152,7 +138,7 @@ class MigrationTree:
         parameters = {"name": name, "seconds": LOCK_WAIT_SECONDS}
         if connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), parameters).scalar() != 1:
             raise DatabaseError(
-                terminal_text("another process is upgrading or restoring our tables: wait for it to end and try again")
+                terminal_text("another process is upgrading our tables: wait for it to end and try again")
             )
         try:
             yield
@@ -168,13 +154,12 @@ class MigrationTree:
         """Check that the tables are of this release; see ``makes_file``.
 
         Raises:
-            DatabaseError: They are missing or of another version; the message says what to run, or which release wrote
-                them if it is a newer one.
+            DatabaseError: They are missing or of another version; the message says what to run.
         """
         found = self.current(engine)
         if found == self.head:
             return
-        self.understood(engine)  # of a newer release, they are refused otherwise
+        self.understood(engine)  # another release's are refused otherwise
         if found is None and self.makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
@@ -195,26 +180,19 @@ class MigrationTree:
         """The newest version of this release."""
         return newest_version(self.folder / "versions")
 
-    @property
-    def _scripts(self) -> ScriptDirectory:
-        from alembic.script import ScriptDirectory
-
-        return ScriptDirectory.from_config(self.config())
-
     @cached_property
     def versions(self) -> tuple[str, ...]:
         """Every version of this release, oldest first."""
-        return tuple(script.revision for script in self._scripts.walk_revisions())[::-1]
+        from alembic.script import ScriptDirectory
 
-    def release_of(self, version: str) -> str:
-        """Return the release that brought a version."""
-        return str(self._scripts.get_revision(version).module.release)
+        scripts = ScriptDirectory.from_config(self.config())
+        return tuple(script.revision for script in scripts.walk_revisions())[::-1]
 
     def understood(self, engine: Engine) -> str | None:
         """Return the version of the tables in the database, ``None`` if there are none.
 
         Raises:
-            DatabaseError: It is unknown to this release, so it belongs to a newer one.
+            DatabaseError: It is unknown to this release: a newer one made it, or a candidate of the first.
         """
         with reading(engine) as connection:
             return self._understood(connection)
@@ -223,63 +201,19 @@ class MigrationTree:
         version = self._current(connection)
         if version is None or version in self.versions:
             return version
-        release = self.noted_release(connection)
+        if _OF_CANDIDATES.fullmatch(version):
+            raise DatabaseError(
+                terminal_text(
+                    "our tables are at version {version}, made by a release candidate: export its decisions there "
+                    "(docs/review.md), remove the tables, run `douban-pipeline setup{option}` and import them"
+                ).format(version=version, option=self.option)
+            )
         raise DatabaseError(
             terminal_text(
-                "our tables are at version {version}, made by {release}; the newest version of this release, {own}, is "
-                "{head}. Install {release} again; only a backup from before leads back"
-            ).format(
-                version=version,
-                release=release or terminal_text("a newer release"),
-                own=__version__,
-                head=self.head,
-            )
+                "our tables are at version {version}, made by a newer release; the newest version of this release, "
+                "{own}, is {head}. Install the newer one again; only a backup from before leads back"
+            ).format(version=version, own=__version__, head=self.head)
         )
-
-    def _noted(self, connection: Connection) -> dict[str, str]:
-        """Return what the release that upgraded the tables last noted beside the version; nothing by one of before."""
-        seen = inspect(connection)
-        if not seen.has_table(self.version_table, self.schema):
-            return {}
-        names = [each["name"] for each in seen.get_columns(self.version_table, self.schema) if each["name"] in _NOTES]
-        version = sql_table(self.version_table, schema=self.schema)
-        row = connection.execute(select(*map(column, names)).select_from(version)).first() if names else None
-        return {} if row is None else {name: value or "" for name, value in row._mapping.items()}
-
-    def noted_release(self, connection: Connection) -> str:
-        """Return the release that upgraded the tables last; empty if that was one that did not note it."""
-        return self._noted(connection).get(_RELEASE, "")
-
-    def table_names(self, connection: Connection) -> set[str]:
-        """Return the names of the tables of this release, and of those of the release that upgraded them last."""
-        return {*(table.name for table in self.metadata.sorted_tables), *self._noted_tables(connection)}
-
-    def version_if_complete(self, connection: Connection) -> str | None:
-        """Return the version of the tables if `table_names` names all of them.
-
-        Raises:
-            DatabaseError: They are of a newer release that noted none of its tables, and may have more of them.
-        """
-        return self._current(connection) if self._noted_tables(connection) else self._understood(connection)
-
-    def _noted_tables(self, connection: Connection) -> list[str]:
-        return [name for name in self._noted(connection).get(_TABLES, "").split(",") if name]
-
-    def _release_statements(self, connection: Connection) -> list[str]:
-        """Return what notes this release and its tables beside the version, for older code that meets newer tables."""
-        noted = self._noted(connection)
-        values = {
-            _RELEASE: __version__,
-            _TABLES: ",".join(sorted(table.name for table in self.metadata.sorted_tables)),
-        }
-        if noted == values:
-            return []
-        dialect = connection.dialect
-        version = sql_table(self.version_table, column(_RELEASE, String), column(_TABLES, Text), schema=self.schema)
-        name = dialect.identifier_preparer.format_table(version)
-        added = [f"ALTER TABLE {name} ADD COLUMN {new} {kind}" for new, kind in _NOTES.items() if new not in noted]
-        changed = update(version).values(values)
-        return [*added, str(changed.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))]
 
     def _interrupted_start(self, connection: Connection) -> list[Table]:
         """Return the empty tables left by a first upgrade that was killed; MySQL cannot roll back DDL."""
@@ -294,7 +228,7 @@ class MigrationTree:
                 )
         return leftovers
 
-    def ensure_schema(self, connection: Connection) -> None:
+    def _ensure_schema(self, connection: Connection) -> None:
         """Create the schema that holds the tables, if one is configured and it does not exist."""
         if self._lacks_schema(connection):
             connection.execute(CreateSchema(str(self.schema)))
@@ -310,28 +244,32 @@ class MigrationTree:
         return connection.execute(select(column("version_num")).select_from(version)).scalar()
 
 
+def create_tables() -> None:
+    """Make every table of a tree with its indexes: its first migration, until a release fixes what that is."""
+    from alembic import context, op
+
+    tree: MigrationTree = context.config.attributes["tree"]
+    for table in tree.metadata.sorted_tables:
+        op.get_context().impl.create_table(table)
+
+
 def run_migrations() -> None:
     """Run the migrations of a tree, or print them as SQL; called by its ``env.py``."""
     from alembic import context
 
-    from douban_pipeline.core.migration_steps import Shape
-
     attributes = context.config.attributes
     tree: MigrationTree = attributes["tree"]
     target: dict[str, Any]
-    if context.is_offline_mode():  # the shape was read earlier
+    if context.is_offline_mode():
         target = {"dialect_name": attributes["dialect"], "literal_binds": True}
         target["dialect_opts"] = {"paramstyle": "named"}  # any other style would double each %
     else:
-        attributes["shape"] = Shape.read(attributes["connection"], tree.owns, schema=tree.schema)
         target = {"connection": attributes["connection"]}
     context.configure(
         **target,
         target_metadata=tree.metadata,
         version_table=tree.version_table,
         version_table_schema=tree.schema,
-        include_name=lambda name, kind, parents: kind != "table" or tree.owns(name or ""),
-        compare_type=True,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import Connection
 
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.language import terminal_text
@@ -108,22 +105,6 @@ class Operations:
     def sleeps(self, _settings: Any) -> bool:
         """Return whether opening its services would start a server of its own, which a page must not do."""
         return False
-
-    def leased_by(self, _connection: Connection, _services: Any) -> Iterable[str]:
-        """Return the current holders of leases; a restore is refused while there are any."""
-        return ()
-
-    def newest_write(self, _connection: Connection, _services: Any) -> datetime | None:
-        """Return when what the system writes outside its tables was written last; None for never."""
-        return None
-
-    def losses(self, _connection: Connection, _services: Any, _since: datetime | None) -> Iterator[str]:
-        """Yield lines on what the tables record after ``since``, which a restore of an earlier backup loses."""
-        return iter(())
-
-    def after_restore(self, _services: Any) -> Iterator[str]:
-        """Yield lines on what to do after a restore."""
-        return iter(())
 
 
 OPERATIONS = Operations()

@@ -25,7 +25,6 @@ from douban_pipeline.core.environment import BASE_PREFIX as BASE_PREFIX
 from douban_pipeline.core.environment import ENV_ENCODING
 from douban_pipeline.core.environment import ENV_FILE as ENV_FILE
 from douban_pipeline.core.language import terminal_language, terminal_text
-from douban_pipeline.core.removed_settings import what_became_of
 
 SHARED_VARIABLES = tuple(
     BASE_PREFIX + name for name in ("WERSS_URL", "WERSS_USERNAME", "WERSS_PASSWORD", "WERSS_ACCESS_KEY")
@@ -124,9 +123,6 @@ class SystemSettings(BaseSettings):
             if given.upper().startswith(others):
                 continue
             if given.upper().startswith(cls._prefix()) and given.upper() not in known:
-                if gone := what_became_of(given):
-                    problems.append(gone)
-                    continue
                 near = nearest(given.upper(), known)
                 meant = terminal_text("; did you mean {near}?").format(near=near) if near else ""
                 problems.append(terminal_text("{given} is not a setting").format(given=given) + meant)

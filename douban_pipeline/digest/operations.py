@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, Engine, inspect, select
+from sqlalchemy import Engine, inspect, select
 
 from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
@@ -13,8 +13,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.digest.services import DigestServices
-from douban_pipeline.digest.store.tables import gate, slot_run
-from douban_pipeline.digest.types import SlotStatus
+from douban_pipeline.digest.store.tables import gate
 
 
 class DigestOperations(Operations):
@@ -56,12 +55,6 @@ class DigestOperations(Operations):
             variable = settings.variable("push_channels")
             message = terminal_text("no channel: reports are pages only, no message is sent")
             yield CheckResult("channels", "warn", message, terminal_text("set {variable}").format(variable=variable))
-
-    def leased_by(self, connection: Connection, services: DigestServices) -> list[str]:
-        """Return who holds leases now."""
-        now = services.clock.now()
-        held = (slot_run.c.status == SlotStatus.RUNNING.value) & (slot_run.c.lease_until > now)
-        return sorted(connection.execute(select(slot_run.c.lease_owner.distinct()).where(held)).scalars())
 
 
 OPERATIONS = DigestOperations()

@@ -7,10 +7,9 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, func, inspect, select, update
+from sqlalchemy import URL, Engine, select, update
 from sqlalchemy.sql.dml import UpdateBase
 
 from douban_pipeline.cms.maccms import Cms
@@ -20,13 +19,11 @@ from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.grants import grant, missing_rights, quoted_name, quoted_text
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations, SiteQuestion
-from douban_pipeline.core.owner import is_dead
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings, variable
 from douban_pipeline.douban.site_questions import site_questions
 from douban_pipeline.douban.source_checks import asked_results, reached_results
-from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.upkeep.expiry import TERM, overdue
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
@@ -100,45 +97,6 @@ class DoubanOperations(Operations):
     def after_upgrade(self, services: Services) -> Iterator[CheckResult]:
         """Report the profile of matching."""
         yield profile_result(services)
-
-    def leased_by(self, connection: Connection, services: Services) -> list[str]:
-        """Return the runs that hold leases of tasks and may be alive."""
-        task = services.tables.task
-        held = (task.c.status == TaskStatus.RUNNING, task.c.lease_until > services.clock.now())
-        query = select(task.c.lease_owner.distinct()).where(task.c.lease_owner.is_not(None), *held)
-        return sorted(owner for owner in connection.execute(query).scalars() if not is_dead(owner))
-
-    def newest_write(self, connection: Connection, services: Services) -> datetime | None:
-        """Return when the newest change in the log was prepared."""
-        log = services.tables.log
-        if not inspect(connection).has_table(log.name):
-            return None
-        return connection.execute(select(func.max(log.c.prepared_at))).scalar()
-
-    def losses(self, connection: Connection, services: Services, since: datetime | None) -> Iterator[str]:
-        """Yield how many changes in the log a restored log does not contain."""
-        newest = f"{since:%Y-%m-%d %H:%M:%S} UTC" if since else terminal_text("never")
-        yield terminal_text(
-            "log        its newest write is of {newest}; later ones stay in the CMS and are not in it"
-        ).format(newest=newest)
-        log = services.tables.log
-        if not inspect(connection).has_table(log.name):
-            return
-        done = log.c.state.in_([ChangeState.APPLIED, ChangeState.REVERTED, ChangeState.PREPARED])
-        query = select(func.count(), func.count(log.c.vod_id.distinct())).where(done)
-        changes, videos = connection.execute(query if since is None else query.where(log.c.prepared_at > since)).one()
-        if changes:
-            yield terminal_text("lost       {changes} changes to {videos} videos that are in the present log").format(
-                changes=changes, videos=videos
-            )
-
-    def after_restore(self, _services: Services) -> Iterator[str]:
-        """Yield how to find out what the CMS holds beyond the restored log."""
-        yield terminal_text(
-            "Next: set DOUBAN_PIPELINE_DRY_RUN=true and DOUBAN_PIPELINE_RESTORE_LOCKED=false, start "
-            "Dagster, launch the\njob initialise_library with dry_run: false, read cms_drift, and record again what "
-            "people decided or reverted since."
-        )
 
 
 OPERATIONS = DoubanOperations()

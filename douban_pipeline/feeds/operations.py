@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
@@ -12,7 +12,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import hubs
-from douban_pipeline.feeds.store.tables import source, stats
+from douban_pipeline.feeds.store.tables import source
 from douban_pipeline.feeds.types import SourceKind
 
 
@@ -45,12 +45,6 @@ class FeedsOperations(Operations):
             message = terminal_text("public accounts are followed, but {variable} is not set").format(variable=variable)
             remedy = terminal_text("set it to the address of WeRSS")
             yield CheckResult("werss", "fail", message, remedy)
-
-    def leased_by(self, connection: Connection, services: FeedsServices) -> list[str]:
-        """Return who holds leases now."""
-        now = int(services.clock.now().timestamp())
-        query = select(stats.c.lease_token.distinct()).where(stats.c.lease_token != "", stats.c.lease_until > now)
-        return sorted(connection.execute(query).scalars())
 
 
 OPERATIONS = FeedsOperations()

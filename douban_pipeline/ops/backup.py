@@ -1,130 +1,119 @@
-"""Backs up the tables of any system as rows: consistent, from any database, to be restored into any database."""
+"""Backs up the tables of any system with the database's own program; its own client restores them."""
 
 from __future__ import annotations
 
-import base64
-import json
-from contextlib import AbstractContextManager
-from datetime import date, datetime
-from decimal import Decimal
+import gzip
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Connection, Double, Engine, Float, MetaData, Table, Text, cast, inspect, select, type_coerce
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy import inspect
 
-from douban_pipeline import __version__
+from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.console import plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import OperatingError
+from douban_pipeline.core.files import replaced
+from douban_pipeline.core.grants import MYSQL
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
-from douban_pipeline.core.system import System
-from douban_pipeline.ops.backup_file import BackupHeader, backup_stream, whole_file
+from douban_pipeline.ops.installed import installed
 
-_AT_ONCE = 500
-_KINDS: dict[str, type] = {"moment": datetime, "day": date, "number": Decimal, "uuid": UUID}
-"""Types that JSON lacks, by their name in a line. A datetime is also a date, so it comes first."""
+_PACKAGES = {
+    "mariadb-dump": "mariadb-client",
+    "pg_dump": "postgresql-client",
+    "sqlite3": "sqlite3",
+}
+"""Debian's packages of the programs."""
+_ENDING = ".sql.gz"
 
 
-def back_up(system: System, services: Platform, path: Path, now: datetime) -> tuple[BackupHeader, int]:
-    """Write a consistent copy of a system's rows to ``path``; return its header and the number of rows.
+def back_up(names: Sequence[str] | None, folder: Path, *, keep: int | None, only_print: bool) -> None:
+    """Write each system's tables, one moment of all of them, to a new file in ``folder``; or print the commands.
 
-    The file is replaced only by a complete one. Tables of an earlier release are saved unchanged, so that a backup can
-    be taken before an upgrade.
-
-    Tables of a newer release are saved as completely: it noted their names.
+    Args:
+        names: Systems; those of ``DOUBAN_PIPELINE_SYSTEMS`` by default.
+        folder: Made if it is not there.
+        keep: Number of backups to keep of each system; None keeps all.
+        only_print: Print the commands, which ask for the password, and run none.
 
     Raises:
-        OperatingError: There is nothing to save, or the file cannot be written.
-        DatabaseError: The tables are of a newer release, which noted no names and may have more of them.
+        OperatingError: There is nothing to save, the program is not installed, or it failed.
     """
-    tree, operations = services.tree, system.operations()
-    count = 0
-    with _one_moment(services.engine) as connection:
-        # Without a version they were restored only partly, or damaged; a copy may still be useful.
-        version = tree.version_if_complete(connection) or ""
-        known = not version or version in tree.versions
-        newest = operations.newest_write(connection, services) if known else None
-        tables = present_tables(connection, tree)
-        if not tables:
+    now = SystemClock().now()
+    for system in installed(names):
+        with system.opened() as services:
+            command, environment = dump_command(services)
+            file = folder / f"{system.name}-{now:%Y%m%dT%H%M%SZ}{_ENDING}"
+            if only_print:
+                asked = ["--password"] if environment else []
+                plain(f"{shlex.join([command[0], *asked, *command[1:]])} | gzip > {shlex.quote(str(file))}")
+                continue
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _dump(command, environment, file)
+        plain(f"{file}: {system.name}, {file.stat().st_size / 1e6:.1f} MB")
+        for old in sorted(folder.glob(f"{system.name}-*{_ENDING}"))[: -keep if keep else 0]:
+            old.unlink()
+            plain(terminal_text("removed {old}").format(old=old))
+
+
+def dump_command(services: Platform) -> tuple[list[str], dict[str, str]]:
+    """Return the command that prints a system's tables as SQL, and the environment with the password, if there is one.
+
+    Raises:
+        OperatingError: The tables do not exist.
+    """
+    url, tree = services.engine.url, services.tree
+    with reading(services.engine) as connection:
+        present = set(inspect(connection).get_table_names(tree.schema))
+    tables = sorted({*(table.name for table in tree.metadata.sorted_tables), tree.version_table} & present)
+    if tree.version_table not in present:
+        raise OperatingError(
+            terminal_text("the tables of {system} do not exist: there is nothing to save").format(system=tree.system)
+        )
+    database, place = url.database or "", [f"--host={url.host or 'localhost'}"]
+    if url.port:
+        place.append(f"--port={url.port}")
+    backend = url.get_backend_name()
+    if backend in MYSQL:
+        program = "mysqldump" if shutil.which("mysqldump") else "mariadb-dump"
+        one_moment = ["--single-transaction", "--no-tablespaces", "--default-character-set=utf8mb4"]
+        if socket := url.query.get("unix_socket"):
+            place = [f"--socket={socket}"]
+        command = [program, *place, f"--user={url.username or ''}", *one_moment, database, *tables]
+        return command, {"MYSQL_PWD": url.password} if url.password else {}
+    if backend == "postgresql":
+        chosen = [f"--schema={tree.schema}"] if tree.schema else [f"--table={name}" for name in tables]
+        user = [f"--username={url.username}"] if url.username else []
+        command = ["pg_dump", *place, *user, "--clean", "--if-exists", "--no-owner", *chosen, database]
+        return command, {"PGPASSWORD": url.password} if url.password else {}
+    return ["sqlite3", database, f".dump {' '.join(tables)}"], {}
+
+
+def _dump(command: Sequence[str], environment: dict[str, str], file: Path) -> None:
+    """Run a command and pack what it prints into a file, which is there whole or not at all."""
+    program = command[0]
+    if shutil.which(program) is None:
+        raise OperatingError(
+            terminal_text("{program} is not installed: install {package}").format(
+                program=program, package=_PACKAGES[program]
+            )
+        )
+    with replaced(file, mode=0o600) as part, gzip.open(part, "wb") as packed:
+        with subprocess.Popen(  # noqa: S603 (no shell)
+            command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+        ) as running:
+            try:
+                shutil.copyfileobj(running.stdout, packed)  # type: ignore[arg-type]
+            except BaseException:
+                running.kill()
+                raise
+        if running.returncode:
             raise OperatingError(
-                terminal_text("the tables of {system} do not exist: there is nothing to save").format(
-                    system=system.name
+                terminal_text("{program} failed ({status}); what it printed stands above").format(
+                    program=program, status=running.returncode
                 )
             )
-        release = __version__ if known else tree.noted_release(connection)
-        header = BackupHeader(prefix_of(tree), version, release, now, newest, system.name)
-        with whole_file(path) as target, backup_stream(target, header) as packed:
-            for table in tables:
-                packed.write(_line(["table", table.name, [column.name for column in table.columns]]))
-                for row in connection.execution_options(yield_per=_AT_ONCE).execute(select(table)):
-                    packed.write(_line([_packed(value) for value in row]))
-                    count += 1
-    return header, count
-
-
-def prefix_of(tree: MigrationTree) -> str:
-    """Return the prefix of a system's tables, if it is configured."""
-    return str(dict(tree.attributes).get("prefix", ""))
-
-
-def label_of(system: System, tree: MigrationTree) -> str:
-    """Return the beginning of the names of a system's backups: its tables' prefix, or its name."""
-    return prefix_of(tree) or f"{system.name}-"
-
-
-def present_tables(connection: Connection, tree: MigrationTree) -> list[Table]:
-    """Return a system's existing tables as reflected from the database, referenced tables first.
-
-    Those of a newer release that it noted are among them.
-    """
-    names = tree.table_names(connection) & set(inspect(connection).get_table_names(tree.schema))
-    metadata = MetaData(tree.schema)
-    for name in sorted(names):
-        Table(name, metadata, autoload_with=connection)
-    found = [table for table in metadata.sorted_tables if table.name in names]
-    for column in (column for table in found for column in table.columns):
-        if isinstance(column.type, JSONB):
-            column.type = _JsonText()
-        elif isinstance(column.type, Float):
-            column.type = Double()  # a reflected one of MySQL returns decimals, which lose digits
-    return found
-
-
-class _JsonText(UserDefinedType[str]):
-    """A ``jsonb`` as its text: numbers keep their digits, and SQL's NULL differs from JSON's ``null``."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_: Any) -> str:
-        """Return the type's name in SQL."""
-        return "JSONB"
-
-    def bind_expression(self, bindvalue: Any) -> Any:
-        """Return the expression with which the database parses the text."""
-        return cast(type_coerce(bindvalue, Text), JSONB)
-
-    def column_expression(self, colexpr: Any) -> Any:
-        """Return the expression with which the database produces the text."""
-        return cast(type_coerce(colexpr, JSONB), Text)
-
-
-def _one_moment(engine: Engine) -> AbstractContextManager[Connection]:
-    level = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-    return reading(engine.execution_options(**level))
-
-
-def _line(values: list[Any]) -> bytes:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _packed(value: Any) -> Any:
-    if isinstance(value, bytes | memoryview):
-        return {"bytes": base64.b64encode(bytes(value)).decode()}
-    for kind, of in _KINDS.items():
-        if isinstance(value, of):
-            return {kind: value.isoformat() if isinstance(value, date) else str(value)}
-    return value

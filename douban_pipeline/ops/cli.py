@@ -128,22 +128,13 @@ def check(
 
 @app.command()
 def upgrade(
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what the upgrade will do and what to do by hand; change nothing.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the SQL; change nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only print what it will run; change nothing.")] = False,
     system: _Systems = None,
 ) -> None:
-    """Upgrade our tables to this release. Stop Dagster and take a backup first."""
-    if plan:
-        from douban_pipeline.ops import upgrade_plan
-
-        if not upgrade_plan.show_plan(system):
-            raise typer.Exit(1)
-        return
+    """Print what upgrades our tables to this release, and run it. Stop Dagster and take a backup first."""
     from douban_pipeline.ops import installation
 
-    installation.upgrade(system, dry_run=dry_run)
+    installation.upgrade(system, only_plan=plan)
 
 
 @app.command()
@@ -164,35 +155,15 @@ def grants(
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write, or a folder for one file per system.")],
-    keep: Annotated[
-        int | None, typer.Option(min=1, help="With a folder: keep only this many of the newest backups.")
-    ] = None,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write a file per system.")],
+    only_print: Annotated[bool, typer.Option("--print", help="Print the commands; run none.")] = False,
+    keep: Annotated[int | None, typer.Option(min=1, help="Keep only this many of the newest backups.")] = None,
     system: _Systems = None,
 ) -> None:
-    """Back up our tables, compressed. Runs may continue; an earlier backup is replaced only by a complete one."""
-    from douban_pipeline.ops import copies
+    """Save our tables with mariadb-dump, pg_dump or sqlite3. Runs may continue; docs/upgrade.md says how to restore."""
+    from douban_pipeline.ops import backup
 
-    copies.save(system, target, keep=keep)
-
-
-@app.command()
-def restore(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `backup`.")],
-    dry_run: Annotated[bool, typer.Option(help="Show what would happen; change nothing.")] = True,
-    replace: Annotated[bool, typer.Option("--replace", help="Delete the current contents of our tables.")] = False,
-    keep: Annotated[
-        bool, typer.Option(help="Before that, save the current contents to the folder backups in HOME.")
-    ] = True,
-) -> None:
-    """Restore our tables from a backup. A dry run unless --no-dry-run is given; stop Dagster first.
-
-    The CMS's tables are not touched: what was written to them after the backup stays, and the restored log does not
-    contain it. docs/upgrade.md, "What is lost", says what that means and what to do.
-    """
-    from douban_pipeline.ops import copies
-
-    copies.restore_copy(path, dry_run=dry_run, replace=replace, keep=keep)
+    backup.back_up(system, folder, keep=keep, only_print=only_print)
 
 
 @app.command("settings")

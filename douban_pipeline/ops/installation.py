@@ -87,15 +87,14 @@ def _stop_at(results: list[CheckResult]) -> None:
         raise typer.Exit(2)
 
 
-def upgrade(names: Sequence[str] | None, *, dry_run: bool) -> None:
-    """Upgrade our tables to this release, or print the SQL."""
+def upgrade(names: Sequence[str] | None, *, only_plan: bool) -> None:
+    """Print the SQL that upgrades our tables to this release, and run it unless ``only_plan``."""
     for system in installed(names):
         with system.opened() as services:
-            if dry_run:
-                plan = services.tree.plan(services.engine)
-                plain(f"-- {system.name}: {_version_line(services.shown_url, plan.before, plan.after)}")
-                plain(plan.sql or terminal_text("-- nothing to do"))
-            else:
+            plan = services.tree.plan(services.engine)
+            plain(f"-- {system.name}: {_version_line(services.shown_url, plan.before, plan.after)}")
+            plain(plan.sql or terminal_text("-- nothing to do"))
+            if not only_plan:
                 _upgrade(system, services)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, select
-
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
@@ -13,7 +11,6 @@ from douban_pipeline.tmdb.diagnosis import check_graph, check_kept, check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
-from douban_pipeline.tmdb.store.tables import neo4j_etl_outbox
 
 _LOOKED_AT = ("postgres", "schema")
 """Results that `check` already has for every system."""
@@ -50,12 +47,6 @@ class TmdbOperations(Operations):
     def sleeps(self, settings: TmdbSettings) -> bool:
         """Return whether its PostgreSQL is the one in HOME, which runs only while it is used."""
         return not settings.database_url.get_secret_value()
-
-    def leased_by(self, connection: Connection, services: TmdbServices) -> list[str]:
-        """Return who holds leases now."""
-        row = neo4j_etl_outbox.c
-        held = row.locked_by.is_not(None) & row.processed_at.is_(None) & (row.available_at > func.now())
-        return sorted(connection.execute(select(row.locked_by.distinct()).where(held)).scalars())
 
 
 OPERATIONS = TmdbOperations()

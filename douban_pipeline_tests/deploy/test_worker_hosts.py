@@ -78,8 +78,8 @@ def test_a_host_with_another_clock_or_release_is_refused(library: Services) -> N
     with pytest.raises(WorkerHostError, match="behind the database's"):
         check_worker_host(library.engine, Ahead(-30), library.ready)
     with library.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE mac_douban_version SET version_num = '0001'")
-    with pytest.raises(WorkerHostError, match="this release needs"):
+        connection.exec_driver_sql("UPDATE mac_douban_version SET version_num = '9999'")
+    with pytest.raises(WorkerHostError, match="the newest version of this release"):
         check_worker_host(library.engine, library.clock, library.ready)
 
 

@@ -17,8 +17,6 @@ from douban_pipeline.core.language import Language, translated
 from douban_pipeline.feeds.alerts import TITLES as FEED_TITLES
 
 PACKAGE = Path(douban_pipeline.__file__).parent
-_LEFT_OUT = {"ops/upgrade_plan.py", "ops/shipped_files.py"}
-"""What `upgrade --plan` says, not `check`."""
 _VARIES = "…"
 _LOOK_UPS = ("terminal_text", "page_text", "reader_text", "translatable")
 
@@ -55,7 +53,7 @@ def findings(language: Language) -> list[Finding]:
 
 def _others() -> list[Path]:
     with_results = (path for path in PACKAGE.rglob("*.py") if "CheckResult(" in path.read_text(encoding="utf-8"))
-    known = {*PACKAGE.rglob("operations.py"), *(PACKAGE / each for each in _LEFT_OUT)}
+    known = set(PACKAGE.rglob("operations.py"))
     # Results of asset checks and of pages are shown where they arise, with links.
     shown_in_dagster = ("checks.py", "assets.py", "guard_checks.py", "system_states.py")
     return sorted(path for path in with_results if path not in known and path.name not in shown_in_dagster)

@@ -1,4 +1,4 @@
-"""Writes what is taken from the code: the tables of settings, the pages of jobs, what a release asks of installations.
+"""Writes what is taken from the code: the tables of settings and the pages of jobs.
 
 ``make reference`` writes them; a test compares them with the code.
 """
@@ -17,11 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline import __version__
 from douban_pipeline.core.language import Language, translated
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.core.system import every_system
-from douban_pipeline.ops.release_history import digest
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.harness import troubleshooting
 
@@ -215,51 +213,6 @@ def _sections(locations: Mapping[str, Any], words: Mapping[str, str]) -> Iterato
             yield "\n".join([words[kind], "|--|--|--|", *rows])
 
 
-# --- what a release asks of an installation ---------------------------------------------------------------------------
-
-RELEASE_FILE = f"douban_pipeline/ops/releases/{__version__}.json"
-
-
-def release_file() -> str:
-    """Return what this release asks of an installation, as `ops.release_history` reads it: a line for each entry."""
-    limits = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
-    settings = {
-        variable: (
-            shown(field.get_default(call_default_factory=True)),
-            " ".join(
-                f"{sign}{getattr(item, name):g}"
-                for item in field.metadata
-                for name, sign in limits
-                if hasattr(item, name)
-            ),
-        )
-        for section in documented_settings().values()
-        for variable, field in section
-    }
-    deploy = PROJECT / "deploy"
-    shipped = (path for path in deploy.rglob("*") if path.is_file() and path.suffix != ".md" and path.name[0] != ".")
-    content: dict[str, Mapping[str, Any]] = {
-        "settings": settings,
-        "pools": {pool: limit for system in every_system() for pool, limit in system.pool_limits().items()},
-        "jobs": {
-            f"{name}/{job}": fields
-            for name, location in described("en").items()
-            for job, fields in location["configs"].items()
-        },
-        "files": {path.relative_to(deploy).as_posix(): digest(path) for path in shipped},
-    }
-    lines = [
-        f" {json.dumps(section)}: {{\n"
-        + ",\n".join(
-            f"  {json.dumps(name)}: {json.dumps(entry, ensure_ascii=False, sort_keys=True)}"
-            for name, entry in sorted(entries.items())
-        )
-        + "\n }"
-        for section, entries in content.items()
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
 def pages() -> dict[str, str]:
     """Return every page that is written from the code, by its path in the checkout."""
     settings = {
@@ -268,7 +221,7 @@ def pages() -> dict[str, str]:
     }
     jobs = {path: reference_page(wanted) for wanted, path in REFERENCE_PAGES.items()}
     problems = {path: troubleshooting.page(wanted) for wanted, path in troubleshooting.PAGES.items()}
-    return settings | jobs | problems | {RELEASE_FILE: release_file()}
+    return settings | jobs | problems
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -184,10 +184,8 @@ def test_a_wrong_setting_of_all_systems_is_named_as_it_was_set(tmp_path: Path, s
     assert "_OWNER = 'nobody'" not in printed.replace("DOUBAN_PIPELINE_OWNER = 'nobody'", "")
 
 
-def test_a_database_or_backup_that_cannot_be_used_is_told_in_chinese(tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_used_is_told_in_chinese(tmp_path: Path) -> None:
     away = spoken(
         tmp_path, "grants", LANG="zh_CN.UTF-8", DOUBAN_PIPELINE_DATABASE_URL="oracle://someone@127.0.0.1/library"
     )
     assert "DOUBAN_PIPELINE_DATABASE_URL 不可用：这个 URL 写的是 'oracle'；应为 mysql+pymysql" in away
-    (tmp_path / "copy.sql.gz").write_text("no backup")
-    assert "不是 `douban-pipeline backup` 写的备份" in spoken(tmp_path, "restore", "copy.sql.gz", LANG="zh_CN.UTF-8")

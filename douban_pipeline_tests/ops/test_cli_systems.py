@@ -126,9 +126,9 @@ def test_a_system_is_set_up_checked_and_upgraded_alone(placed, tmp_path, call):
     assert before.status == 1
     assert findings(before)[f"{name}.tables"]["remedy"] == f"run `douban-pipeline setup --system {name}`"
 
-    plan = call("upgrade", "--system", name, "--dry-run", **given)
+    plan = call("upgrade", "--system", name, "--plan", **given)
     assert "CREATE TABLE" in plan.said
-    assert findings(call(*asked, **given))[f"{name}.tables"]["state"] == "fail", "a dry run changes nothing"
+    assert findings(call(*asked, **given))[f"{name}.tables"]["state"] == "fail", "a plan changes nothing"
 
     done = call("setup", "--system", name, **given)
     assert done.status == 0, done.said
@@ -317,7 +317,7 @@ def test_a_system_without_its_libraries_is_left_out_with_a_word(tmp_path, call, 
     monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it could not be imported
     given = {"DOUBAN_PIPELINE_SYSTEMS": "feeds,tmdb", "DOUBAN_PIPELINE_HOME": str(tmp_path)}
     missing = f"psycopg is not installed; the extra tmdb brings it: {install_command('tmdb')}"
-    for command in (("setup",), ("grants",), ("settings",), ("upgrade", "--dry-run"), ("backup", str(tmp_path))):
+    for command in (("setup",), ("grants",), ("settings",), ("upgrade", "--plan"), ("backup", str(tmp_path))):
         done = call(*command, **given)
         assert (done.status, f"tmdb: left out: {missing}" in done.said) == (0, True), done.said
         named = call(*command, "--system", "tmdb", **given)

@@ -11,14 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from douban_pipeline.core.files import replaced
-from douban_pipeline.core.system import System
-from douban_pipeline.ops.shipped_files import left_out_services
+from douban_pipeline.core.system import System, every_system
 from douban_pipeline.ops.workspace import project_folder, write_workspace
 
 _UNIT = "douban-pipeline-{}.service"
 _SERVICE, _SERVICE_LIBRARY = "serve", "uvicorn"
 _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))
 """Folders that the units' ``ProtectHome`` hides."""
+_WORKERS = {"comment-worker": "comments"}
+"""Services beside the code servers that belong to one system."""
 _WANTS = re.compile(r"^Wants=.*\n", re.MULTILINE)
 
 
@@ -100,7 +101,9 @@ def _write(path: Path, text: str) -> list[Path]:
 def _units(folder: Path, systems: Collection[System]) -> Iterator[tuple[str, str]]:
     """Yield name and text of each unit that these systems need; the target wants just those."""
     texts = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in _files(folder)}
-    for name in left_out_services(systems):
+    installed = {system.name for system in systems}
+    owners = {("code" if system.is_base else system.name): system.name for system in every_system()} | _WORKERS
+    for name in (service for service, owner in owners.items() if owner not in installed):
         texts.pop(_UNIT.format(name))
     wants = [name for name in texts if name.startswith("douban-pipeline-") and _is_started(name, texts)]
     for name, text in texts.items():

@@ -11,7 +11,6 @@ TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="cmt_version",
     metadata=moderator_tables.metadata,
-    owns=lambda name: name in moderator_tables.metadata.tables,
     misplaced="restore that table, or set DOUBAN_PIPELINE_COMMENTS_DATABASE_URL to where the comments' tables are",
     system="comments",
     option=" --system comments",

@@ -11,7 +11,6 @@ TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="digest_version",
     metadata=metadata,
-    owns=lambda name: name in metadata.tables,
     misplaced="restore that table, or set DOUBAN_PIPELINE_DIGEST_DATABASE_URL to where the digest's tables are",
     system="digest",
     option=" --system digest",

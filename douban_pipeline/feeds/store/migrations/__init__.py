@@ -11,7 +11,6 @@ TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="feed_version",
     metadata=metadata,
-    owns=lambda name: name in metadata.tables,
     misplaced="restore that table, or set DOUBAN_PIPELINE_FEEDS_DATABASE_URL to where the feeds' tables are",
     system="feeds",
     option=" --system feeds",

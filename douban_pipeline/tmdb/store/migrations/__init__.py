@@ -7,13 +7,10 @@ from pathlib import Path
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
 
-_OWN = frozenset(table.name for table in metadata.sorted_tables)
-
 TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="version",
     metadata=metadata,
-    owns=_OWN.__contains__,
     misplaced="something else made it; move it, or name another database in DOUBAN_PIPELINE_TMDB_DATABASE_URL",
     schema=SCHEMA,
     system="tmdb",

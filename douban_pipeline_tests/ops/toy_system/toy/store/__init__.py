@@ -14,7 +14,6 @@ TREE = MigrationTree(
     folder=Path(__file__).parent,
     version_table="toy_version",
     metadata=metadata,
-    owns=lambda name: name in metadata.tables,
     misplaced="restore that table",
     system="toy",
     option=" --system toy",
