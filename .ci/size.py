@@ -1,6 +1,7 @@
 """Counts the rooms of the package and the tests, and fails where one is above its budget in pyproject.toml.
 
-Lines are those of all source text, statements those of Python without imports and docstrings, so that nobody writes denser lines.
+Lines are those of all source text; statements are those of Python without imports and docstrings, so that nobody writes
+denser lines.
 
     python .ci/size.py            the table; exit 1 above a budget
     python .ci/size.py --budget   the budget as it would be with what is there, for pyproject.toml
@@ -79,9 +80,12 @@ def main() -> int:
         above += [name] * is_above
     for name, size in ((PACKAGE, total(rooms, PACKAGE)), (TESTS, total(rooms, TESTS)), ("both", total(rooms))):
         print(f"{'= ' + name:<36}{size[0]:>9,}{'':>9}{size[1]:>12,}{'':>9}{size[2]:>7}")
-    print("reserve: " + ", ".join(f"{name} {lines:,} lines, {count:,} statements" for name, (lines, count) in tool["reserve"].items()))
+    print(
+        "reserve: "
+        + ", ".join(f"{name} {lines:,} lines, {count:,} statements" for name, (lines, count) in tool["reserve"].items())
+    )
     for name in above:
-        print(f"{name} is above its budget: take out as much, or draw from the reserve in pyproject.toml and say so", file=sys.stderr)
+        print(f"{name} is above its budget: take out as much, or draw from the reserve and say so", file=sys.stderr)
     return 1 if above else 0
 
 

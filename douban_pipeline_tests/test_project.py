@@ -38,7 +38,6 @@ TOP_LEVEL = {
     "CONTRIBUTING.md",
     "RELEASING.md",
     "SECURITY.md",
-    "SECURITY.zh-CN.md",
     "LICENSE",
     "Makefile",
     "pyproject.toml",

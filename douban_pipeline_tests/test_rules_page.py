@@ -1,4 +1,4 @@
-"""Whether `docs/rules.md` and its Chinese twin name what there is, with the values that the code has."""
+"""Whether `docs/rules.md` names what there is, with the values that the code has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from douban_pipeline_tests.documents import text_of
 from douban_pipeline_tests.harness.reference import PROJECT
 
-PAGES = ("docs/rules.md", "docs/rules.zh-CN.md")
+PAGE = "docs/rules.md"
 PLACE = re.compile(r"`(?P<path>[\w/]+\.py):(?P<name>[\w.]+)`(?: = `(?P<value>[^`]+)`)?")
 """How a rule's place is written: a file below `douban_pipeline`, a name in it, and its value where one is given."""
 UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1), "min": timedelta(minutes=1), "s": timedelta(seconds=1)}
@@ -27,7 +27,7 @@ def rules_of(page: str) -> list[list[str]]:
     """Return the rows of the page's tables as question, answer and places, without their headings."""
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in rows if row[-1] not in ("where", "在哪里")]
+    return [row for row in rows if row[-1] != "where"]
 
 
 def member(owner: Any, name: str) -> Any:
@@ -89,26 +89,19 @@ def faults_of(row: list[str]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_rule_is_where_the_page_says_with_that_value(page: str):
-    rows = rules_of(text_of(page))
+def test_every_rule_is_where_the_page_says_with_that_value():
+    rows = rules_of(text_of(PAGE))
     assert len(rows) >= 60
     assert [fault for row in rows for fault in faults_of(row)] == []
 
 
-def test_both_languages_have_the_same_places_in_the_same_order():
-    english, chinese = ([row[-1] for row in rules_of(text_of(page))] for page in PAGES)
-    assert english == chinese
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_question_is_asked_twice(page: str):
-    questions = [row[0] for row in rules_of(text_of(page))]
+def test_no_question_is_asked_twice():
+    questions = [row[0] for row in rules_of(text_of(PAGE))]
     assert sorted(questions) == sorted(set(questions))
 
 
 def test_every_system_has_rules():
-    systems = {place["path"].split("/")[0] for row in rules_of(text_of(PAGES[0])) for place in PLACE.finditer(row[2])}
+    systems = {place["path"].split("/")[0] for row in rules_of(text_of(PAGE)) for place in PLACE.finditer(row[2])}
     packages = {path.name for path in (PROJECT / "douban_pipeline").iterdir() if (path / "settings.py").is_file()}
     assert {"douban", "feeds"} <= packages <= systems
 

@@ -44,14 +44,12 @@ FAILURES: Mapping[str, str] = {
     "the gate cannot be read or written": "闸门无法读写",
     # Feeds and lists
     "it wants a login; set credentials, and name them: feeds add ADDRESS --credential NAME (docs/feeds.md)": (
-        "它要求登录：写好凭据，再指明名称：feeds add 地址 --credential 名称（见 docs/feeds.zh-CN.md）"
+        "它要求登录：写好凭据，再指明名称：feeds add 地址 --credential 名称（见 docs/feeds.md）"
     ),
     "the credentials {} are refused; renew them where they are set": "凭据 {} 被拒绝，请在设置它的地方更新",
     "{} may be read by others (mode {}); chmod 600 {}": "{} 别人也能读（权限 {}）：chmod 600 {}",
     "{} cannot be read ({}); create it with mode 600, or unset it": "{} 读不到（{}）：以权限 600 创建，或取消这个设置",
-    "{} is no JSON object of names; its form is in docs/feeds.md": (
-        "{} 不是按名称的 JSON 对象，写法见 docs/feeds.zh-CN.md"
-    ),
+    "{} is no JSON object of names; its form is in docs/feeds.md": ("{} 不是按名称的 JSON 对象，写法见 docs/feeds.md"),
     "{} needs a host, and user and password, or bearer, or cookie": (
         "{} 要有 host，以及 user 和 password、bearer 或 cookie"
     ),

@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from douban_pipeline.core.language import Language, translated
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.core.system import every_system
 from douban_pipeline.serve.settings import ServeSettings
@@ -28,17 +27,16 @@ LOCATIONS = {
     "douban": "douban_pipeline.definitions",
     **{name: f"douban_pipeline.locations.{name}" for name in ("feeds", "digest", "tmdb", "comments")},
 }
-SETTINGS_PAGES: Mapping[Language, str] = {"en": "deploy/SETTINGS.md", "zh": "deploy/SETTINGS.zh-CN.md"}
-REFERENCE_PAGES: Mapping[Language, str] = {"en": "docs/reference.md", "zh": "docs/reference.zh-CN.md"}
-SECTIONS: Mapping[str, Mapping[Language, str]] = {
-    "first": {"en": "The twenty that matter", "zh": "最要紧的二十个"},
-    "shared": {"en": "Shared", "zh": "共用"},
-    "douban": {"en": "Douban", "zh": "豆瓣"},
-    "feeds": {"en": "Feeds", "zh": "关注来源"},
-    "digest": {"en": "Digest", "zh": "每日摘要"},
-    "tmdb": {"en": "TMDB", "zh": "TMDB"},
-    "comments": {"en": "Comments", "zh": "评论"},
-    "serve": {"en": "The service", "zh": "HTTP 服务"},
+SETTINGS_PAGE, REFERENCE_PAGE = "deploy/SETTINGS.md", "docs/reference.md"
+SECTIONS: Mapping[str, str] = {
+    "first": "The twenty that matter",
+    "shared": "Shared",
+    "douban": "Douban",
+    "feeds": "Feeds",
+    "digest": "Digest",
+    "tmdb": "TMDB",
+    "comments": "Comments",
+    "serve": "The service",
 }
 """The sections of the page of settings, in order, with their headings."""
 FIRST = (
@@ -50,26 +48,13 @@ FIRST = (
 )
 """The twenty settings that matter to every site, without `BASE_PREFIX`."""
 _RULE = "|--|--|--|"
-_EMPTY: Mapping[Language, str] = {"en": "empty", "zh": "空"}
 _ROW = re.compile(r"^\| `([A-Z_]+)` \| .* \| (.*) \|$")
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "title": "# Jobs, assets and sensors",
-        "links": "[中文](reference.zh-CN.md) · [Operating](operate.md) · [Settings](../deploy/SETTINGS.md)",
-        "intro": "Written from the code by `make reference`. Times are the site's where no zone is named.",
-        "jobs": "| job | begins | what it does |",
-        "assets": "| asset | reads | what it is |",
-        "hand": "by hand",
-    },
-    "zh": {
-        "title": "# 作业、资产和传感器",
-        "links": "[English](reference.md) · [运维](operate.zh-CN.md) · [设置](../deploy/SETTINGS.zh-CN.md)",
-        "intro": "由 `make reference` 从代码写出。没有写明时区的都是站点的时间。",
-        "jobs": "| 作业 | 何时开始 | 做什么 |",
-        "assets": "| 资产 | 读取 | 是什么 |",
-        "hand": "人工",
-    },
-}
+_HEAD = """# Jobs, assets and sensors
+
+[Operating](operate.md) · [Settings](../deploy/SETTINGS.md)
+
+Written from the code by `make reference`. Times are the site's where no zone is named."""
+_TABLES = {"jobs": "| job | begins | what it does |", "assets": "| asset | reads | what it is |"}
 
 
 def documented_settings() -> dict[str, list[tuple[str, Any]]]:
@@ -111,7 +96,7 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def settings_page(page: str, wanted: Language) -> str:
+def settings_page(page: str) -> str:
     """Return the page of settings with its tables as the code has them.
 
     Each section of `SECTIONS` has one table.
@@ -125,9 +110,8 @@ def settings_page(page: str, wanted: Language) -> str:
         rows = []
         for name, field in settings:
             default = shown(field.get_default(call_default_factory=True))
-            meaning = translated(str(field.description), wanted)
-            rows.append(f"| `{name}` | {f'`{default}`' if default else _EMPTY[wanted]} | {meaning} |")
-        heading = lines.index(f"## {SECTIONS[section][wanted]}")
+            rows.append(f"| `{name}` | {f'`{default}`' if default else 'empty'} | {field.description} |")
+        heading = lines.index(f"## {SECTIONS[section]}")
         place = lines.index(_RULE, heading) + 1
         lines[place:place] = rows
     return "\n".join(lines) + "\n"
@@ -142,8 +126,8 @@ def _first_sentence(text: str | None) -> str:
     return plain[: end.end()] if end else plain
 
 
-def described_location(module: str, wanted: Language) -> dict[str, Any]:
-    """Return the rows of one location, in the language in which this process has loaded it."""
+def described_location(module: str) -> dict[str, Any]:
+    """Return the rows of one location."""
     repository = importlib.import_module(module).defs.get_repository_def()
     begins: dict[str, list[str]] = {}
     for schedule in repository.schedule_defs:
@@ -160,7 +144,7 @@ def described_location(module: str, wanted: Language) -> dict[str, Any]:
         "jobs": [
             [
                 f"`{job.name}`",
-                ", ".join(begins.get(job.name, [_WORDS[wanted]["hand"]])),
+                ", ".join(begins.get(job.name, ["by hand"])),
                 _first_sentence(job.description),
             ]
             for job in jobs
@@ -173,63 +157,43 @@ def described_location(module: str, wanted: Language) -> dict[str, Any]:
             ]
             for key in sorted(graph.get_all_asset_keys())
         ],
-        "configs": {job.name: _config_fields(job) for job in jobs},
     }
 
 
-def _config_fields(job: Any) -> dict[str, str | None]:
-    """Return the fields of a job's config with their defaults as JSON, None where a value is required."""
-    found: dict[str, str | None] = {}
-    for op, given in job.run_config_schema.run_config_schema_type.fields["ops"].config_type.fields.items():
-        config = getattr(given.config_type, "fields", {}).get("config")
-        for name, field in (getattr(config.config_type, "fields", {}) if config is not None else {}).items():
-            default = json.dumps(field.default_value, ensure_ascii=False) if field.default_provided else ""
-            found[f"{op}.{name}"] = None if field.is_required else default
-    return found
-
-
 @cache
-def described(wanted: Language) -> Mapping[str, Any]:
-    """Return `described_location` of each location, from a process of its own: it speaks one language each time."""
+def described() -> Mapping[str, Any]:
+    """Return `described_location` of each location, from a process that speaks English."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")}
-    environment = {**kept, "DOUBAN_PIPELINE_LANGUAGE": wanted, "PYTHONPATH": str(PROJECT)}
-    command = [sys.executable, "-W", "ignore", "-m", __spec__.name if __spec__ else __name__, "--describe", wanted]
+    environment = {**kept, "DOUBAN_PIPELINE_LANGUAGE": "en", "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, "-W", "ignore", "-m", __spec__.name if __spec__ else __name__, "--describe"]
     with tempfile.TemporaryDirectory() as folder:  # without the `.env` of the checkout
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
-def reference_page(wanted: Language) -> str:
+def reference_page() -> str:
     """Return the page of jobs and assets."""
-    words = _WORDS[wanted]
-    return "\n\n".join([words["title"], words["links"], words["intro"], *_sections(described(wanted), words)]) + "\n"
+    return "\n\n".join([_HEAD, *_sections(described())]) + "\n"
 
 
-def _sections(locations: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[str]:
+def _sections(locations: Mapping[str, Any]) -> Iterator[str]:
     for name, tables in locations.items():
         yield f"## `{name}`"
-        for kind in ("jobs", "assets"):
-            rows = (f"| {' | '.join(row)} |" for row in tables[kind])
-            yield "\n".join([words[kind], "|--|--|--|", *rows])
+        for kind, heading in _TABLES.items():
+            yield "\n".join([heading, _RULE, *(f"| {' | '.join(row)} |" for row in tables[kind])])
 
 
 def pages() -> dict[str, str]:
     """Return every page that is written from the code, by its path in the checkout."""
-    settings = {
-        path: settings_page((PROJECT / path).read_text(encoding="utf-8"), wanted)
-        for wanted, path in SETTINGS_PAGES.items()
-    }
-    jobs = {path: reference_page(wanted) for wanted, path in REFERENCE_PAGES.items()}
+    settings = settings_page((PROJECT / SETTINGS_PAGE).read_text(encoding="utf-8"))
     problems = {path: troubleshooting.page(wanted) for wanted, path in troubleshooting.PAGES.items()}
-    return settings | jobs | problems
+    return {SETTINGS_PAGE: settings, REFERENCE_PAGE: reference_page(), **problems}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the pages; with ``--describe LANGUAGE`` print the rows of all locations as JSON."""
+    """Write the pages; with ``--describe`` print the rows of all locations as JSON."""
     if arguments:
-        wanted: Language = "en" if arguments[1] == "en" else "zh"
-        rows = {name: described_location(module, wanted) for name, module in LOCATIONS.items()}
-        sys.stdout.write(json.dumps(rows))
+        sys.stdout.write(json.dumps({name: described_location(module) for name, module in LOCATIONS.items()}))
         return
     for path, text in pages().items():
         (PROJECT / path).write_text(text, encoding="utf-8")

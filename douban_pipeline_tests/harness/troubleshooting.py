@@ -179,7 +179,7 @@ ALERTS: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("The sources answered 401 three times.", "这些来源三次应答 401。"),
         (
             "Write credentials and name them ([feeds.md](feeds.md))",
-            "写好凭据并指明名称（[feeds.zh-CN.md](feeds.zh-CN.md)）",
+            "写好凭据并指明名称（[feeds.md](feeds.md)）",
         ),
     ),
     "… 台主机拒绝我们抓取": (
@@ -232,7 +232,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     },
     "zh": {
         "title": "# 故障排查",
-        "links": "[English](troubleshooting.md) · [运维](operate.zh-CN.md) · [站长须知](owner.zh-CN.md)",
+        "links": "[English](troubleshooting.md) · [运维](operate.md) · [站长须知](owner.zh-CN.md)",
         "intro": (
             "`douban-pipeline check` 逐行说明哪里不对、该怎么办。这里列出它可能说的话（`…` 处由它填入）和原因，"
             "只有当时才知道全文的除外；"
