@@ -21,7 +21,6 @@ from douban_pipeline.core.system import every_system, installed_names
 from douban_pipeline.douban.settings import load_settings as load_library_settings
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline.serve.app import create_app
-from douban_pipeline.serve.connections import TimedConfig
 from douban_pipeline.serve.settings import PREFIX, ServeSettings, load_settings
 
 _BACKLOG = 128
@@ -69,14 +68,14 @@ def _mounts(guard: GuessGuard) -> list[Mount]:
     return sorted(found, key=lambda mount: mount.last)
 
 
-def configure(app: FastAPI | str, **options: Any) -> TimedConfig:
+def configure(app: FastAPI | str, **options: Any) -> uvicorn.Config:
     """Return the configuration of a server of the application, or of the one that a function of this name returns.
 
     Args:
         app: The application, or the name of the function.
-        options: Further options, of `TimedConfig`.
+        options: Further options, of `uvicorn.Config`.
     """
-    return TimedConfig(
+    return uvicorn.Config(
         app,
         factory=isinstance(app, str),
         access_log=False,
