@@ -1,3 +1,3 @@
 """Keeps the metadata of a maccms10 video library true to Douban, unattended."""
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0.dev0"
