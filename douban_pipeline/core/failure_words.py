@@ -85,6 +85,7 @@ FAILURES: Mapping[str, str] = {
     # Douban, search, language models
     "an incomplete search": "搜索不完整",
     "an answer without a title": "应答里没有片名",
+    "an answer without the subject": "应答里没有这个条目的资料",
     "a JSON {} in place of a subject": "应答不是条目（JSON {}）",
     "a JSON {} in place of an answer": "应答格式不对（JSON {}）",
     "asked for {}, answered {}": "查询 {}，得到 {}",

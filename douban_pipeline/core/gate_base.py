@@ -43,6 +43,7 @@ class Slot:
         granted_at: When it was granted (UTC).
         tokens_used: Tokens the call actually used, set by the caller; the estimate counts while it is None.
         found: Whether the answer found something, set by the caller; None if unknown. See `gate_evidence`.
+        answered: What it asked for, set by the caller once an answer came; empty while there is none.
     """
 
     source: str
@@ -50,6 +51,7 @@ class Slot:
     granted_at: datetime
     tokens_used: int | None = None
     found: bool | None = None
+    answered: str = ""
 
 
 class BaseGate(ABC):
@@ -117,6 +119,7 @@ class BaseGate(ABC):
         urgent: bool = False,
         follows: bool = False,
         lasts: timedelta | None = None,
+        key: str = "",
     ) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
@@ -133,6 +136,7 @@ class BaseGate(ABC):
                 takes: it goes before urgent calls that begin something, so that no answer is half made for nothing.
             lasts: How long the call takes at most. If this process is killed meanwhile, the source may go on answering,
                 so that the place stays taken for as long; None is the hold of the gate.
+            key: What is asked for; see `GateRow.ask`.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
@@ -145,7 +149,9 @@ class BaseGate(ABC):
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
         with nullcontext() if urgent else self._asking[source]:
-            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent, follows=follows, lasts=lasts)
+            granted_at = self._wait(
+                source, owner, tokens, known=known, urgent=urgent, follows=follows, lasts=lasts, key=key
+            )
         slot = Slot(source, owner, granted_at)
         try:
             yield slot
@@ -254,6 +260,7 @@ class BaseGate(ABC):
         urgent: bool,
         follows: bool,
         lasts: timedelta | None,
+        key: str,
     ) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The time is read under the lock: waiting for the lock must not make it stale.
@@ -268,6 +275,7 @@ class BaseGate(ABC):
                 follows=follows,
                 lasts=lasts,
                 since=self._since,
+                key=key,
             )
 
         try:
@@ -289,7 +297,8 @@ class BaseGate(ABC):
 
     def _leave(self, slot: Slot, error: SourceError | None) -> None:
         def leave(row: GateRow) -> None:
-            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used, found=slot.found)
+            now = self._clock.now()
+            row.leave(slot.owner, error, now, self._rng, slot.tokens_used, found=slot.found, key=slot.answered)
 
         try:
             self._change(slot.source, leave)

@@ -30,6 +30,8 @@ THROTTLE_SECONDS = (60.0, 90.0)
 """Range of the pause after a 429 without ``Retry-After``, in seconds."""
 THROTTLE_JITTER = 0.1
 """Largest share added at random to a ``Retry-After``; the pause is never shorter than the source requested."""
+BLAMED = timedelta(hours=1)
+"""How long bad answers to one request, after which another was answered well, do not count against the source."""
 RAISED_AFTER = 10
 """After this many good answers one more call at once is admitted, until the configured number is reached again."""
 RECOVERED = 10
@@ -38,10 +40,11 @@ RECOVERED = 10
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """When a call ended, and whether it was answered."""
+    """When a call ended, whether its answer was good, and what it asked for if a bad answer came; empty for none."""
 
     at: datetime
     good: bool
+    key: str = ""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class CallOutcomes:
         openings: How often the breaker opened by itself since the source was last healthy.
         lowered: How many calls at once fewer than configured are admitted, because the source throttled.
         good_since: Good answers since `lowered` last changed.
+        blamed: What was answered badly although the source then answered something else well, and when.
     """
 
     recent: list[EndedCall] = field(default_factory=list)
@@ -67,6 +71,7 @@ class CallOutcomes:
     openings: int = 0
     lowered: int = 0
     good_since: int = 0
+    blamed: dict[str, datetime] = field(default_factory=dict)
 
     def at_once(self, concurrency: int) -> int:
         """Return how many calls at once are admitted where ``concurrency`` is configured; at least one."""
@@ -77,12 +82,23 @@ class CallOutcomes:
         self.lowered = concurrency - max(self.at_once(concurrency) // 2, 1)
         self.good_since = 0
 
-    def add(self, now: datetime, *, good: bool) -> None:
-        """Record a call that ended at ``now``."""
+    def is_blamed(self, now: datetime, key: str) -> bool:
+        """Return whether bad answers to ``key`` say nothing of the source: another was answered well after them."""
+        return key in self.blamed and now - self.blamed[key] < BLAMED
+
+    def is_no_probe(self, now: datetime, key: str) -> bool:
+        """Return whether a call for ``key`` says little of the source's health: it was what failed last, or before."""
+        last = self.recent[-1] if self.recent else None
+        return bool(key) and (self.is_blamed(now, key) or (last is not None and not last.good and last.key == key))
+
+    def add(self, now: datetime, *, good: bool, key: str = "") -> None:
+        """Record a call that ended at ``now``; ``key`` is what its answer is about."""
         kept = [call for call in self.recent if now - WINDOW < call.at <= now + WINDOW]
-        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good)]
+        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good, key)]
         if good:
             self.failing_since = None
+            self.blamed = {each: at for each, at in self.blamed.items() if each != key and now - at < BLAMED}
+            self.blamed |= {call.key: call.at for call in kept if call.key and not call.good and call.key != key}
             self._raise_after_good()
             if sum(call.good for call in self.recent) >= RECOVERED:
                 self.openings = 0
@@ -135,7 +151,7 @@ class CallOutcomes:
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         return {
-            "recent": [[call.at.isoformat(), int(call.good)] for call in self.recent],
+            "recent": [[call.at.isoformat(), int(call.good), call.key] for call in self.recent],
             "failing_since": stored_moment(self.failing_since),
             "failed_at": stored_moment(self.failed_at),
             "outage_since": stored_moment(self.outage_since),
@@ -143,6 +159,7 @@ class CallOutcomes:
             "openings": self.openings,
             "lowered": self.lowered,
             "good_since": self.good_since,
+            "blamed": {key: at.isoformat() for key, at in self.blamed.items()},
         }
 
     @classmethod
@@ -155,14 +172,15 @@ class CallOutcomes:
         if stored is None:
             return cls()
         return cls(
-            recent=[EndedCall(_utc(at), bool(good)) for at, good in stored["recent"]],
+            recent=[EndedCall(_utc(at), bool(good), key) for at, good, key in stored["recent"]],
             failing_since=read_moment(stored["failing_since"]),
             failed_at=read_moment(stored["failed_at"]),
             outage_since=read_moment(stored["outage_since"]),
             outage_until=read_moment(stored["outage_until"]),
             openings=int(stored["openings"]),
-            lowered=int(stored.get("lowered", 0)),  # an older release does not store it
-            good_since=int(stored.get("good_since", 0)),
+            lowered=int(stored["lowered"]),
+            good_since=int(stored["good_since"]),
+            blamed={key: _utc(at) for key, at in stored["blamed"].items()},
         )
 
 

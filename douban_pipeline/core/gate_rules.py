@@ -30,6 +30,8 @@ WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not polled for this long is considered dead and loses its turn."""
 ON_THE_WAY = timedelta(seconds=2)
 """How much later than it was admitted a call may reach its source, which may be answering it that much longer."""
+HEAD_START = timedelta(minutes=1)
+"""How long a probe of what failed last is left to calls for something else."""
 LONGEST_NAP = 5.0
 """Seconds after which a waiter polls again at the latest: a call may release tokens, a waiter ahead may give up."""
 TURNS_YIELDED = 2
@@ -99,6 +101,7 @@ class GateRow:
         follows: bool = False,
         lasts: timedelta | None = None,
         since: datetime | None = None,
+        key: str = "",
     ) -> Admitted | WaitForTurn | GateRefusal:
         """Advance ``owner`` towards its call, in order of arrival, urgent calls first, then older processes.
 
@@ -112,10 +115,11 @@ class GateRow:
             follows: Whether an urgent call ends what earlier calls began.
             lasts: How long the call takes at most; None is ``hold``.
             since: Since when its process asks: older ones go first, see `TURNS_YIELDED`; None has no rank.
+            key: What it asks for: a probe asks for something else than what was answered badly of late.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
-        refused = self._refusal(owner, now, hold, tokens, day, known=known)
+        refused = self._refusal(owner, now, hold, tokens, day, known=known, key=key)
         if refused is not None:
             self.forget(owner)
             return refused
@@ -156,8 +160,11 @@ class GateRow:
         tokens_used: int | None = None,
         *,
         found: bool | None = None,
+        key: str = "",
     ) -> None:
         """Release the place and record how the call ended.
+
+        A bad answer to what the source answered badly before, and something else well since, counts for that alone.
 
         Args:
             owner: Token of the call.
@@ -167,6 +174,7 @@ class GateRow:
             tokens_used: Tokens the call actually used. If None, the estimate counts for an answered call and is
                 released for one that was not answered.
             found: Whether a good answer found something (for a probe: something known); None if unknown.
+            key: What the call asked for, if the source answered it; empty if no answer came.
         """
         answered = error is None or error.healthy is True
         for holder in self.holders:
@@ -179,7 +187,7 @@ class GateRow:
             return
         self.usage.finish(now, good=answered)
         if answered:
-            self.outcomes.add(now, good=True)
+            self.outcomes.add(now, good=True, key=key)
             self._learn(now, rng, probing=probing, found=found)
             return
         if isinstance(error, SourceThrottled):
@@ -188,8 +196,11 @@ class GateRow:
             self._trip(now + throttle_pause(error.retry_after, rng), error.reason)
             return
         assert error is not None
+        plain = not isinstance(error, SourceUnpaid | SourceWall)
+        if plain and not probing and self.outcomes.is_blamed(now, key):
+            return
         self.failures = 1 if self.outcomes.row_is_old(now) else self.failures + 1
-        self.outcomes.add(now, good=False)
+        self.outcomes.add(now, good=False, key=key)
         failing = self.state is GateState.CLOSED and (self.failures >= IN_A_ROW or self.outcomes.failing(now))
         if isinstance(error, SourceUnpaid):
             self._trip(day_of(now, self.zone).ends_at, error.reason)
@@ -275,7 +286,7 @@ class GateRow:
         self.open(until, reason, "")
 
     def _refusal(
-        self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day, *, known: bool
+        self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day, *, known: bool, key: str
     ) -> GateRefusal | None:
         if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
             return GateRefusal(self.open_until, self.reason)
@@ -291,6 +302,9 @@ class GateRow:
         if doubted and not known:
             return GateRefusal(now, self.evidence.sentence, doubted=True)
         if self.state is not GateState.CLOSED:
+            until = (self.open_until or now) + HEAD_START
+            if now < until and self.outcomes.is_no_probe(now, key):
+                return GateRefusal(until, self.reason)
             self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold

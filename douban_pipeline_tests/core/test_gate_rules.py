@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 from datetime import timedelta
 from random import Random
@@ -20,8 +21,8 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT
-from douban_pipeline.core.gate_rules import GateRow, GateState
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes
+from douban_pipeline.core.gate_rules import HEAD_START, GateRow, GateState
 from douban_pipeline.core.gate_types import Admitted, GateRefusal, WaitForTurn
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
@@ -210,6 +211,41 @@ def test_a_call_that_never_reached_the_source_says_nothing(silent: SourceError) 
     called(gate, silent, timedelta(minutes=1))
     assert gate.failures == 1
     assert gate.holders == []
+
+
+FAULTY = [f"faulty {number}" for number in range(5)]
+
+
+def test_what_a_healthy_source_answers_badly_counts_for_that_alone() -> None:
+    gate, at = row(interval=timedelta()), timedelta()
+    for turn in range(60):
+        at += 20 * SECOND
+        called(gate, None, at, "well") if turn % 6 == 0 else called(gate, DOWN, at, FAULTY[turn % 5])
+        gate.outcomes = CallOutcomes.from_json(json.loads(json.dumps(gate.outcomes.to_json())))  # another process
+    assert (gate.state, gate.outcomes.failing_since) == (GateState.CLOSED, None)
+    assert gate.failures <= 1
+    # One of them is well again, and then fails as others do: the source falls ill.
+    called(gate, None, at, FAULTY[0])
+    for number in range(IN_A_ROW):
+        called(gate, DOWN, at + number * SECOND, FAULTY[0] if number == 0 else f"other {number}")
+    assert gate.state is GateState.OPEN
+
+
+def test_a_probe_asks_for_something_else_than_what_failed_unless_nothing_else_is_asked() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(IN_A_ROW):
+        called(gate, DOWN, timedelta(), FAULTY[0])
+    assert gate.open_until is not None
+    refused = gate.ask("a", gate.open_until, HOLD, key=FAULTY[0])
+    assert refused == GateRefusal(gate.open_until + HEAD_START, "HTTP 500")
+    assert gate.ask("b", gate.open_until + HEAD_START, HOLD, key=FAULTY[0]) == Admitted()
+    gate.forget("b")
+    at = gate.open_until + SECOND - START
+    called(gate, None, at, "well")
+    assert gate.state is GateState.CLOSED
+    for _ in range(2 * IN_A_ROW):
+        called(gate, DOWN, at, FAULTY[0])
+    assert (gate.state, gate.failures) == (GateState.CLOSED, 0)
 
 
 def open_gate() -> GateRow:

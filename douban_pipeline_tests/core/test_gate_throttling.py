@@ -79,5 +79,3 @@ def test_it_is_shared_by_processes_and_shown() -> None:
     stored = json.loads(json.dumps(gate.outcomes.to_json()))
     assert CallOutcomes.from_json(stored) == gate.outcomes
     assert status_of(gate, START, START).at_once == 4
-    before = {name: value for name, value in stored.items() if name not in ("lowered", "good_since")}
-    assert CallOutcomes.from_json(before).at_once(8) == 8, "what an older release stored"
