@@ -75,6 +75,7 @@ class MariaDbServer(Part):
             self._install_program = _program("mariadb-install-db")
             given = {
                 "datadir": str(self._data),
+                "tmpdir": str(self._temporary),
                 "socket": str(self._sockets / "server.sock"),
                 "pid-file": str(self.folder / "server.pid"),
                 "bind-address": HOST,
@@ -98,6 +99,11 @@ class MariaDbServer(Part):
     @property
     def _data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def _temporary(self) -> Path:
+        """A server that starts deletes the temporary tables that it finds, those of the server beside it too."""
+        return self.folder / "tmp"
 
     @staticmethod
     def _account() -> list[str]:
@@ -128,7 +134,7 @@ class MariaDbServer(Part):
         Raises:
             RigError: It did not start.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._temporary.mkdir(parents=True, exist_ok=True)
         if not self._data.exists():
             self._install()
         self.process.start()
@@ -146,7 +152,8 @@ class MariaDbServer(Part):
             "--skip-test-db",
             "--skip-name-resolve",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
+        environment = {**os.environ, "TMPDIR": str(self._temporary)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=environment)
         if done.returncode:
             shutil.rmtree(self._data, ignore_errors=True)
             raise RigError(f"mariadb-install-db failed: {(done.stdout + done.stderr)[-2000:].strip()}")
