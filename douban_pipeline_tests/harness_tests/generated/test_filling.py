@@ -105,7 +105,7 @@ def test_a_load_that_was_interrupted_is_mended(mariadb, monkeypatch):
     assert fill(mariadb) == 0
     assert not any(index["Comment"] == "disabled" for index in query(mariadb, "SHOW INDEX FROM mac_vod"))
     assert query(mariadb, "CHECK TABLE mac_vod")[0]["Msg_text"] == "OK"
-    plan = query(mariadb, "EXPLAIN SELECT vod_id FROM mac_vod WHERE vod_time = 9")
+    plan = query(mariadb, "EXPLAIN FORMAT=TRADITIONAL SELECT vod_id FROM mac_vod WHERE vod_time = 9")
     assert plan[0]["key"] == "vod_time"
 
 
