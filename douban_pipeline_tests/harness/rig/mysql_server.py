@@ -111,3 +111,10 @@ class MySqlServer(MariaDbServer):
         first.write_text(_ROOT)
         data = [f"--datadir={self._data}", f"--tmpdir={self._temporary}", f"--init-file={first}"]
         return [*self._command(), *self._account(), "--initialize-insecure", *data]
+
+
+if __name__ == "__main__":
+    try:
+        unpacked()
+    except RigError as refusal:
+        print(refusal, end="")  # noqa: T201 (for scripts)
