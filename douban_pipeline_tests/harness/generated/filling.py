@@ -238,7 +238,7 @@ def _build_indexes(engine: sa.Engine, table: str, progress: Progress) -> None:
         if any(index["Comment"] == "disabled" for index in indexes):
             progress("the indexes are built")
             # Without threads the table is read once for each index; with any number, once. MySQL has none.
-            threads = "myisam_repair_threads = 2, " if connection.dialect.is_mariadb else ""
+            threads = "myisam_repair_threads = 2, " if getattr(connection.dialect, "is_mariadb", False) else ""
             connection.exec_driver_sql(
                 f"SET SESSION {threads}myisam_sort_buffer_size = {_SORT_BUFFER}, read_buffer_size = 1048576"
             )
