@@ -8,6 +8,8 @@ Addresses come from the environment:
 Where none of these is set and nothing answers there, a server of the run's own is started, from a wheel or the program
 that is installed (`harness.rig.own_servers`).
 
+- ``DOUBAN_TEST_MYSQL_URL``: with ``-m mysql``, the tests that need a MariaDB run on this MySQL instead, and on one from
+  Debian's packages where it is not set (`harness.rig.mysql_server`)
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
 - ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms``): a test that would be
   skipped for want of one of them fails instead.
@@ -20,6 +22,7 @@ import os
 import signal
 import socket
 import sqlite3
+import sys
 import uuid
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
@@ -41,9 +44,11 @@ if TYPE_CHECKING:
 pytest_plugins = [
     "douban_pipeline_tests.harness.fixtures.failures",
     "douban_pipeline_tests.harness.fixtures.library",
+    "douban_pipeline_tests.harness.fixtures.old_servers",
     "douban_pipeline_tests.harness.fixtures.scenario",
     "douban_pipeline_tests.harness.fixtures.scripted_source",
     "douban_pipeline_tests.harness.fixtures.tables_made_once",
+    "douban_pipeline_tests.harness.fixtures.told_timeouts",
 ]
 """Fixtures of all rooms."""
 
@@ -112,16 +117,37 @@ def own_servers() -> OwnServers:
     return OwnServers()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C end what tests interrupt: in the background of a shell, processes begin with the signal ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if on_mysql(config):
+        url = os.environ.get("DOUBAN_TEST_MYSQL_URL") or own_servers().url("mysql")
+        if url is None:
+            raise pytest.UsageError("there is no MySQL: set DOUBAN_TEST_MYSQL_URL")
+        # Processes of xdist have these too, and so all tests have one server.
+        os.environ |= {"DOUBAN_TEST_MYSQL_URL": url, "DOUBAN_TEST_MARIADB_URL": url}
+
+
+def on_mysql(config: pytest.Config) -> bool:
+    """Return whether a MySQL stands in for MariaDB."""
+    return config.getoption("markexpr") == "mysql"
 
 
 def pytest_sessionfinish() -> None:
-    """Stop the servers of the run's own."""
+    """Stop the servers of the run's own, and those that commands in this process started for the next command."""
     if own_servers.cache_info().currsize:
         own_servers().close()
+    end_kept_servers()
+
+
+def end_kept_servers() -> None:
+    """End the keepers of servers, and wait for those that have ended: Python complains of a child nobody waited for."""
+    kept = sys.modules.get("douban_pipeline.tmdb.kept_servers")
+    keepers = kept._started if kept else []
+    while keepers:
+        with keepers.pop() as keeper:
+            keeper.terminate()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -140,6 +166,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_quick(item.path, {mark.name for mark in item.iter_markers()}):
             item.add_marker("quick")
+        if item.get_closest_marker("mariadb"):
+            item.add_marker("mysql")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

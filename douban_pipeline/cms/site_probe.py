@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.language import terminal_text
+from douban_pipeline.core.server_version import server_name
 
 _ACCESS_DENIED, _DATABASE_DENIED, _NO_DATABASE = 1045, 1044, 1049
 _UNREACHABLE = (2002, 2003, 2005, 2013)
@@ -97,10 +98,10 @@ def _explained(number: object, shown: str, database: str, why: str) -> tuple[str
 
 
 def _probe(connection: Connection) -> SiteProbe:
+    server = server_name(connection)
     if connection.dialect.name == "sqlite":
-        return SiteProbe(f"SQLite {connection.exec_driver_sql('SELECT sqlite_version()').scalar_one()}", "", (), True)
-    version, account = connection.exec_driver_sql("SELECT VERSION(), CURRENT_USER()").one()
-    server = f"MariaDB {version}" if "mariadb" in version.lower() else f"MySQL {version}"
+        return SiteProbe(server, "", (), True)
+    account = connection.exec_driver_sql("SELECT CURRENT_USER()").scalar_one()
     tables = text(
         "SELECT t.table_name AS name, t.table_rows AS videos, t.engine AS engine, t.table_collation AS collation_name "
         "FROM information_schema.tables t JOIN information_schema.columns c "

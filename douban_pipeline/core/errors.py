@@ -43,6 +43,10 @@ class SourceUnavailable(SourceError):
     """No connection, a timeout, a 5xx, an error page, an error body, or an answer that cannot be read."""
 
 
+class SourceSilent(SourceUnavailable):
+    """No connection, or no complete answer in time: nothing was said of what was asked."""
+
+
 class PrivateAddress(SourceError):
     """The address is on this machine or in a private network, which is not allowed; no request was sent."""
 

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 import httpx
 
 from douban_pipeline.core.deadline import Deadline
-from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.errors import SourceSilent, SourceUnavailable
 from douban_pipeline.core.http_answers import Admit, HttpExchange, HttpRequest
 from douban_pipeline.core.payload import AnswerRules
 
@@ -153,8 +153,8 @@ class Transport:
             if not deadline.passed:
                 kind = type(error).__name__
                 what = "no answer in time" if isinstance(error, httpx.TimeoutException) else "no connection"
-                raise SourceUnavailable(self.source, f"{what} ({kind})", retryable=True) from error
-        raise SourceUnavailable(self.source, f"no complete answer within {self._deadline:g} s")
+                raise SourceSilent(self.source, f"{what} ({kind})", retryable=True) from error
+        raise SourceSilent(self.source, f"no complete answer within {self._deadline:g} s")
 
     def _watched(self, url: httpx.URL, deadline: Deadline) -> Callable[[str, Mapping[str, Any]], None]:
         """Return the tracer of a call: it sets the deadline's socket and checks the peer before anything is sent."""

@@ -25,6 +25,14 @@ class LibraryError(Exception):
     """The database already holds another library; the message gives the remedy."""
 
 
+def each_by_itself(engine: sa.Engine) -> sa.Engine:
+    """Return an engine that commits each statement on MySQL: the CMS's tables have no transactions there, and a server
+    with GTIDs, which is the newest one's default, refuses a transaction of several statements that writes into them.
+    """
+    mysql = engine.dialect.name in ("mysql", "mariadb")
+    return engine.execution_options(isolation_level="AUTOCOMMIT") if mysql else engine
+
+
 def create_library(
     engine: sa.Engine,
     videos: Iterable[Mapping[str, Any]],
@@ -55,7 +63,7 @@ def create_library(
     ids = _ids(stored_videos, "vod_id")
     _ids(stored_types, "type_id")
     checked_prefix(prefix)
-    with engine.begin() as connection:
+    with each_by_itself(engine).begin() as connection:
         mysql = engine.dialect.name in ("mysql", "mariadb")
         for statement in mysql_ddl(prefix, form) if mysql else sqlite_ddl(prefix, form):
             connection.exec_driver_sql(statement)

@@ -14,6 +14,7 @@ from douban_pipeline.core.check_results import CheckResult, State, opening_resul
 from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.clock_skew import SLIGHT_SKEW, clock_skew
 from douban_pipeline.core.console import plain
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_errors import asked_database, explained
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.environment import ENV_FILE
@@ -22,6 +23,7 @@ from douban_pipeline.core.grants import missing_table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import Platform
+from douban_pipeline.core.server_version import server_name
 from douban_pipeline.core.settings_base import SettingsError
 from douban_pipeline.core.system import System, chosen, every_system
 from douban_pipeline.ops.installed import library_result
@@ -143,6 +145,8 @@ def _database_results(system: System, services: Platform) -> Iterator[CheckResul
         ("grants", lambda: _grants_result(system, services), _run_grants(system.option)),
         ("clock", lambda: clock_result(engine, SystemClock()), _keep_clocks()),
     ]
+    if engine.dialect.name != "sqlite":
+        questions.insert(0, ("server", lambda: server_result(engine), _look(services)))
     for name, question, advice in questions:
         result = look(name, question, advice)
         yield result
@@ -177,6 +181,16 @@ def _refused(name: str, error: SQLAlchemyError | OSError, remedy: str) -> CheckR
         return CheckResult(name, "fail", told.problem, told.remedy)
     # SQLAlchemy's own text continues with the statement and a link.
     return CheckResult(name, "fail", str(getattr(error, "orig", None) or error), remedy)
+
+
+def server_result(engine: Engine) -> CheckResult:
+    """Name the server and its version.
+
+    Raises:
+        DatabaseError: It is too old.
+    """
+    with reading(engine) as connection:
+        return CheckResult("server", "ok", server_name(connection))
 
 
 def tables_result(engine: Engine, tree: MigrationTree) -> CheckResult:

@@ -1,4 +1,4 @@
-"""Lists follow the binary log of a MariaDB of the test's own: whoever writes, lists get what the database says."""
+"""Lists follow the binary log of a server of the test's own: whoever writes, lists get what the database says."""
 
 from __future__ import annotations
 
@@ -20,21 +20,29 @@ from douban_pipeline.comments.types import Actor, EventKind, Rank
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline_tests.comments.stage import Stage, stage, user
-from douban_pipeline_tests.conftest import server_url
+from douban_pipeline_tests.conftest import on_mysql, server_url
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
+from douban_pipeline_tests.harness.rig.mysql_server import MySqlServer
 from douban_pipeline_tests.harness.rig.processes import RigError
 
 OPERATOR = Actor("ops:li", name="li", rank=Rank.OPERATOR)
 
 
+pytestmark = pytest.mark.mariadb
+
+
 @pytest.fixture(scope="module")
-def logging_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a MariaDB on a port of its own that keeps a binary log of rows."""
-    folder = tmp_path_factory.mktemp("mariadb")
+def logging_server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a server on a port of its own that keeps a binary log of rows."""
+    folder, kind = tmp_path_factory.mktemp("server"), MySqlServer if on_mysql(request.config) else MariaDbServer
     options = {"log-bin": str(folder / "log"), "binlog-format": "ROW", "server-id": "1"}
-    small = {"innodb-buffer-pool-size": "16M", "innodb-log-file-size": "16M", "innodb-flush-log-at-trx-commit": "0"}
+    small = {
+        "innodb-buffer-pool-size": "16M",
+        "loose-innodb-log-file-size": "16M",
+        "innodb-flush-log-at-trx-commit": "0",
+    }
     try:
-        server = MariaDbServer(folder, options={**options, **small})
+        server = kind(folder, options={**options, **small})
     except RigError as error:
         pytest.skip(f"the binary log is not tested: {error}")
     try:

@@ -133,6 +133,7 @@ def test_batches_add_up_to_the_section(any_engine, monkeypatch):
     assert len(nothing) == 0
 
 
+@pytest.mark.mariadb
 def test_a_batch_that_is_cut_short_is_refused(mariadb_url, monkeypatch):
     monkeypatch.setattr(reader, "_PACKED", 40)
     with comment_tables(mariadb_url) as engine:

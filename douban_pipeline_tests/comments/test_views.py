@@ -119,6 +119,7 @@ def test_who_saw_what_is_forgotten_after_the_windows(database_url, monkeypatch):
         assert [see("u:1", NOW + timedelta(days=9)), see("u:2", NOW + timedelta(days=9))] == [3, 0]
 
 
+@pytest.mark.mariadb
 def test_a_report_that_arrives_many_times_at_once_counts_once(mariadb_url, tmp_path: Path):
     with comment_tables(mariadb_url), served(tmp_path, apart(), database_url=mariadb_url) as place:
         film, roots = liked(place)

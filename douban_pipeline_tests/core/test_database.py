@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -154,10 +155,30 @@ def test_a_session_is_set_up_for_short_waits_and_fresh_reads(mariadb_url):
     engine = open_engine(mariadb_url)
     with reading(engine) as connection:
         row = connection.exec_driver_sql(
-            "SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout, @@tx_isolation, @@character_set_client"
+            "SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout, @@character_set_client"
         ).one()
-    assert tuple(row) == (LOCK_WAIT_SECONDS, LOCK_WAIT_SECONDS, "READ-COMMITTED", "utf8mb4")
+        assert connection.get_isolation_level() == "READ COMMITTED"
+    assert tuple(row) == (LOCK_WAIT_SECONDS, LOCK_WAIT_SECONDS, "utf8mb4")
     engine.dispose()
+
+
+@pytest.mark.mariadb
+def test_an_account_with_a_password_signs_in_without_tls(mariadb_url):
+    """As MySQL's accounts are made today, the password is then sent in the server's own encryption."""
+    owner, user = open_engine(mariadb_url), f"dt_{uuid.uuid4().hex[:10]}"
+    with owner.begin() as connection:
+        connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'a word'", (user,))
+    try:
+        url = owner.url.set(username=user, password="a word", database="").update_query_dict({"ssl_disabled": "true"})
+        engine = open_engine(url)
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT CURRENT_USER()").scalar_one() == f"{user}@%"
+            assert not connection.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1]
+        engine.dispose()
+    finally:
+        with owner.begin() as connection:
+            connection.exec_driver_sql("DROP USER %s@'%%'", (user,))
+        owner.dispose()
 
 
 def _count(connection, name):

@@ -20,6 +20,7 @@ from douban_pipeline.core.deadline import Deadline
 from douban_pipeline.core.errors import (
     GateClosed,
     SourceError,
+    SourceSilent,
     SourceThrottled,
     SourceUnavailable,
     SourceWall,
@@ -265,14 +266,14 @@ def test_no_call_while_the_gate_is_closed(house: House, source: Source) -> None:
 def test_nobody_answers(house: House, source: Source) -> None:
     source.close()
     error = refused(house.fetcher(), source.url)
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceSilent
     assert house.status().failures == 3
 
 
 def test_a_source_that_hangs_is_a_timeout(house: House, source: Source) -> None:
     source.says(Say(hang=True))
     error = refused(house.fetcher(timeout=0.1, attempts=1), source.url)
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceSilent
     assert "no answer in time" in error.reason
 
 
@@ -332,7 +333,7 @@ def test_the_gate_is_told_how_long_the_source_may_be_answering(
 def test_a_source_that_drips_meets_the_deadline(house: House, source: Source, slow: Say) -> None:
     source.says(slow)
     error = refused(house.fetcher(deadline=0.2), source.url)
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceSilent
     assert "0.2 s" in error.reason
     assert len(source.asked) == 1
 

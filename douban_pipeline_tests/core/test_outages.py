@@ -117,8 +117,7 @@ class Load:
         gate = Gate(engine, tables.gate, self.clock, rng=rng)
         gate.configure("douban", A_MINUTE, AT_ONCE)
         archive = SlowArchive(engine, self.clock, rng)
-        short = 0.05 if self.course.fault == "timeout" else 10.0
-        fetcher = Fetcher("douban", gate, archive, self.clock, timeout=short, rules=RULES, rng=rng)
+        fetcher = Fetcher("douban", gate, archive, self.clock, rules=RULES, rng=rng)
         wanted = FILMS[number]["id"]
 
         def call() -> None:
@@ -174,6 +173,7 @@ def test_the_table_names_every_fault() -> None:
     assert set(TABLE) == set(FAULTS)
 
 
+@pytest.mark.usefixtures("told_timeouts")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_requests_until_silence_and_seconds_until_recovery(tmp_path: Path, fault: str) -> None:
     most_requests, most_seconds = TABLE[fault]

@@ -75,7 +75,7 @@ def fingerprints(engine: Engine) -> dict[int, str]:
     """Return a hash of every byte of every row of `mac_vod`."""
     columns = ", ".join(f"COALESCE(HEX(`{column.name}`), 'NULL')" for column in VOD_COLUMNS)
     with engine.connect() as connection:
-        rows = connection.execute(text(f"SELECT vod_id, SHA1(CONCAT_WS('|', {columns})) FROM mac_vod"))
+        rows = connection.execute(text(f"SELECT vod_id, SHA2(CONCAT_WS('|', {columns}), 256) FROM mac_vod"))
         return {row[0]: row[1] for row in rows}
 
 

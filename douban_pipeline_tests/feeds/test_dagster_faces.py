@@ -146,6 +146,7 @@ def test_the_sensor_says_that_its_database_is_away_and_launches_nothing(
     services.close()
 
 
+@pytest.mark.mariadb
 def test_the_sensor_says_that_its_tables_are_missing(
     instance: dg.DagsterInstance, tmp_path: Path, mariadb_url: str
 ) -> None:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from dagster import DagsterInstance
 
 from douban_pipeline import __version__
+from douban_pipeline.comments.cache.binlog import status_name
 from douban_pipeline.comments.identity import USER_COLUMNS
 from douban_pipeline.comments.store.events import EventInput, append
 from douban_pipeline.comments.store.sections import ensure_section
@@ -241,7 +242,8 @@ def test_what_settings_of_comments_do_to_the_cms_is_granted_and_no_more(mariadb_
         assert "ok   comments.titles" in call(*asked, **apart).said
         account = open_engine(account_url)
         with account.begin() as connection:
-            connection.exec_driver_sql("SHOW MASTER STATUS")
+            version = connection.exec_driver_sql("SELECT VERSION()").scalar_one()
+            connection.exec_driver_sql(f"SHOW {status_name(version)} STATUS")
             connection.exec_driver_sql("SELECT user_name, user_random FROM mac_user")
             connection.exec_driver_sql("SELECT vod_name, vod_pic FROM mac_vod")
             connection.exec_driver_sql("UPDATE mac_comment SET comment_up = 1 WHERE comment_id = 1")

@@ -14,6 +14,7 @@ import typer
 
 from douban_pipeline.comments.cms_export import COLUMNS
 from douban_pipeline.comments.identity import USER_COLUMNS
+from douban_pipeline.core import server_version
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.demo.cms_schema import default_types
@@ -149,6 +150,22 @@ def test_nothing_is_filled_that_the_collector_compares(answer, before, policies,
     assert collector.setting(answer) == policies
     assert (kinds.proposed, kinds.unasked) == ("1=film,2=series,3=variety,4=animation", "none")
     services.close()
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("command", ["check", "init"])
+def test_a_server_that_is_too_old_is_refused_in_a_sentence(command, tmp_path, mariadb_url, call, monkeypatch):
+    monkeypatch.setattr(server_version, "OLDEST", {"MySQL": (99, 7), "MariaDB": (99, 3)})
+    fill(mariadb_url)
+    if command == "init":
+        result = call("init", "--home", str(tmp_path / "home"), "--database-url", mariadb_url)
+    else:
+        given = {"DOUBAN_PIPELINE_DATABASE_URL": mariadb_url, "DOUBAN_PIPELINE_HOME": str(tmp_path)}
+        result = call("check", "--no-dagster", **given)
+    assert result.status != 0
+    assert re.search(r"(MariaDB|MySQL) \S+ is older than \1 99\.\d", result.said)
+    assert "use MySQL 99.7 or MariaDB 99.3, or newer" in result.said
+    assert "our tables" not in result.said, "nothing else is looked at"
 
 
 @pytest.mark.mariadb

@@ -19,6 +19,7 @@ from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb import kept_servers
 from douban_pipeline.tmdb.embedded import embedded_graph, is_running
 from douban_pipeline.tmdb.kept_servers import kept_postgres, running, stop
+from douban_pipeline_tests.conftest import end_kept_servers
 from douban_pipeline_tests.tmdb.given import RECORDED
 
 
@@ -36,6 +37,15 @@ def test_without_settings_the_store_is_in_home(monkeypatch: pytest.MonkeyPatch, 
     assert json.loads(run("load", str(RECORDED), "--json"))["summary"]["new"] == 3
     assert "postgres" in run("stop")
     assert "none ran" in run("stop")
+
+
+def test_keepers_that_tests_leave_are_ended_with_the_run(monkeypatch: pytest.MonkeyPatch):
+    ended, running = subprocess.Popen(["true"]), subprocess.Popen(["sleep", "600"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    left = [ended, running]
+    monkeypatch.setattr(kept_servers, "_started", left)
+    end_kept_servers()
+    assert (ended.returncode, running.returncode, left) == (0, -signal.SIGTERM, [])
 
 
 KEPT = """

@@ -46,6 +46,7 @@ class ReplayServer(LoopbackStandIn):
         invent: Called for every introduction without a matching rule, with the request's number and the fact sheet;
             returns the rule for it, None for a faithful one. See `faults.inventing`.
         read: Returns the basis of a sentence of an introduction; `introductions.nearest` while it is None.
+        silence: What a call that times out gets; None keeps it waiting.
 
     Args:
         subjects: Subjects that the upstreams know, in the form described by `answers`. A subject's ``fault`` (one of
@@ -57,6 +58,8 @@ class ReplayServer(LoopbackStandIn):
     Raises:
         ValueError: A subject's ``fault`` does not exist.
     """
+
+    silence: HttpAnswer | None = None
 
     def __init__(
         self,
@@ -258,7 +261,7 @@ class ReplayServer(LoopbackStandIn):
         return self.faults.take(endpoint, key, corrected=corrected)
 
     def _misbehave(self, fault: Fault, own: dict[str, HttpAnswer], target: str) -> HttpAnswer | None:
-        """Return the upstream's ``own`` form of ``fault``, or the common one; ``None`` for a timeout."""
+        """Return the upstream's ``own`` form of ``fault``, or the common one; `silence` for a timeout."""
         common = {
             "captcha": html_answer("禁止访问", _CAPTCHA),
             "login_redirect": html_answer(
@@ -270,7 +273,7 @@ class ReplayServer(LoopbackStandIn):
             "wrong_page": html_answer("Welcome to nginx!", "<h1>Welcome to nginx!</h1><p>Further configuration …</p>"),
             "server_error": html_answer("500 Internal Server Error", "", 500),
         }
-        return (common | own).get(fault.fault)
+        return (common | own).get(fault.fault, self.silence)
 
     def _neighbour(self, number: int) -> Subject | None:
         others = [other for other in self._ids if other != number]

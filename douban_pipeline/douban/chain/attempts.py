@@ -2,7 +2,8 @@
 
 If a source is down, the run makes no further calls and succeeds: the remaining tasks are requeued without counting as
 failed. So are those whose calls failed in the same outage before the breaker opened; whether a failure was the source's
-is known only at the end. A failure of one video counts against that video; the fifth in a row sends it to review.
+is known only at the end. So is a search without any answer: it says nothing of its video. A failure of one video counts
+against that video; the fifth in a row sends it to review.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.database import chunks, run_transaction
-from douban_pipeline.core.errors import (
-    SourceError,
-)
+from douban_pipeline.core.errors import SourceError, SourceSilent
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.setting_values import SEARCH_PROVIDERS
 from douban_pipeline.douban.sources.errors import SOURCE_DOWN, retry_time
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
@@ -175,13 +175,16 @@ class Attempts:
             self.left += ours
             self.lost += len(some) - ours
         for call in unsettled:
-            if self._was_unhealthy(call):
+            if self._is_the_sources(call.error, call.at):
                 self._defer(call.task, call.error)
             else:
                 self._blame(call.task, call.error)
 
-    def _was_unhealthy(self, call: _FailedCall) -> bool:
-        return call.error.healthy is False and self.services.gate.was_unhealthy(call.error.source, call.at)
+    def _is_the_sources(self, error: SourceError, at: datetime) -> bool:
+        """Return whether a failure was its source's: in an outage, or a search that said nothing at all."""
+        if isinstance(error, SourceSilent) and error.source in SEARCH_PROVIDERS:
+            return True
+        return error.healthy is False and self.services.gate.was_unhealthy(error.source, at)
 
     def _blame(self, task: Task, error: SourceError) -> None:
         """Count a failure of ``task`` itself."""

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline_tests.douban.intros.room import KEY, Room, linked
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -123,13 +122,11 @@ def test_nothing_is_found_by_reading_the_whole_library(library):
     finally:
         sa.event.remove(library.engine, "before_cursor_execute", note)
     [(statement, parameters)] = [item for item in sent if "mac_douban_video" in item[0]]
-    with reading(library.engine) as connection:
-        if library.mysql:
-            plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
-            [step] = [row for row in plan if row["table"] == "mac_douban_video"]
-            assert step["key"] in {f"ix_mac_douban_video_{name}" for name in ("shard", "first", "round")}, step
-            assert int(step["rows"]) < 500, step
-        else:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()
-            [step] = [row["detail"] for row in plan if row["detail"].startswith("SEARCH mac_douban_video ")]
-            assert " USING INDEX " in step, step
+    plan = library.plan(statement, parameters)
+    if library.mysql:
+        [step] = [row for row in plan if row["table"] == "mac_douban_video"]
+        assert step["key"] in {f"ix_mac_douban_video_{name}" for name in ("shard", "first", "round")}, step
+        assert int(step["rows"]) < 500, step
+    else:
+        [step] = [row["detail"] for row in plan if row["detail"].startswith("SEARCH mac_douban_video ")]
+        assert " USING INDEX " in step, step

@@ -12,10 +12,9 @@ from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 VIDEOS = [linked(film, number) for number, film in enumerate(FILMS, start=4)]
 
 
+@pytest.mark.usefixtures("told_timeouts")
 @pytest.mark.parametrize("fault", [*FAULTS, *MODEL_FAULTS])
-def test_an_unhealthy_model_costs_time_and_nothing_else(room, monkeypatch, fault):
-    if fault == "timeout":
-        monkeypatch.setattr("douban_pipeline.douban.services.LLM_SECONDS", 0.05)
+def test_an_unhealthy_model_costs_time_and_nothing_else(room, fault):
     house = room(*VIDEOS)
     states = house.library.states()
     before = house.library.all_bytes()

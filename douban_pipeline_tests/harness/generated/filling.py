@@ -237,10 +237,10 @@ def _build_indexes(engine: sa.Engine, table: str, progress: Progress) -> None:
         indexes = connection.exec_driver_sql(f"SHOW INDEX FROM `{table}`").mappings().all()
         if any(index["Comment"] == "disabled" for index in indexes):
             progress("the indexes are built")
-            # Without threads the table is read once for each index; with any number, once.
+            # Without threads the table is read once for each index; with any number, once. MySQL has none.
+            threads = "myisam_repair_threads = 2, " if getattr(connection.dialect, "is_mariadb", False) else ""
             connection.exec_driver_sql(
-                f"SET SESSION myisam_sort_buffer_size = {_SORT_BUFFER}, myisam_repair_threads = 2, "
-                "read_buffer_size = 1048576"
+                f"SET SESSION {threads}myisam_sort_buffer_size = {_SORT_BUFFER}, read_buffer_size = 1048576"
             )
             connection.exec_driver_sql(f"ALTER TABLE `{table}` ENABLE KEYS")
             connection.exec_driver_sql(f"ANALYZE TABLE `{table}`")

@@ -64,6 +64,9 @@ class MariaDbServer(Part):
         RigError: MariaDB's server is not installed.
     """
 
+    name = "mariadbd"
+    _options: Mapping[str, str] = _OPTIONS
+
     def __init__(self, folder: Path, *, options: Mapping[str, str] | None = None) -> None:
         self.folder = folder.absolute()
         # Held for as long as this object is in use: two rigs that start at once must not be given the same port.
@@ -72,32 +75,51 @@ class MariaDbServer(Part):
         # A socket's path may hold a hundred characters, which the folder of a test does not leave.
         self._sockets = Path(tempfile.mkdtemp(prefix="douban-db-"))
         try:
-            self._install_program = _program("mariadb-install-db")
-            given = {
-                "datadir": str(self._data),
-                "socket": str(self._sockets / "server.sock"),
-                "pid-file": str(self.folder / "server.pid"),
-                "bind-address": HOST,
-                "port": str(self.port),
-                **_OPTIONS,
-                **(options or {}),
-            }
-            command = [_program("mariadbd"), "--no-defaults", *self._account()]
+            command = self._command()
         except RigError:
             self._sockets.rmdir()
             self._reservation.close()
             raise
+        given = {
+            "datadir": str(self._data),
+            "tmpdir": str(self._temporary),
+            "socket": str(self._sockets / "server.sock"),
+            "pid-file": str(self.folder / "server.pid"),
+            "bind-address": HOST,
+            "port": str(self.port),
+            **self._options,
+            **(options or {}),
+        }
         self.process = Process(
-            "mariadbd",
-            [*command, "--skip-name-resolve", *(f"--{name}={value}" for name, value in given.items())],
+            self.name,
+            [
+                *command,
+                *self._account(),
+                "--skip-name-resolve",
+                *(f"--{name}={value}" for name, value in given.items()),
+            ],
             log=self.folder / "server.log",
             environment={"PATH": os.environ.get("PATH", ""), "LANG": "C"},
             directory=self.folder,
         )
 
+    def _command(self) -> list[str]:
+        """Return what runs the server.
+
+        Raises:
+            RigError: It is not installed.
+        """
+        self._install_program = _program("mariadb-install-db")
+        return [_program("mariadbd"), "--no-defaults"]
+
     @property
     def _data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def _temporary(self) -> Path:
+        """A server that starts deletes the temporary tables that it finds, those of the server beside it too."""
+        return self.folder / "tmp"
 
     @staticmethod
     def _account() -> list[str]:
@@ -128,28 +150,26 @@ class MariaDbServer(Part):
         Raises:
             RigError: It did not start.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._temporary.mkdir(parents=True, exist_ok=True)
         if not self._data.exists():
             self._install()
         self.process.start()
         self.process.wait_until(lambda: self.answers, seconds=START_SECONDS)
         return self
 
+    def _installing(self) -> list[str]:
+        """Return what makes the system tables, with a root without a password: nobody else gets to loopback's port."""
+        rights = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+        return [self._install_program, "--no-defaults", *self._account(), f"--datadir={self._data}", *rights]
+
     def _install(self) -> None:
-        """Make the system tables, with a root that needs no password: nobody else gets to loopback's port."""
-        command = [
-            self._install_program,
-            "--no-defaults",
-            *self._account(),
-            f"--datadir={self._data}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
+        environment = {**os.environ, "TMPDIR": str(self._temporary)}
+        done = subprocess.run(
+            self._installing(), capture_output=True, text=True, check=False, cwd=self.folder, env=environment
+        )
         if done.returncode:
             shutil.rmtree(self._data, ignore_errors=True)
-            raise RigError(f"mariadb-install-db failed: {(done.stdout + done.stderr)[-2000:].strip()}")
+            raise RigError(f"{self.name} cannot make its system tables: {(done.stdout + done.stderr)[-2000:].strip()}")
 
     def kill(self) -> None:
         """Kill it with -9, as a power cut would; `start` brings it back."""

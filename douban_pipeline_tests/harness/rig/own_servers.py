@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
+from douban_pipeline_tests.harness.rig.mysql_server import MySqlServer
 from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
@@ -31,6 +32,17 @@ def own_mariadb(folder: Path) -> Iterator[str]:
         RigError: None is installed, or it does not start.
     """
     with MariaDbServer(folder) as server:
+        yield server.url.render_as_string(hide_password=False)
+
+
+@contextmanager
+def own_mysql(folder: Path) -> Iterator[str]:
+    """Start a MySQL of Debian's packages; yield its address.
+
+    Raises:
+        RigError: They cannot be had, or it does not start.
+    """
+    with MySqlServer(folder) as server:
         yield server.url.render_as_string(hide_password=False)
 
 
@@ -109,7 +121,7 @@ class OwnServers:
     def _start(self, name: str) -> str | None:
         # Not below the folder of the tests, which other sessions close to the account of PostgreSQL.
         folder = self._opened.enter_context(TemporaryDirectory(prefix=f"tests-{name}-", ignore_cleanup_errors=True))
-        starts = {"mariadb": own_mariadb, "postgres": own_postgres, "redis": own_redis}[name]
+        starts = {"mariadb": own_mariadb, "mysql": own_mysql, "postgres": own_postgres, "redis": own_redis}[name]
         try:
             return self._opened.enter_context(starts(Path(folder) / "data"))
         except RigError:

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core.database import reading
 from douban_pipeline_tests.douban.chain.due.taking import due_of, take, work_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
@@ -62,18 +61,16 @@ def test_nothing_is_found_by_reading_the_whole_library(large):
     for statement, parameters in sent:
         if statement.split()[0] not in ("SELECT", "UPDATE") or "mac_douban_video" not in statement:
             continue
-        with reading(large.engine) as connection:
-            if large.mysql:
-                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
-                steps = [dict(row) for row in plan if row["table"] == "mac_douban_video"]
-                for step in steps:
-                    assert step["key"], (statement, step)
-                    assert step["type"] not in ("ALL", "index"), (statement, step)
-                    # "4 (2%)" where MariaDB filters rows by a second index first.
-                    assert int(str(step["rows"]).split()[0]) < 1000, (statement, step)
-            else:
-                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings().all()
-                steps = [row["detail"] for row in plan if "mac_douban_video" in row["detail"]]
-                assert all(" USING " in step for step in steps), (statement, steps)
+        plan = large.plan(statement, parameters)
+        if large.mysql:
+            steps = [row for row in plan if row["table"] == "mac_douban_video"]
+            for step in steps:
+                assert step["key"], (statement, step)
+                assert step["type"] not in ("ALL", "index"), (statement, step)
+                # "4 (2%)" where MariaDB filters rows by a second index first.
+                assert int(str(step["rows"]).split()[0]) < 1000, (statement, step)
+        else:
+            steps = [row["detail"] for row in plan if "mac_douban_video" in row["detail"]]
+            assert all(" USING " in step for step in steps), (statement, steps)
         seen += len(steps)
     assert seen >= 8

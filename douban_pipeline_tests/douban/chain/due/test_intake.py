@@ -411,11 +411,14 @@ def test_a_state_is_held_while_it_is_compared(mariadb_library):
 
         class InterferingCms(Cms):
             def rows(self, connection, vod_ids):
-                try:
-                    library.execute("SELECT vod_id FROM mac_douban_video WHERE vod_id = 7 FOR UPDATE NOWAIT")
-                    refused.append(0)
-                except OperationalError as error:
-                    refused.append(error.orig.args[0])
+                with library.engine.connect() as other:
+                    other.detach()  # its setting ends with it
+                    other.exec_driver_sql("SET SESSION innodb_lock_wait_timeout = 1")
+                    try:
+                        other.exec_driver_sql("SELECT vod_id FROM mac_douban_video WHERE vod_id = 7 FOR UPDATE")
+                        refused.append(0)
+                    except OperationalError as error:
+                        refused.append(error.orig.args[0])
                 return super().rows(connection, vod_ids)
 
         overtaken = InterferingCms(cms.vod, cms.type, cms.widths, cms.utf8mb3)

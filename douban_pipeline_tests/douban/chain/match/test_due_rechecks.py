@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.match import due_rechecks, verdict_rows
 from douban_pipeline.douban.chain.match.due_rechecks import RecheckReason, queue_due_rechecks
@@ -249,10 +248,8 @@ def test_the_rechecks_of_today_are_found_without_reading_all_tasks(shared_librar
         sa.event.remove(library.engine, "before_cursor_execute", note)
     assert 1 < report.today < 150
     [(statement, parameters)] = [item for item in sent if "created_at >=" in item[0]]
-    with reading(library.engine) as connection:
-        if library.mysql:
-            [step] = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
-            assert (step["key"], int(step["rows"]) < 300) == ("ix_mac_douban_task_created", True), step
-        else:
-            [step] = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).mappings()
-            assert "ix_mac_douban_task_created (task_type=? AND created_at>?)" in step["detail"]
+    [step] = library.plan(statement, parameters)
+    if library.mysql:
+        assert (step["key"], int(step["rows"]) < 300) == ("ix_mac_douban_task_created", True), step
+    else:
+        assert "ix_mac_douban_task_created (task_type=? AND created_at>?)" in step["detail"]

@@ -42,7 +42,7 @@ KNOWN_TO_ALL = [subject(*famous) for famous in FAMOUS]
 """What a library without a single link asks a doubted search for."""
 
 
-def set_stage(stage: Stage, endpoint: str, **options: Any) -> Scenario:
+def set_stage(stage: Stage, endpoint: str) -> Scenario:
     scenario = stage(VIDEOS, [*FILMS, *KNOWN_TO_ALL])
     provider = SOURCES[endpoint] if endpoint != "douban" else "searxng"
     place = {"searxng": "search", "douban_suggest": "suggest", "bocha": "bocha"}[provider]
@@ -52,7 +52,6 @@ def set_stage(stage: Stage, endpoint: str, **options: Any) -> Scenario:
         bocha_api_key="sk-test",
         # One call after the other: on a clock that does not wait, a queue at the gate only keeps the database busy.
         videos_at_once=1,
-        **options,
     )
 
 
@@ -74,11 +73,12 @@ def nothing_is_concluded_and_nothing_lost(scenario: Scenario) -> None:
         assert state["douban_sync_fail_count"] == task["attempts"] == 0
 
 
+@pytest.mark.usefixtures("told_timeouts")
 @pytest.mark.parametrize(("endpoint", "fault"), MATRIX)
 def test_a_failing_source_opens_its_breaker_and_a_healthy_one_finishes_the_work(
     stage: Stage, endpoint: str, fault: str
 ) -> None:
-    scenario = set_stage(stage, endpoint, **({"request_timeout_seconds": 0.05} if fault == "timeout" else {}))
+    scenario = set_stage(stage, endpoint)
     before = scenario.library.all_bytes()
     scenario.upstream.faults.add(endpoint, fault)
     began = scenario.clock.now()
@@ -137,6 +137,25 @@ def test_a_search_that_finds_nothing_of_use_is_doubted_and_what_it_missed_is_fou
     reviewed = {verdict["vod_id"] for verdict in scenario.verdicts() if verdict["verdict"] == "REVIEW"}
     assert linked == {vod_id: 0 if vod_id in reviewed else douban_id for vod_id, douban_id in SUBJECTS.items()}
     assert not reviewed or fault == "wrong_id"
+
+
+@pytest.mark.usefixtures("told_timeouts")
+@pytest.mark.parametrize("endpoint", sorted(set(SOURCES) - {"douban"}))
+def test_a_search_without_an_answer_is_no_failure_of_its_video(stage: Stage, endpoint: str) -> None:
+    scenario = set_stage(stage, endpoint)
+    scenario.upstream.faults.add(endpoint, "timeout", match=NAMES[0])
+    run = scenario.play()
+    counts = run.metadata("search_candidates")
+    assert (counts["failed"], counts["deferred"]) == (0, 1)
+    [task] = [task for task in scenario.library.tasks() if task["status"] == TaskStatus.PENDING]
+    assert (task["vod_id"], task["attempts"]) == (4, 0)
+    assert "no answer in time" in task["last_error"]
+    assert scenario.library.state(4)["douban_sync_fail_count"] == 0
+    assert gate(scenario, endpoint).state is GateState.CLOSED
+    scenario.upstream.faults.clear()
+    scenario.clock.advance(minutes=10)
+    assert scenario.play().success
+    assert {vod_id: scenario.cms(vod_id, "vod_douban_id")[0] for vod_id in SUBJECTS} == SUBJECTS
 
 
 def test_single_failures_wait_longer_each_time_and_never_open_the_breaker(stage: Stage) -> None:

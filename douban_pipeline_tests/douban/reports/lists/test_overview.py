@@ -87,11 +87,8 @@ def test_no_number_reads_a_table_of_videos_or_tasks_row_by_row(busy: Library) ->
     sa.event.listen(busy.engine, "before_cursor_execute", note)
     statistics(busy.services)
     sa.event.remove(busy.engine, "before_cursor_execute", note)
-    plans = []
-    with busy.engine.connect() as connection:
-        for statement, parameters in [each for each in statements if each[0].startswith("SELECT")]:
-            explained = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()
-            plans += [row for row in explained if row["table"] and not row["table"].startswith("<")]
+    explained = [row for each in statements if each[0].startswith("SELECT") for row in busy.plan(*each)]
+    plans = [row for row in explained if row["table"] and not row["table"].startswith("<")]
     assert len(plans) >= 10
     for row in plans:
         # An index must be there for it; of ten rows the server may read all the same.

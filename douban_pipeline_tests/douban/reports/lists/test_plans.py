@@ -102,14 +102,9 @@ def test_no_table_is_read_from_end_to_end(name: str, crowd: Library, monkeypatch
     for statement, parameters in asked.items():
         if "place_value" in statement:
             continue
-        for step in _plan(crowd, statement, parameters):
+        for step in crowd.plan(statement, parameters):
             # Tables made up on the way are as small as what was asked for.
             if step["table"] is None or step["table"].startswith("<"):
                 continue
             assert step["type"] != "ALL", (statement, step)
             assert step["type"] != "index" or int(step["rows"]) <= 500, (statement, step)
-
-
-def _plan(library: Library, statement: str, parameters: object) -> list[dict[str, object]]:
-    with library.engine.connect() as connection:
-        return [dict(row) for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()]

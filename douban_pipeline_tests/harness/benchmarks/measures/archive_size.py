@@ -43,7 +43,8 @@ def archive_size(world: World) -> list[Figure]:
     raw = packed = count = 0
     with services.engine.connect() as connection:
         # A table of the same form, so that what is there already does not count.
-        connection.execute(text(f"CREATE OR REPLACE TABLE {empty} LIKE {snapshot.name}"))
+        connection.execute(text(f"DROP TABLE IF EXISTS {empty}"))
+        connection.execute(text(f"CREATE TABLE {empty} LIKE {snapshot.name}"))
         try:
             into, rows = snapshot.to_metadata(MetaData(), name=empty), list[dict[str, Any]]()
             for asked in _answers(world, vod_ids):

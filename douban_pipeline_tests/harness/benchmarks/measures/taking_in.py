@@ -72,7 +72,8 @@ def _bare_initialise(world: World) -> float:
     names += ["douban_id_source", "douban_review_status", "douban_next_sync_at"]
     seconds, last = 0.0, 0
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE OR REPLACE TABLE bench_copy LIKE {video.name}"))
+        connection.execute(text("DROP TABLE IF EXISTS bench_copy"))
+        connection.execute(text(f"CREATE TABLE bench_copy LIKE {video.name}"))
         try:
             while True:
                 # As the driver hands it out, so that nothing needs to be turned into anything.
