@@ -12,8 +12,9 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
-from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.chain.sync.cms_edits import CmsEditsAnswer, asked_edits, settle_edits
 from douban_pipeline.douban.decisions.withdrawal import revert_and_withdraw
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, SomeVideoIds, VideoIds
 from douban_pipeline.douban.services import Services
@@ -247,4 +248,66 @@ video_history = person_job(
 )
 
 
-jobs = [revert_changes, video_history]
+class EditsConfig(LaunchpadConfig):
+    """What is said of columns that were changed in the CMS."""
+
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded."))
+    dry_run: bool = Field(True, description=page_text("true: only count them; false: apply the answer."))
+    answer: CmsEditsAnswer = Field(
+        CmsEditsAnswer.keep,
+        description=page_text(
+            "keep: the changes were intended and stay; restore: they were not, and what was written before is written "
+            "again."
+        ),
+    )
+
+
+def answer_edits(context: dg.OpExecutionContext, config: EditsConfig, services: dg.ResourceParam[Services]) -> None:
+    """Answer for columns that were changed in the CMS in many videos."""
+    services.ready()
+    change_log = services.change_log(context.run_id)
+    with reading(services.engine) as connection:
+        columns, edits = asked_edits(services, connection)
+    results = settle_edits(change_log, edits, config.answer, config.reviewer.strip()[:64], dry_run=config.dry_run)
+    restored = sum(bool(item.restored) for item in results)
+    context.log.info(f"{len(edits)} changes of {', '.join(columns) or 'no column'}, {restored} videos restored")
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "answer": config.answer.name,
+            "columns": ", ".join(columns),
+            "videos": len({edit.vod_id for edit in edits}),
+            "restored": restored,
+            "skipped": len(results) - restored,
+            **({"batch": change_log.batch_id} if restored else {}),
+        }
+    )
+
+
+_SETTLE_EDITS = page_text(
+    """\
+Answer for columns that were changed in the CMS in many videos
+
+A batch edit or another program changed what had been written here. Nothing waits for the answer: it is asked once, and
+what was changed counts as the site's own once it is answered.
+"""
+)
+
+settle_cms_edits = person_job(
+    answer_edits,
+    name="settle_cms_edits",
+    manual=_SETTLE_EDITS,
+    writes=page_text(
+        "A row of `mac_douban_log` for each video; with restore also the columns of the CMS, as a batch that "
+        "`revert_changes` reverts. A dry run only counts them."
+    ),
+    when=page_text("When the alert asks whether a column was meant to be changed in the CMS."),
+    examples={
+        "有意的": {"reviewer": "小王", "dry_run": False, "answer": "keep"},
+        "不是有意的": {"reviewer": "小王", "dry_run": False, "answer": "restore"},
+    },
+    nothing_done="未作回答",
+    tags=PERSON_TAGS,
+)
+
+jobs = [revert_changes, video_history, settle_cms_edits]
