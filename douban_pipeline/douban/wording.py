@@ -92,6 +92,7 @@ REVIEW_STATUSES: Mapping[str, str] = {
     ShownStatus.UNCHECKED: "未检查",
     ShownStatus.NOT_FOUND: "未找到",
     ShownStatus.REVIEW: "待审核",
+    ShownStatus.HELD: "等待回答",
     ShownStatus.CONFIRMED: "已确认",
     ShownStatus.IGNORED: "已忽略",
 }

@@ -80,7 +80,7 @@ def _tables(
     )
     per_list = {
         "review": (found.in_review, "影片"),
-        "missing": (found.without_id, "影片"),
+        "missing": (found.missing, "影片"),
         "duplicates": (found.shared, "影片"),
         "locked": (found.locked_ids, "影片"),
         "intros": (found.locked_intros, "已锁定"),
@@ -127,6 +127,7 @@ def _cards(found: Statistics) -> list[Card]:
         Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
         Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
         Card("待审核", f"{found.in_review:,}", "等待人工"),
+        *([Card("等待回答", f"{found.held:,}", "ID 在 CMS 中一并被清空")] if found.held else []),
         Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
         Card("冲突", f"{found.conflicts:,}", "待审核中有冲突项的影片"),
         Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
