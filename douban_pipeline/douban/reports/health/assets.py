@@ -13,7 +13,16 @@ from douban_pipeline.douban.chain.match.revisits import revisit_doubted
 from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
-from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of
+from douban_pipeline.douban.reports.health.causes import (
+    GUARD,
+    MEASURED,
+    RUN,
+    SHARED,
+    current_causes,
+    guard_of,
+    job_of,
+    launch_in,
+)
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -93,9 +102,9 @@ def end_recovered_runs(services: Services, instance: dg.DagsterInstance) -> None
     What a person launched is done once it succeeded with the same config: another person's success says nothing of it.
     """
     for alert in alerts.open_alerts(services):
-        if alert.kind != RUN:
+        if alert.kind != RUN or job_of(alert.cause) == SHARED:
             continue
-        launched = run_of(alert.cause)
+        launched = launch_in(alert.cause)
         done = (
             was_launched_again(instance, launched)
             if launched

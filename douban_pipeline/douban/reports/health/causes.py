@@ -40,6 +40,8 @@ BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", 
 QUESTION = "question"
 """Something was done in the CMS, and a person is to say whether it was intended. The cause names the job that takes the
 answer."""
+SHARED = "*"
+"""In the place of a job in the name of a cause that many jobs share, such as a full disk."""
 MEASURED = frozenset({BREAKER, FAILING, BUDGET, QUESTION})
 """Kinds of causes whose beginning and end a measurement finds."""
 SHORT_PAUSE = timedelta(minutes=2)
@@ -59,7 +61,7 @@ _VARIABLE = re.compile(
 )
 
 
-_RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+_LAUNCH = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|backfill-\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +103,14 @@ class FailedRun:
 
     Attributes:
         job: Its job.
-        shards: The shards it covers, in order; none if it has none.
+        shards: The shards that it covers, or that its whole backfill lost so far, in order; none if it has none.
         assets: The assets it was to materialize, for a run of Dagster's own job.
         link: Address of its page.
         launched_by: Who launches its work again.
         begun: Whether a step of it began.
         recorded: What it left behind, as a clause, if a person launched it.
         dry_run: Whether it was to check alone; None if its job does not know that.
-        launch: Its id if a person launched a job of ops, which is a cause of its own each time; empty otherwise.
+        launch: Its id, or its backfill's, if a person launched it, which is a cause of its own each time; else empty.
         relaunch: Address of the launchpad with its config; empty if there is none.
     """
 
@@ -149,6 +151,9 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
         name = cause_name(RUN, run.job, run.launch, step, normalised(line))
         title = f"{'没有做完' if run.begun else '没有执行'}，请重新启动：{where}"
         return Cause(name, RUN, title, "\n".join([work, *look, *reasons, *link]))
+    if likely.shared:
+        said = [f"这次的工作：{work}", *reasons[1:], *link, "因此失败的运行只提醒这一次；一小时没有再出现，就算过去了"]
+        return Cause(cause_name(RUN, SHARED, "", likely.reason), RUN, f"{likely.reason}：{where}", "\n".join(said))
     lasting = "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒"
     detail = [f"这次的工作：{work}", *reasons, *link, lasting]
     return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(detail))
@@ -178,10 +183,10 @@ def job_of(name: str) -> str:
     return name.split(":", 2)[1]
 
 
-def run_of(name: str) -> str:
-    """Return the run that a person launched, by the name of its cause; empty for a cause of other runs."""
+def launch_in(name: str) -> str:
+    """Return the run or backfill that a person launched, by the name of its cause; empty for a cause of other runs."""
     found = name.split(":", 3)[2]
-    return found if _RUN_ID.fullmatch(found) else ""
+    return found if _LAUNCH.fullmatch(found) else ""
 
 
 def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:

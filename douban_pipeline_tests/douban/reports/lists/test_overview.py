@@ -146,7 +146,7 @@ def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
     assert f'data-seconds="{RENEWED_SECONDS}"' in page
     for make in LISTS.values():
         assert f'href="{make(busy.services).page.file}"' in page
-    assert re.search(r"无豆瓣 ID</span><b>7</b>", page)
+    assert re.search(r"无豆瓣 ID</span><b>9</b>", page)
     assert re.search(r"未检查</span><b>1</b>.*未找到</span><b>1</b>", page, re.DOTALL)
 
 
