@@ -5,7 +5,7 @@ Every process checks the version of its tables, few change them: Alembic is load
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +58,8 @@ class MigrationTree:
         option: The option that chooses the system on the command line.
         next_job: The job to launch once the tables are created.
         makes_file: Whether a new SQLite file gets the tables without a command.
+        left_behind: Returns what to do about tables of ours under other names, given the names of all tables; empty if
+            there are none. It is asked before tables are made.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class MigrationTree:
     option: str = ""
     next_job: str = ""
     makes_file: bool = True
+    left_behind: Callable[[Collection[str]], str] = lambda names: ""
 
     def config(self) -> Config:
         """Return Alembic's configuration."""
@@ -98,6 +101,7 @@ class MigrationTree:
             self.ensure_schema(connection)
             before = self._understood(connection)
             if before is None:
+                self._refuse_left_behind(connection)
                 for table in self._interrupted_start(connection):
                     table.drop(connection)
             config.attributes["connection"] = connection
@@ -121,6 +125,8 @@ class MigrationTree:
         with reading(engine) as connection:
             before = self._understood(connection)
             leftovers = self._interrupted_start(connection) if before is None else []
+            if before is None:
+                self._refuse_left_behind(connection)
             if self._lacks_schema(connection):
                 statements.write(f"{CreateSchema(str(self.schema)).compile(dialect=connection.dialect)};\n\n")
             config.attributes["dialect"] = connection.dialect.name
@@ -175,6 +181,9 @@ class MigrationTree:
         if found == self.head:
             return
         self.understood(engine)  # of a newer release, they are refused otherwise
+        if found is None:
+            with reading(engine) as connection:
+                self._refuse_left_behind(connection)
         if found is None and self.makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
@@ -293,6 +302,11 @@ class MigrationTree:
                     )
                 )
         return leftovers
+
+    def _refuse_left_behind(self, connection: Connection) -> None:
+        problem = self.left_behind(inspect(connection).get_table_names(self.schema))
+        if problem:
+            raise DatabaseError(problem)
 
     def ensure_schema(self, connection: Connection) -> None:
         """Create the schema that holds the tables, if one is configured and it does not exist."""

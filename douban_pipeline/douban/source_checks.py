@@ -9,6 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from douban_pipeline.core.check_results import CheckResult, reached, shown_address
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
@@ -51,10 +52,14 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
             yield CheckResult(source, "ok", f"{shown_address(url)}: {message}")
         except GateClosed as error:
-            closed = terminal_text("its gate is closed: {reason}").format(reason=error.reason)
+            closed = terminal_text("its gate is closed: {reason}").format(reason=_said(error))
             yield CheckResult(source, "warn", closed, terminal_text("see source_gates, or set_gate"))
         except SourceError as error:
-            yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {error.reason}", remedy)
+            yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {_said(error)}", remedy)
+
+
+def _said(error: SourceError) -> str:
+    return failure_text(error.reason, wanted=terminal_language())
 
 
 def _ask_douban(services: Services) -> str:

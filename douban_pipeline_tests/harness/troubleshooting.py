@@ -91,7 +91,7 @@ WHY: Mapping[str, tuple[str, str]] = {
     ),
     "gate": (
         "A wrong password or repeated failures close the gate, so that the account is not locked out.",
-        "密码错误或接连失败会关上闸门，免得账号被锁。",
+        "密码错误或接连失败会熔断，免得账号被锁。",
     ),
     "model": ("Articles are analysed by a language model, which wants a key.", "文章由语言模型分析，它要求密钥。"),
     "channels": ("A report is pushed to the channels that are set.", "报告只推送到已设置的渠道。"),

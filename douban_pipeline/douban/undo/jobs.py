@@ -41,7 +41,7 @@ LEAST_EVENTS = 20
 class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    operator: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
+    reviewer: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
         "",
         description=page_text("Your name; it is recorded with every write. Not needed for a dry run."),
     )
@@ -61,8 +61,11 @@ class RevertConfig(LaunchpadConfig):
     )
     run_id: str = Field("", description=page_text("All changes of this Dagster run."))
     decision_ids: list[int] = Field(default_factory=list, description=page_text("All writes of these decisions."))
-    reviewer: str = Field("", description=page_text("All writes and decisions of this person."))
-    rule_version: str = Field("", description=page_text("All writes under this rule version."))
+    written_by: str = Field("", description=page_text("All writes and decisions of this person."))
+    rule_version: str = Field(
+        "",
+        description=page_text("All automatic writes under this rule version; with `written_by`, those of that person."),
+    )
     intro_reader: str = Field(
         "", description=page_text("All intros that this reader passed: `reading-4`, or with its model.")
     )
@@ -93,14 +96,14 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
     change_log = services.change_log(context.run_id)
-    operator, reason = request.operator.strip(), request.reason.strip()
+    reviewer, reason = request.reviewer.strip(), request.reason.strip()
     reason = f"{WRONG_LINK}{reason}" if config.wrong_links else reason
     try:
         reverted = revert_and_withdraw(
             services,
             change_log,
             selection,
-            operator=operator,
+            operator=reviewer,
             reason=reason,
             dry_run=config.dry_run,
             override_cms_lock=config.override_cms_lock,
@@ -161,10 +164,10 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     if not results:
         return "—"
     if given["dry_run"]:
-        signed = given["operator"].strip() and given["reason"].strip()
-        text = "确认无误，正式撤销" if signed else "填写 operator 和 reason 后正式撤销"
+        signed = given["reviewer"].strip() and given["reason"].strip()
+        text = "确认无误，正式撤销" if signed else "填写 reviewer 和 reason 后正式撤销"
         return launch_link(text, links.revert(**{**given, "dry_run": False}), location) or "—"
-    undo = links.revert(operator=given["operator"], reason="恢复被撤销的内容", batch_id=batch_id)
+    undo = links.revert(reviewer=given["reviewer"], reason="恢复被撤销的内容", batch_id=batch_id)
     return launch_link("撤销这次撤销", undo, location)
 
 
@@ -189,7 +192,7 @@ revert_changes = person_job(
         "When writes were wrong: a single one, a batch, a run, or everything of a person, a rule version, or a model "
         "that writes or reads intros."
     ),
-    examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
+    examples={"": {"reviewer": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",
     tags=PERSON_TAGS,
 )

@@ -159,7 +159,7 @@ def _written(services: Services, connection: Connection, since: datetime) -> Ite
     for action, hand, count in connection.execute(query).tuples():
         (people if hand else machine)[action] += count
     reverted = machine.pop(REVERT, 0) + people.pop(REVERT, 0)
-    for what, counts in (("自动写入 CMS", machine), ("按人工决定写入", people)):
+    for what, counts in (("自动写入 CMS", machine), ("按人工决定处理", people)):
         if counts:
             kinds = [f"{word_for(CHANGES, action)} {count:,}" for action, count in sorted(counts.items())]
             yield Deed(f"{what} {counts.total():,} 条变更：{'，'.join(kinds)}。", "list_log.html")

@@ -202,7 +202,7 @@ def test_the_last_day_is_told_in_words(busy: Library) -> None:
     assert [deed.sentence for deed in deeds] == [
         "判定了 2 次：待审核 1，未找到 1。",
         "自动写入 CMS 1 条变更：同步字段 1。",
-        "按人工决定写入 1 条变更：指定豆瓣 ID 1。",
+        "按人工决定处理 1 条变更：指定豆瓣 ID 1。",
         "撤销了 1 条变更。",
         "结束了 3 项任务：成功 2，跳过 0，放弃 1。",
     ]
