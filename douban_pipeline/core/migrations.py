@@ -170,21 +170,24 @@ class MigrationTree:
         with reading(engine) as connection:
             return self._current(connection)
 
-    def ensure(self, engine: Engine) -> None:
-        """Check that the tables are of this release; see ``makes_file``.
+    def ensure(self, engine: Engine, *, makes_file: bool = True) -> None:
+        """Check that the tables are of this release; see the attribute ``makes_file``, which the argument may deny.
 
         Raises:
             DatabaseError: They are missing or of another version; the message says what to run, or which release wrote
                 them if it is a newer one.
         """
-        found = self.current(engine)
+        # Looking into a file that is not there would make it.
+        nowhere = not makes_file and engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file()
+        found = None if nowhere else self.current(engine)
         if found == self.head:
             return
-        self.understood(engine)  # of a newer release, they are refused otherwise
-        if found is None:
+        if not nowhere:
+            self.understood(engine)  # of a newer release, they are refused otherwise
+        if found is None and not nowhere:
             with reading(engine) as connection:
                 self._refuse_left_behind(connection)
-        if found is None and self.makes_file and engine.dialect.name == "sqlite":
+        if found is None and self.makes_file and makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
         url = engine.url.render_as_string(hide_password=True)

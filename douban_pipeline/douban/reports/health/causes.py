@@ -153,7 +153,9 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
         return Cause(name, RUN, title, "\n".join([work, *look, *reasons, *link]))
     if likely.shared:
         said = [f"这次的工作：{work}", *reasons[1:], *link, "因此失败的运行只提醒这一次；一小时没有再出现，就算过去了"]
-        return Cause(cause_name(RUN, SHARED, "", likely.reason), RUN, f"{likely.reason}：{where}", "\n".join(said))
+        return Cause(
+            cause_name(RUN, SHARED, "", likely.reason), RUN, f"运行失败（{likely.reason}）：{where}", "\n".join(said)
+        )
     lasting = "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒"
     detail = [f"这次的工作：{work}", *reasons, *link, lasting]
     return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(detail))

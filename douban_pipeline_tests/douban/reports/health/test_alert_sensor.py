@@ -270,7 +270,7 @@ def test_a_full_disk_is_one_trouble_whatever_it_stops(
             library.services,
         )
     [title] = reported(robot)
-    assert title.startswith("磁盘已满：")
+    assert title.startswith("运行失败（磁盘已满）：")
     end_recovered_runs(library.services, instance)
     library.clock.advance(minutes=59)  # type: ignore[attr-defined]
     end_quiet_runs(library.services)
