@@ -90,14 +90,14 @@ def test_no_command_takes_a_port_that_cannot_be() -> None:
         for name, each in getattr(command, "commands", {}).items():
             yield from ports(each, *words, name)
         for option in command.params:
-            if "port" in (option.name or "").split("_") and option.type.name != "path":
+            if "port" in (option.name or "").split("_"):
                 yield (*words, option.opts[0])
 
     found = list(ports(typer.main.get_command(app)))
     assert ("dev", "--port") in found
     for words in found:
         refused = CliRunner().invoke(app, [*words, "99999"])
-        assert (refused.exit_code, "is not in the range" in refused.output) == (2, True), words
+        assert (refused.exit_code, "99999" in refused.output) == (2, True), words
 
 
 def test_an_unknown_system_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch) -> None:
